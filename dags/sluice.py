@@ -1,5 +1,5 @@
-"""The only DAG file: each pipeline's folder becomes two DAGs, which drain and which compute ranges,
-or all, again; each archive of a topic has one too; one more takes a person's decisions, and one
+"""The only DAG file: each pipeline's folder becomes three DAGs, which drain, which compute ranges,
+or all, again, and which take a person's decision; each archive of a topic has one too, and one more
 maintains the tables. It names no pipeline.
 """
 
@@ -17,7 +17,7 @@ def dags_of(pipeline: str) -> list[DAG]:
     """The pipeline's DAGs; for an invalid spec, one DAG that fails with the reason."""
     try:
         spec = registry.load(pipeline)
-        return [build(spec), build_backfill(spec)]
+        return [build(spec), build_backfill(spec), accept_dag(pipeline)]
     except Exception as error:  # noqa: BLE001 - an invalid spec must not remove the other pipelines' DAGs
         return [refused_dag(pipeline, error)]
 
@@ -30,7 +30,6 @@ def archive_dag(name: str) -> DAG:
         return refused_dag(name, error)
 
 
-sluice_accept = accept_dag(TAG)
 sluice_maintain = maintain_dag(TAG)
 globals().update(
     {f"dag_of_{dag.dag_id}": dag for name in registry.names() for dag in dags_of(name)}

@@ -35,8 +35,8 @@ class Dataflow(NamedTuple):
     classified: DataFrame
     """Every record.
 
-    Columns: the topic's fields, kafka, malformed string, and fate string, one of
-    outcome.CLASSIFIED.
+    Columns: the topic's fields, kafka, MALFORMED string, and OUTCOME string, one of
+    outcome.CLASSIFIED (contract/own_columns.py).
     """
     stateful_input: DataFrame
     """The good records after the Transforms before the first stateful step, with the column kafka.

@@ -36,6 +36,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch import parent_watch
+from spark_jobs.launch.submit import TOLD
 from spark_jobs.repair.stage import stage
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep, explain
@@ -106,7 +107,18 @@ def _run(wanted: argparse.Namespace, *, warm: bool) -> int:
             parent_watch.watch()
         report = _reported(wanted, stop)
     failpoint.at("reported")
-    return _log_problem(report.problem.error()) if report.problem else 0
+    return _ended(report, wanted) if report.problem else 0
+
+
+def _ended(report: Report, wanted: argparse.Namespace) -> int:
+    """The exit status of a run that has failed. Its error line is written, unless who reads the
+    lines has it from whoever started the run: as JSON it belongs to the run's lines.
+    """
+    assert report.problem is not None
+    problem = report.problem.error()
+    if wanted.told and log_format() == "text":
+        return problem.exit_status
+    return _log_problem(problem)
 
 
 def _together(wanted: argparse.Namespace) -> int:
@@ -122,7 +134,7 @@ def _together(wanted: argparse.Namespace) -> int:
             report = _reported(one, stop)
             failpoint.at("reported")
             if report.problem is not None:
-                _log_problem(report.problem.error())
+                _ended(report, wanted)
             return report
 
     each = zip(wanted.pipelines, wanted.report, strict=True)
@@ -242,12 +254,14 @@ def _parse(words: list[str]) -> argparse.Namespace:
             command.add_argument("--repair", required=True, help="the repair's id, from its plan")
         command.add_argument("--report", type=opened, required=True, help="path of the JSON report")
         command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
+        command.add_argument(TOLD, action="store_true", help="who started it tells its problem")
     command = commands.add_parser("together", help="drain several pipelines in turn")
     command.add_argument("pipelines", nargs="+", help="folders of the package SLUICE_PIPELINES")
     command.add_argument(
         "--report", type=opened, action="append", required=True, help="one for each, in this order"
     )
     command.add_argument("--run-id", required=True, help="the runs' id in the ops tables")
+    command.add_argument(TOLD, action="store_true", help="who started it tells their problems")
     command = commands.add_parser("serve", help="be a worker for warm drains (spark_jobs/warm)")
     command.add_argument("socket", type=Path, help="path of the socket to listen at")
     command = commands.add_parser(

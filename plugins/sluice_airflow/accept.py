@@ -1,5 +1,7 @@
-"""The DAG sluice_accept: a person decides in Airflow's UI what `sluice accept` decides at a
-terminal.
+"""The DAG with which a person decides in Airflow's UI what `sluice accept` decides at a terminal.
+
+Each pipeline has its own: Airflow gives rights by DAG, and who may trigger one may accept that
+pipeline's rows, and no other's.
 """
 
 from __future__ import annotations
@@ -14,15 +16,24 @@ from sluice_airflow.root import root_credentials
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 
-DAG_ID = "sluice_accept"
-ABOUT = """Publish rows although a critical check failed. Trigger it with the pipeline, every check
-that failed (the task check_output or check_state names them) and the reason. The pipeline's next
-run publishes; consumers see the decision in the asset event, and `ops.checks` keeps it. The rows
-must be those that the last run judged, or the task fails and says why."""
+TAG = "sluice accept"
+ABOUT = """Publish rows of `{0}` although a critical check failed. Trigger it with every check that
+failed (the task check_output or check_state names them) and the reason. The next run of `{0}`
+publishes; consumers see the decision in the asset event, and `ops.checks` keeps it. The rows must
+be those that the last run judged, or the task fails and says why."""
+
+
+def accept_id(pipeline: str) -> str:
+    """The id of the DAG."""
+    return f"{pipeline}__accept"
 
 
 class AcceptOperator(BaseOperator):
     """Carries out the decision in the DAG run's params. Raises what `sluice accept` raises."""
+
+    def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pipeline = pipeline
 
     def execute(self, context: Context) -> None:
         from spark_jobs.admin.accept import accept  # noqa: PLC0415 - reads tables, which parsing a DAG does not
@@ -30,7 +41,7 @@ class AcceptOperator(BaseOperator):
         params: dict[str, Any] = dict(context["params"])
         with one_line_errors(self.log), root_credentials():
             settings = task_settings()
-            spec = live_spec(registry.load(params["pipeline"]), settings.root)
+            spec = live_spec(registry.load(self.pipeline), settings.root)
             names = tuple(params["checks"])
             by = getattr(context["dag_run"], "triggering_user_name", None) or "Airflow"
             decided = accept(spec, settings, names, params["reason"], by)
@@ -39,17 +50,19 @@ class AcceptOperator(BaseOperator):
                 self.log.info("%s", line)
 
 
-def accept_dag(tag: str) -> DAG:
-    """The DAG. It has no schedule: a person triggers it."""
+def accept_dag(pipeline: str) -> DAG:
+    """The DAG of a pipeline. It has no schedule: a person triggers it."""
     with DAG(
-        dag_id=DAG_ID,
-        description="publish rows although a critical check failed: a person's decision",
-        doc_md=ABOUT,
+        dag_id=accept_id(pipeline),
+        description=f"publish rows of {pipeline} although a critical check failed: a person's "
+        "decision",
+        doc_md=ABOUT.format(pipeline),
         schedule=None,
         catchup=False,
-        tags=[tag],
+        # A paused DAG runs nothing, and says nothing of it.
+        is_paused_upon_creation=False,
+        tags=[TAG],
         params={
-            "pipeline": Param(type="string", enum=[*registry.names()]),
             "checks": Param(
                 type="array",
                 items={"type": "string"},
@@ -63,5 +76,5 @@ def accept_dag(tag: str) -> DAG:
         },
         auto_register=False,
     ) as dag:
-        AcceptOperator(task_id="accept", retries=0)
+        AcceptOperator(task_id="accept", pipeline=pipeline, retries=0)
     return dag

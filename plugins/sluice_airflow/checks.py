@@ -26,7 +26,7 @@ LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging
 class CheckOperator(TellsLineage, BaseOperator):
     """Logs every check result of one suite.
 
-    Raises CheckBroken if a check could not be evaluated, CheckFailed if a critical one failed, or
+    Raises CheckBroken if a critical check could not be evaluated, CheckFailed if one failed, or
     ChangeUnexplained if that is the one of a repair's unexplained rows.
     Returns the number of checks that passed and that failed.
     """
@@ -69,4 +69,4 @@ class CheckOperator(TellsLineage, BaseOperator):
 def _level(check: CheckResult) -> int:
     if check.outcome == "passed":
         return logging.INFO
-    return logging.ERROR if check.outcome == "broken" else LEVELS[check.severity]
+    return LEVELS[check.severity]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.published import publisher
 from spark_jobs.contract.errors import DecisionRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import CheckResult, Report, parse_report
@@ -93,10 +94,8 @@ def accept(
                 cursor=cursor.model_copy(update=passed),
             )
             carry_out(ACCEPT, facts, spec, paths, held, who)
-        return (
-            f"table version {report.table_version} counts as passed; the DAG's next run publishes "
-            "it",
-        )
+        told = publisher(paths.published)
+        return (f"table version {report.table_version} counts as passed. {told}",)
 
     return Intent(
         (

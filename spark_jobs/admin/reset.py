@@ -8,7 +8,6 @@ generation, so that Delta does not take its batches for those that it already ha
 from __future__ import annotations
 
 import logging
-import posixpath
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -21,26 +20,24 @@ from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.journal.change import Change, Facts, Scene
+from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, complete
-from spark_jobs.published.data_folder import follow
+from spark_jobs.published.aside import Aside, aside, lead_consumers, move_folders
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import topic_state
 from spark_jobs.storage.folders import move_folder, remove_folder
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
-    from upath import UPath
+    pass
 
 LOG = logging.getLogger(__name__)
 WHO = "sluice reset"
 
 
-class Reset(Facts):
+class Reset(Aside):
     """What a reset needs."""
 
-    moves: tuple[tuple[str, str], ...]
-    """Old name and new name of each folder, below the root."""
     releases: bool
     """Whether an archive's table stays, for the next generation."""
 
@@ -61,9 +58,8 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
         f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
     )
 
-    def moves() -> list[tuple[UPath, UPath]]:
-        mine = (paths.version,) if goes_on else (paths.version, paths.table)
-        return [(path, path.with_name(f"{path.name}.{kept}")) for path in mine if path.exists()]
+    def moves() -> tuple[tuple[str, str], ...]:
+        return aside(paths, (paths.version,) if goes_on else (paths.version, paths.table), kept)
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
@@ -75,16 +71,14 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                     f"See what there is to do now: sluice reset {spec.name}",
                 )
             _settled(spec, paths, held, kept)
-            found = moves()
-            named = tuple((_relative(paths, old), _relative(paths, new)) for old, new in found)
-            facts = Reset(moves=named, releases=goes_on)
+            facts = Reset(moves=moves(), releases=goes_on)
             carry_out(RESET, facts, spec, paths, held, WHO)
-        return tuple(f"moved {old} to {new}" for old, new in found)
+        return _told(paths, "moved", facts.moves)
 
     return Intent(
         (
             f"{spec.name}: {state}",
-            *(f"move {old} to {new}" for old, new in moves()),
+            *_told(paths, "move", moves()),
             *([f"remove {paths.stagings}: repairs of the old table"] if staged else ()),
             *(_archive_goes_on(paths) if goes_on else _starts_again()),
         ),
@@ -100,26 +94,15 @@ def release_table(facts: Reset, scene: Scene) -> None:
         table.release(scene.paths.table)
 
 
-def move_folders(facts: Reset, scene: Scene) -> None:
-    """Move what is there aside. What an earlier try moved is there no longer."""
-    for old, new in facts.moves:
-        line = move_folder(scene.paths.root / old, scene.paths.root / new, scene.held.confirm)
-        if line:
-            LOG.info("%s", line)
-
-
-def lead_consumers(facts: Reset, scene: Scene) -> None:
-    """Let the published table find the rows that it shows."""
-    for old, new in facts.moves:
-        if scene.paths.root / old == scene.paths.table:
-            follow(scene.paths, scene.paths.root / new)
-
-
 def remove_stagings(facts: Reset, scene: Scene) -> None:
     """Remove the repairs of the old table."""
     del facts
     if holder(scene.paths.staging_lease) is None:  # else `sluice doctor` removes it later
         remove_folder(scene.paths.stagings)
+
+
+def _told(paths: Paths, does: str, moves: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    return tuple(f"{does} {paths.root / old} to {paths.root / new}" for old, new in moves)
 
 
 RESET = Change(
@@ -145,10 +128,6 @@ def _settled(spec: Pipeline, paths: Paths, held: HeldLease, kept: str) -> None:
 def _identity_text(paths: Paths) -> str:
     """Whose checkpoint it is, also of a file that does not parse."""
     return paths.identity.read_text() if paths.identity.exists() else ""
-
-
-def _relative(paths: Paths, path: UPath) -> str:
-    return posixpath.relpath(path.path, paths.root.path)
 
 
 def _made_anew(spec: Pipeline, settings: Settings, paths: Paths) -> bool:

@@ -19,6 +19,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.contract.errors import MaintenanceRefused, TableContended
+from spark_jobs.contract.path_forms import sql_table
 from spark_jobs.published.table import versions_shown
 from spark_jobs.sink import history
 from spark_jobs.storage import compaction, delta
@@ -175,5 +176,6 @@ def in_words(path: UPath) -> Iterator[None]:
 def _refusal(path: UPath, why: str) -> MaintenanceRefused:
     return MaintenanceRefused(
         f"{path} cannot be compacted without Spark: {why}.",
-        f"Run OPTIMIZE delta.`{path}` and VACUUM delta.`{path}` in Spark, while no run works.",
+        f"Run OPTIMIZE {sql_table(path)} and VACUUM {sql_table(path)} in Spark, "
+        "while no run works.",
     )

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.steps import Deduplicate
-from spark_jobs.contract.store import spark_url
 from spark_jobs.dataflow import dataflow
 from spark_jobs.run import Run
 from spark_jobs.source import kafka_source
@@ -47,7 +47,7 @@ def _accepted(run: Run, batch: Batch) -> DataFrame:
 
 def _known(run: Run, batch: int) -> DataFrame:
     """The keys in the step's state after the batch."""
-    checkpoint = spark_url(run.target.checkpoint)
+    checkpoint = state_url(run.target.checkpoint)
     start_coordinator(run.spark)
     # Spark numbers operators from the sink to the source.
     first = sum(step.stateful for step in run.spec.steps) - 1

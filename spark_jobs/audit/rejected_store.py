@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.store import spark_url
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.run import Run

@@ -18,9 +18,10 @@ from spark_jobs.classify.classifier import (
     resolve_outcomes,
     resolved_counts,
 )
-from spark_jobs.classify.outcome import COLUMN, REJECTED
+from spark_jobs.classify.outcome import REJECTED
 from spark_jobs.contract.lateness import late_for_certain
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.own_columns import MALFORMED, OUTCOME
 from spark_jobs.contract.reader_options import tasks
 from spark_jobs.contract.topic import Topic
 from spark_jobs.dataflow import Dataflow, dataflow
@@ -124,6 +125,6 @@ def rejected_columns(topic: Topic) -> list[Column]:
         F.col(topic.event_time).alias("event_time"),
         F.col("kafka.raw.key"),
         F.col("kafka.raw.value"),
-        F.col(COLUMN).alias("outcome"),
-        F.col("malformed"),
+        F.col(OUTCOME).alias("outcome"),
+        F.col(MALFORMED).alias("malformed"),
     ]

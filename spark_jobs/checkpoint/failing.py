@@ -4,6 +4,9 @@ the checkpoint.
 Such a record is malformed. When a batch fails, runs/failing_search.py finds them. They are stored
 before the batch runs again: the batch, and every later reading of it for the account, must classify
 them alike.
+
+Where that is for a person to decide, the search proposes them, and `sluice quarantine` puts them
+aside (admin/quarantine.py). A person may also name records that no search has found.
 """
 
 from __future__ import annotations
@@ -19,8 +22,14 @@ from spark_jobs.checkpoint.stored import Stored
 if TYPE_CHECKING:
     from upath import UPath
 
+PUT_ASIDE = "put aside by"
+"""How the reason of a record begins that a person has named."""
 Reasons = dict[tuple[int, int], str]
 """Partition and offset of a record -> why it is malformed."""
+
+
+UNREAD = -1
+"""No accounted batch has the record."""
 
 
 class FailingRecord(BaseModel):
@@ -29,7 +38,9 @@ class FailingRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     batch: int
-    """The batch that it made fail."""
+    """The batch that it made fail; of one that a person has named, the newest accounted batch if
+    its batch was accounted for then, else UNREAD.
+    """
     partition: int
     offset: int
     reason: str
@@ -43,11 +54,23 @@ class FailingRecords(Stored):
     """
 
     records: tuple[FailingRecord, ...] = ()
+    proposed: tuple[FailingRecord, ...] = ()
+    """Those that a run has found, and that a person may put aside. They are good until then."""
+    named: tuple[FailingRecord, ...] = ()
+    """Those that a person has named. Never forgotten: a repair may read them at any time."""
 
     @property
     def reasons(self) -> Reasons:
-        """The records, as decode/decoder.py takes them."""
-        return {(record.partition, record.offset): record.reason for record in self.records}
+        """The records, as decode/decoder.py takes them in a drain and for its account: without
+        those that an accounted batch has as what they were.
+        """
+        unread = (record for record in self.named if record.batch == UNREAD)
+        return _reasons((*unread, *self.records))
+
+    @property
+    def in_repairs(self) -> Reasons:
+        """The same, as a repair takes them."""
+        return _reasons((*self.named, *self.records))
 
     def of(self, batch: int) -> tuple[FailingRecord, ...]:
         """The records of one batch."""
@@ -56,12 +79,16 @@ class FailingRecords(Stored):
     def up_to(self, batch: int) -> Self:
         """Without the records of later batches."""
         kept = tuple(record for record in self.records if record.batch <= batch)
-        return self.model_copy(update={"records": kept})
+        return self.model_copy(update={"records": kept, "proposed": ()})
 
     def with_more(self, found: Iterable[FailingRecord], audited: int) -> Self:
         """With these records, and without those of the batches up to `audited`."""
         kept = (record for record in self.records if record.batch > audited)
-        return self.model_copy(update={"records": (*kept, *found)})
+        return self.model_copy(update={"records": (*kept, *found), "proposed": ()})
+
+
+def _reasons(records: Iterable[FailingRecord]) -> Reasons:
+    return {(record.partition, record.offset): record.reason for record in records}
 
 
 def read_failing(path: UPath) -> FailingRecords:

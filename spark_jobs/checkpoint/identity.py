@@ -277,6 +277,23 @@ def spec_warnings(spec: Pipeline, paths: Paths) -> tuple[str, ...]:
     return (*allowed, *idle_declarations(current, spec))
 
 
+def changes_since(spec: Pipeline, known: Identity, paths: Paths) -> tuple[str, ...]:
+    """What of the spec the newest batch was not made by, in words: all on which its account or its
+    state depends. Not the versions and settings of Spark, nor what the checkpoint has fixed.
+    """
+    current, around = fingerprint(spec, version("pyspark")), environment(spec)
+    _, _, differences = _differences(known, (current, around), spec, paths)
+    told = [
+        str(change)
+        for change in differences
+        if change.field not in FROZEN and not change.field.startswith(("spark", "version of"))
+    ]
+    was, now = known.of_newest_batch(paths).classification, classification(spec)
+    if was is not None and was != now and not told:
+        told = [f"max_ahead or required: was {was!s}, is {now!s}"]
+    return tuple(told)
+
+
 def _declaration(spec: Pipeline, refused: list[Change]) -> str:
     """How a person declares that the changes leave the state right; empty if nobody can."""
     logic = [change.was for change in refused if change.field == "logic"]

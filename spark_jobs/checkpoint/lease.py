@@ -11,13 +11,14 @@ import json
 import os
 import socket
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from spark_jobs.checkpoint.file_system import refuse_local_locks
-from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.errors import LeaseHeld, LeaseLost
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -38,8 +39,8 @@ def lease(path: UPath, run_id: str) -> Iterator[HeldLease]:
     """Hold the lease at `path` within the block. Raises LeaseHeld, which names the holder."""
     if is_local(path):
         refuse_local_locks(path.parent)
-        with _locked_file(path, run_id):
-            yield FileLock()
+        with _locked_file(path, run_id) as held:
+            yield held
         return
     from spark_jobs.checkpoint.object_lease import ObjectLease  # noqa: PLC0415 - a disk needs no client of an object store
 
@@ -57,14 +58,44 @@ def is_local(path: UPath) -> bool:
 
 
 class FileLock:
-    """A lock on a file. The kernel gives it to no other process while this one lives."""
+    """A lock on a file, which has `content`.
+
+    The kernel gives it to no other process while this one lives. An NFS server that a partition has
+    parted from this machine does so when the time of the client's own lease is over.
+    """
+
+    def __init__(self, path: UPath, descriptor: int, content: bytes) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self._content = content
 
     def confirm(self) -> None:
-        """A file lock cannot be lost."""
+        """Raise LeaseLost if the lock is another's, or was another's since; if the file cannot be
+        read, or is no longer the one at the path.
+
+        The lock is asked for again, which changes nothing where it is held. On NFS that makes the
+        client forget what it has read of the file, so the content is the server's.
+        """
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found = os.pread(self._descriptor, len(self._content) + 1, 0)
+            same = os.path.samestat(os.fstat(self._descriptor), os.stat(str(self._path)))  # noqa: PTH116 - a UPath's stat is no os.stat_result
+        except OSError as error:
+            raise self._lost(f"cannot be read: {error.strerror}") from None
+        if not same:
+            raise self._lost("is another file than the one that was locked")
+        if found != self._content:
+            raise self._lost(f"is of {_describe_holder(self._path)}")
+
+    def _lost(self, how: str) -> LeaseLost:
+        return LeaseLost(
+            f"{self._path}, whose lock this run had, {how}.",
+            "Nothing of its last batch was committed; the next run resumes there.",
+        )
 
 
 @contextmanager
-def _locked_file(path: UPath, run_id: str) -> Iterator[None]:
+def _locked_file(path: UPath, run_id: str) -> Iterator[FileLock]:
     """Hold the file lock within the block. Raises LeaseHeld after LOCK_WAIT_SECONDS.
 
     An flock belongs to the open file, so it ends with the process, however that ends: a stale lease
@@ -79,19 +110,17 @@ def _locked_file(path: UPath, run_id: str) -> Iterator[None]:
             )
         os.ftruncate(descriptor, 0)
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        os.pwrite(
-            descriptor,
-            json.dumps(
-                {
-                    "run_id": run_id,
-                    "pid": os.getpid(),
-                    "host": socket.gethostname(),
-                    "started_at": started,
-                }
-            ).encode(),
-            0,
-        )
-        yield
+        content = json.dumps(
+            {
+                "run_id": run_id,
+                "pid": os.getpid(),
+                "host": socket.gethostname(),
+                "started_at": started,
+                "token": uuid.uuid4().hex,  # two runs may have all else in common
+            }
+        ).encode()
+        os.pwrite(descriptor, content, 0)
+        yield FileLock(path, descriptor, content)
     finally:
         os.close(descriptor)
 

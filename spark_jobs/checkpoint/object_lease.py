@@ -34,6 +34,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 
 from spark_jobs.contract.errors import LeaseHeld, LeaseLost
+from spark_jobs.contract.path_forms import delta_path
 from spark_jobs.storage.object_store import client
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class ObjectLease:
 
     def __init__(self, path: UPath, run_id: str) -> None:
         self._path = path
-        self._store = client(str(path.parent))
+        self._store = client(delta_path(path.parent))
         self._content = LeaseContent(
             token=uuid.uuid4().hex,
             run_id=run_id,

@@ -35,6 +35,15 @@ class Published(Stored):
     """
 
 
+def publisher(path: UPath) -> str:
+    """Who publishes what has passed, for people: a DAG that has published before, else nobody knows
+    whether there is one.
+    """
+    if read_published(path).table_version is not None:
+        return "The next run of its DAG publishes it"
+    return "Its DAG in Airflow publishes it, if there is one"
+
+
 def read_published(path: UPath) -> Published:
     """The stored fact; one before any publication if there is no file.
 

@@ -91,7 +91,8 @@ def check_metrics(spec: Pipeline, metrics: StateMetrics) -> list[CheckResult]:
 
     Raises CheckBroken as check_output does.
     """
-    return _of_one_row("state", state_checks.state_checks_of(spec), metrics.model_dump())
+    checks = state_checks.judged_checks(spec, metrics.rows_read)
+    return _of_one_row("state", checks, metrics.model_dump())
 
 
 def refuse_misspelt(spec: Pipeline) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, functions as F
 
 from spark_jobs.checks.added_rows import added_rows
 from spark_jobs.contract.output_mode import mode_facts
-from spark_jobs.contract.store import spark_url
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import history
 

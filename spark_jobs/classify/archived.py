@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, functions as F
 
-from spark_jobs.classify.outcome import COLUMN, Outcome
+from spark_jobs.classify.outcome import Outcome
+from spark_jobs.contract.own_columns import MALFORMED, OUTCOME
 
 
 def all_good(decoded: DataFrame) -> DataFrame:
@@ -16,7 +17,7 @@ def all_good(decoded: DataFrame) -> DataFrame:
     and so as a row.
     """
     good = F.lit(Outcome.GOOD.value)
-    return decoded.withColumn("malformed", F.lit(None).cast("string")).withColumn(COLUMN, good)
+    return decoded.withColumn(MALFORMED, F.lit(None).cast("string")).withColumn(OUTCOME, good)
 
 
 def archive_rows(records: DataFrame, event_time: str, topic_id: str) -> DataFrame:

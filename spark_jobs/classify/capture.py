@@ -11,15 +11,16 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.classify.classifier import has_outcome, outcome_counts, stateful_input_metrics
-from spark_jobs.classify.outcome import COLUMN, QUARANTINED, Outcome
+from spark_jobs.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.contract.own_columns import MALFORMED, OUTCOME, own
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.steps.chain import is_late
 
 CLASSIFIED_SEEN, ENTERED_SEEN = "fate", "entered"
-"""The names under which classified records and the stateful input are observed. The first only
-happens to be that of outcome.COLUMN too.
-"""
+"""The names under which classified records and the stateful input are observed."""
+KEPT, SUSPECT = own("kept"), own("suspect")
+"""Columns that are there while they are observed."""
 
 
 # The input of the aggregates is a column of its own: Spark interprets an expression within them for
@@ -30,9 +31,9 @@ def observe_classified(classified: DataFrame, spec: Pipeline) -> DataFrame:
     Observes under "fate": outcome_counts, and kept array<struct>: the raw malformed and premature
     records.
     """
-    rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(COLUMN), F.col("malformed")))
-    counted = (*outcome_counts(), F.collect_list("kept").alias("kept"))
-    return classified.withColumn("kept", rejected).observe(CLASSIFIED_SEEN, *counted).drop("kept")
+    rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(OUTCOME), F.col(MALFORMED)))
+    counted = (*outcome_counts(), F.collect_list(KEPT).alias("kept"))
+    return classified.withColumn(KEPT, rejected).observe(CLASSIFIED_SEEN, *counted).drop(KEPT)
 
 
 def observe_stateful_input(
@@ -46,12 +47,10 @@ def observe_stateful_input(
     # Late by the watermark of the query's first batch. Of a batch with another one the audit uses
     # neither these counts nor these records (audit/rejected_record.py, captured).
     late = _record(spec, F.lit(Outcome.LATE.value), F.lit(None).cast("string"))
-    rows = stateful_input.withColumn("suspect", is_late(spec, policy.late_before_ms))
-    rows = rows.withColumn("kept", F.when(F.col("suspect"), late))
-    counted = (F.count_if(F.col("suspect")).alias("late"), F.collect_list("kept").alias("kept"))
-    return rows.observe(ENTERED_SEEN, *stateful_input_metrics(spec), *counted).drop(
-        "suspect", "kept"
-    )
+    rows = stateful_input.withColumn(SUSPECT, is_late(spec, policy.late_before_ms))
+    rows = rows.withColumn(KEPT, F.when(F.col(SUSPECT), late))
+    counted = (F.count_if(F.col(SUSPECT)).alias("late"), F.collect_list(KEPT).alias("kept"))
+    return rows.observe(ENTERED_SEEN, *stateful_input_metrics(spec), *counted).drop(SUSPECT, KEPT)
 
 
 def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
@@ -64,7 +63,7 @@ def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
         F.unix_micros(F.col(spec.topic.event_time)).alias("event_us"),
         "kafka.raw.key",
         "kafka.raw.value",
-        outcome.alias(COLUMN),
+        outcome.alias("fate"),
         malformed.alias("malformed"),
     )
     return F.when(F.col("kafka.raw").isNotNull(), parts)

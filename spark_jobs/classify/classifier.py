@@ -6,30 +6,31 @@ from collections.abc import Callable, Iterable
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.classify.outcome import CLASSIFIED, COLUMN, RESOLVED, Outcome
+from spark_jobs.classify.outcome import CLASSIFIED, RESOLVED, Outcome
 from spark_jobs.classify.premature import is_premature
+from spark_jobs.contract.own_columns import KAFKA, MALFORMED, OUTCOME
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.topic import Topic
 from spark_jobs.steps.chain import is_late
 
 
 def classify(decoded: DataFrame, topic: Topic, clock: Column) -> DataFrame:
-    """The decoded records, with fate string: one of CLASSIFIED. `clock` as is_premature has it."""
-    outcome = F.when(F.col("malformed").isNotNull(), _text(Outcome.MALFORMED))
+    """The decoded records, with OUTCOME: one of CLASSIFIED. `clock` as is_premature has it."""
+    outcome = F.when(F.col(MALFORMED).isNotNull(), _text(Outcome.MALFORMED))
     outcome = outcome.when(is_premature(topic, clock), _text(Outcome.PREMATURE)).otherwise(
         _text(Outcome.GOOD)
     )
-    return decoded.withColumn(COLUMN, outcome)
+    return decoded.withColumn(OUTCOME, outcome)
 
 
 def good_records(classified: DataFrame) -> DataFrame:
     """The good records. Columns: the decoded fields, and kafka."""
-    return classified.where(_is(Outcome.GOOD)).drop("malformed", COLUMN)
+    return classified.where(_is(Outcome.GOOD)).drop(MALFORMED, OUTCOME)
 
 
 def has_outcome(outcomes: Iterable[Outcome]) -> Column:
     """boolean: whether the record has one of these outcomes."""
-    return F.col(COLUMN).isin(*(outcome.value for outcome in outcomes))
+    return F.col(OUTCOME).isin(*(outcome.value for outcome in outcomes))
 
 
 def outcome_counts() -> list[Column]:
@@ -61,13 +62,13 @@ def resolve_outcomes(
 ) -> DataFrame:
     """The records of a finished batch.
 
-    Columns: event time, kafka, malformed, and fate string, one of RESOLVED.
+    Columns: event time, kafka, MALFORMED, and OUTCOME string, one of RESOLVED.
 
     Leaves out filtered records. `stateful_input` builds the stateful input of the same records a
     second time. It is called only if a Transform is not a condition: such a Transform gets good
     records only, so the query must read them twice.
     """
-    columns = (spec.topic.event_time, "kafka", "malformed", COLUMN)
+    columns = (spec.topic.event_time, KAFKA, MALFORMED, OUTCOME)
     at_state = F.when(is_late(spec, late_before_ms), _text(Outcome.LATE)).otherwise(
         _text(Outcome.ACCEPTED)
     )
@@ -77,12 +78,12 @@ def resolve_outcomes(
         reached = F.lit(True)
         for where in conditions:
             reached = reached & F.coalesce(F.expr(where or ""), F.lit(False))
-        outcome = F.when(~good, F.col(COLUMN)).otherwise(at_state)
-        return classified.where(~good | reached).withColumn(COLUMN, outcome).select(*columns)
+        outcome = F.when(~good, F.col(OUTCOME)).otherwise(at_state)
+        return classified.where(~good | reached).withColumn(OUTCOME, outcome).select(*columns)
     entered = (
         stateful_input()
-        .withColumn("malformed", F.lit(None).cast("string"))
-        .withColumn(COLUMN, at_state)
+        .withColumn(MALFORMED, F.lit(None).cast("string"))
+        .withColumn(OUTCOME, at_state)
     )
     return classified.where(~good).select(*columns).unionAll(entered.select(*columns))
 
@@ -112,7 +113,7 @@ def _event_range(time: Column) -> list[Column]:
 
 
 def _is(outcome: Outcome) -> Column:
-    return F.col(COLUMN) == outcome.value
+    return F.col(OUTCOME) == outcome.value
 
 
 def _text(outcome: Outcome) -> Column:

@@ -11,7 +11,7 @@ from enum import StrEnum
 class Outcome(StrEnum):
     """One outcome.
 
-    Its text is a value of the columns `fate` and ops.quarantine.kind, and the name of an observed
+    Its text is a value of the columns OUTCOME and ops.quarantine.kind, and the name of an observed
     metric.
     """
 
@@ -38,13 +38,6 @@ class Outcome(StrEnum):
     ACCEPTED = "accepted"
     """The first stateful step processed it, as a new row or as a duplicate."""
 
-
-COLUMN = "fate"
-"""The column of the outcome.
-
-Its name is reserved (contract/topic.py RESERVED): a topic may have a field `outcome`, but no field
-`fate`.
-"""
 
 CLASSIFIED = (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)
 """The outcomes that depend on the record alone, before any step."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import subprocess
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +22,7 @@ from spark_jobs.cli.terminal import (
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.spec import MOST_PARTITIONS
+from spark_jobs.launch import relay
 
 if TYPE_CHECKING:
     from spark_jobs.admin.intent import Intent
@@ -114,7 +114,7 @@ def repartition(
             end_undone()
         words = repartition_command(settings, pipeline, wanted, planned.rows)
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+        raise typer.Exit(relay.run(words, variables))
 
 
 @commands.command(
@@ -165,6 +165,41 @@ def accept(
         spec = live_spec(spec, settings.root)
         decided = intend(spec, settings, tuple(check), reason, getpass.getuser())
         _carry_out(decided, execute=execute)
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice quarantine departure_delays             (shows what the failed run has proposed)",
+        "sluice quarantine departure_delays --execute",
+        "sluice quarantine departure_delays --record 0:1207 --record 1:88-90 --reason 'overflows'",
+    ),
+)
+def quarantine(
+    pipeline: PipelineName,
+    record: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PARTITION:OFFSET",
+            help="A record, or a range of offsets: PARTITION:FIRST-LAST. Repeat the option for "
+            "more. Default: the records that the last run has proposed.",
+        ),
+    ] = None,
+    reason: Annotated[
+        str, typer.Option(help="Why, for records that you name. It is in ops.quarantine.")
+    ] = "",
+    execute: Execute = False,
+) -> None:
+    """Put records aside on which an expression of the spec fails, so that runs and repairs go on.
+
+    They are malformed from then on, and `sluice replay` can merge them later.
+    """
+    from spark_jobs.admin.quarantine import quarantine as intend  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        spec, settings = _live(pipeline)
+        named = tuple(record or ())
+        _carry_out(intend(spec, settings, named, reason, getpass.getuser()), execute=execute)
 
 
 @commands.command(

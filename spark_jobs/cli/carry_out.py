@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs import log
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.checkpoint.published import publisher
 from spark_jobs.cli.question import agreed
 from spark_jobs.cli.terminal import end_undone, one_line_errors, say
 from spark_jobs.contract import registry
@@ -75,7 +76,7 @@ def carry_out(kind: RepairKind, pipeline: str, asked: Asked, *, yes: bool, execu
 
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
     from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415 - as above
-    from spark_jobs.launch.submit import application, environment, stage_command  # noqa: PLC0415
+    from spark_jobs.launch.submit import TOLD, application, environment, stage_command  # noqa: PLC0415
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
     from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
 
@@ -84,7 +85,7 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
     plan.store(paths)
     report_at = report_path(settings.root, spec.name, run)
     words = stage_command(settings, spec.name, plan.repair_id, report_at, run, plan.offsets)
-    run_in_foreground(words, {**os.environ, **environment(settings)}, application())
+    run_in_foreground([*words, TOLD], {**os.environ, **environment(settings)}, application())
     report = read_report(report_at)
     for check in report.checks:
         if check.outcome != "passed":
@@ -101,7 +102,7 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
     at = "no commit was needed" if done.table_version is None else f"version {done.table_version}"
     say(
         f"{spec.name}: {done.added:,} rows added, {done.removed:,} removed, {done.changed:,} "
-        f"changed, {done.merged:,} {merged} merged; {at}. The next run of its DAG publishes it"
+        f"changed, {done.merged:,} {merged} merged; {at}. {publisher(paths.published)}"
     )
 
 

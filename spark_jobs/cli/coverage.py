@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from spark_jobs.contract.micro_batch import Offsets
     from spark_jobs.contract.settings import Settings
     from spark_jobs.repair.coverage import Coverage, Interval
-    from spark_jobs.repair.unreachable import Gone
 
 commands = typer.Typer(rich_markup_mode="rich")
 NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who")
@@ -102,25 +101,13 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
     yield str(found.balance)
     if found.quarantine.quarantined:
         yield str(found.quarantine)
-    for each in found.gone:
-        yield _gone(each)
+    yield from map(str, found.gone)
     if not asked:
         yield "Kafka did not answer: which days it no longer has is not known"
     if any(each.state == "late" for each in found.intervals):
         yield f"merge the late records: sluice repair {found.pipeline}"
     if found.quarantine.replayable:
         yield f"merge the quarantined records that are good now: sluice replay {found.pipeline}"
-
-
-def _gone(each: Gone) -> str:
-    where = f"partition {each.partition}: offsets {each.first_offset:,} to {each.last_offset:,}"
-    if each.records == 0:
-        return f"{where} were gone before any drain had read them"
-    records = "records" if each.records is None else f"{each.records:,} records at most"
-    of = "an early batch" if each.batch is None else f"batch {each.batch}"
-    start = f" from {each.earliest:%F %H:%M} on" if each.earliest else ""
-    end = f" before {each.before:%F %H:%M}" if each.before else ""
-    return f"{where} are gone: {records} of {of}, with event times{start + end or ' of any day'}"
 
 
 def _same(each: Interval) -> tuple[object, ...]:

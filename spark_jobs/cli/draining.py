@@ -17,7 +17,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.summary import check_line, summary
 from spark_jobs.launch.foreground import run_in_foreground
 from spark_jobs.launch.sharing import Due
-from spark_jobs.launch.submit import application, arguments, command, environment, options
+from spark_jobs.launch.submit import TOLD, application, arguments, command, environment, options
 from spark_jobs.runs import plan
 from spark_jobs.runs.run_record import recorded
 from spark_jobs.warm.client import Warm, begun
@@ -42,7 +42,7 @@ def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
                 run.follow()
             else:
                 words = command(settings, pipeline, due.report, run_id, due.records)
-                run_in_foreground(words, variables(settings), application())
+                run_in_foreground([*words, TOLD], variables(settings), application())
             summarise(read_report(due.report), due.report)
 
 
@@ -62,7 +62,7 @@ def planned(
 
 def warm(due: Due, settings: Settings, run_id: str) -> Warm | None:
     """The drain, which a worker has begun; None if it must start cold."""
-    words = arguments("drain", due.pipeline, due.report, run_id)
+    words = [*arguments("drain", due.pipeline, due.report, run_id), TOLD]
     return begun(settings, due.pipeline, words, variables(settings), due.records, (STDOUT, STDERR))
 
 
@@ -74,7 +74,7 @@ def variables(settings: Settings) -> dict[str, str]:
 def summarise(report: Report, path: Path | UPath) -> None:
     """Log what the run did. Raises the run's problem."""
     first, *more = summary(report)
-    checks = [check_line(check) for check in report.failing("critical") + report.failing("warning")]
+    checks = [check_line(check) for check in report.checks if check.outcome != "passed"]
     for line in (first, *(f"  {line}" for line in [*checks, *more]), f"report: {path}"):
         LOG.info("%s", line)
     if report.problem:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated
@@ -26,6 +25,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.contract import registry
 from spark_jobs.contract.settings import root
+from spark_jobs.launch import relay
 from spark_jobs.ops import views
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -101,7 +101,7 @@ def state(
         resolve(spec, settings, query)
         words = state_command(settings, pipeline, query.arguments())
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+        raise typer.Exit(relay.run(words, variables))
 
 
 @commands.command(

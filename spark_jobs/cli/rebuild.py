@@ -9,6 +9,7 @@ import typer
 
 from spark_jobs import log
 from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.checkpoint.published import publisher
 from spark_jobs.checkpoint.switching import read_switching, refuse_cut_off
 from spark_jobs.cli.carry_out import run_id
 from spark_jobs.cli.terminal import (
@@ -118,7 +119,7 @@ def _rebuild(
         end_undone(
             f"{spec.name}: nothing is changed; the same command goes on with what is computed"
         )
-    _told(rebuilding.switched(it, wait_for_runs), spec.name)
+    _told(rebuilding.switched(it, wait_for_runs), paths)
 
 
 def _completed(live: Pipeline, settings: Settings, run: str, *, execute: bool) -> bool:
@@ -132,7 +133,7 @@ def _completed(live: Pipeline, settings: Settings, run: str, *, execute: bool) -
     if not execute:
         end_undone()
     if done := completed(live, settings, run):
-        _told(done, live.name)
+        _told(done, Paths(settings.root, live))
     return True
 
 
@@ -160,7 +161,7 @@ def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, b
     now = plan_back(live, former, settings)
     if now.lost != plan.lost:  # the answer was to what was shown
         refuse_lost(former, now)
-    _told(switch_back(live, former, settings.root, run), spec.name)
+    _told(switch_back(live, former, settings.root, run), Paths(settings.root, former))
 
 
 def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
@@ -178,8 +179,8 @@ def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
     remove()
 
 
-def _told(fact: Live, name: str) -> None:
+def _told(fact: Live, paths: Paths) -> None:
     say(
-        f"{name}: state version {fact.version} drains since now; its rows are version "
-        f"{fact.table_version} of the table. The next run of its DAG publishes it"
+        f"{paths.pipeline}: state version {fact.version} drains since now; its rows are version "
+        f"{fact.table_version} of the table. {publisher(paths.published)}"
     )

@@ -13,7 +13,7 @@ from spark_jobs.contract.paths import report_path
 from spark_jobs.contract.report import read_report
 from spark_jobs.contract.summary import summary
 from spark_jobs.launch.foreground import run_in_foreground
-from spark_jobs.launch.submit import application, environment, submit_command
+from spark_jobs.launch.submit import TOLD, application, environment, submit_command
 
 if TYPE_CHECKING:
     from spark_jobs.admin.rebuild_run import Arguments, Submit
@@ -31,7 +31,7 @@ def in_foreground(beside: Settings, pipeline: str) -> Submit:
         at = report_path(beside.root, pipeline, run_id)
         at.unlink(missing_ok=True)
         words = submit_command(beside, pipeline, arguments(at), records)
-        run_in_foreground(words, {**os.environ, **environment(beside)}, application())
+        run_in_foreground([*words, TOLD], {**os.environ, **environment(beside)}, application())
         report = read_report(at)
         for line in summary(report):
             LOG.info("%s", line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,8 +24,11 @@ from spark_jobs.cli.terminal import (
 from spark_jobs.contract import registry
 from spark_jobs.contract.archive import archive_name
 from spark_jobs.contract.duration import interval
+from spark_jobs.contract.overflow import overflowing
+from spark_jobs.contract.rounding import rounding_line
 from spark_jobs.contract.settings import Settings, log_format
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.launch import relay
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"
@@ -60,6 +62,10 @@ def validate(
                         f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
                         f"{'archive' if each.is_archive else each.output_mode}"
                     )
+                    for line in overflowing(each):
+                        say(f"warning  {label}  {line}")
+                    if rounding := rounding_line(each):
+                        say(f"    {rounding}")
         if deep:
             _plan_with_spark(pipelines or registry.names())
 
@@ -160,7 +166,7 @@ def explain(pipeline: PipelineName) -> None:
         settings = Settings.from_environment()
         words = explain_command(settings, pipeline)
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(subprocess.run(words, env=variables, check=False).returncode)
+        raise typer.Exit(relay.run(words, variables))
 
 
 def _plan_with_spark(names: Iterable[str]) -> None:
@@ -171,10 +177,7 @@ def _plan_with_spark(names: Iterable[str]) -> None:
         os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
     settings = Settings.from_environment()
     variables = {**os.environ, **environment(settings)}
-    ended = [
-        subprocess.run(validate_command(settings, name), env=variables, check=False).returncode
-        for name in names
-    ]
+    ended = [relay.run(validate_command(settings, name), variables) for name in names]
     if failed := next(filter(None, ended), 0):
         raise typer.Exit(failed)
 

@@ -23,7 +23,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch.foreground import Ended, interrupts, run_in_foreground
 from spark_jobs.launch.sharing import Due, killed_at_work, shared
-from spark_jobs.launch.submit import application, command, together_command
+from spark_jobs.launch.submit import TOLD, application, command, together_command
 from spark_jobs.runs.run_record import has_row, recorded
 
 LOG = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class Several:
             words = command(self._settings, one.pipeline, one.report, self._run_id, one.records)
         else:
             words = together_command(self._settings, due, self._run_id)
-        return run_in_foreground(words, variables(self._settings), application())
+        return run_in_foreground([*words, TOLD], variables(self._settings), application())
 
     def _has_ended(self, due: Due, since: datetime) -> bool:
         """Whether it was done though it has no report: its row is written before that."""

@@ -20,6 +20,11 @@ class Change(Part):
     unexplained: int = Described(
         default=0, description="of the three, those that no late or replayed record explains"
     )
+    rounded: int = Described(
+        default=0,
+        description="rows that count as equal, and whose sums of doubles differ by no more than "
+        "another order of their records makes; they stay as they are",
+    )
     merged: int = Described(
         default=0, description="late and replayed records that are in the computed rows"
     )
@@ -73,9 +78,10 @@ class Change(Part):
             if self.parts
             else ""
         )
+        order = f" ({self.rounded:,} but for the order of doubles)" if self.rounded else ""
         return (
             f"{self.rows_before:,} rows -> {self.rows_after:,}: {self.added:,} added, "
-            f"{self.removed:,} removed, {self.changed:,} changed, {same:,} as they were; "
+            f"{self.removed:,} removed, {self.changed:,} changed, {same:,} as they were{order}; "
             f"{sources}: {self.merged:,} merged, {self.duplicates:,} duplicates, {self.filtered:,} "
             f"filtered; {explained:,} of {self.differs:,} changes explained, unexplained "
             f"{self.unexplained:,}{bad}{parts}"

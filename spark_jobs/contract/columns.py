@@ -5,11 +5,25 @@ without Spark.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from spark_jobs.contract.model import refuse
+from spark_jobs.contract.own_columns import is_own
 
 Columns = tuple[str, ...] | None
 """None where only Spark can resolve them."""
+
+
+def _quotable(given: str) -> str:
+    if "`" in given or not given:
+        refuse("column", given, "Sluice writes the name into SQL, in back-quotes", "Rename it")
+    return given
+
+
+ColumnName = Annotated[str, AfterValidator(_quotable)]
+"""A column that Sluice names in SQL of its own, and that only Spark may know."""
 
 
 def refuse_unknown(step: str, field: str, wanted: tuple[str, ...], columns: Columns) -> None:
@@ -30,3 +44,9 @@ def refuse_repeated(field: str, names: Iterable[str]) -> None:
     twice = sorted({name for name in given if given.count(name) > 1})
     if twice:
         refuse(field, twice, "it is listed more than once", "List each name once")
+
+
+def refuse_own(field: str, names: Iterable[str]) -> None:
+    """Refuse a name that one of Sluice's own columns has."""
+    if taken := sorted({name for name in names if is_own(name)}):
+        refuse(field, taken, "Sluice adds columns with these names", "Choose another name")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class SluiceError(Exception):
@@ -219,7 +219,7 @@ class PublishedTableRefused(SluiceError):
 
 
 class LeaseLost(SluiceError):
-    """The run did not renew its lease in time: the lease expired, and another run took it."""
+    """The run's lease expired, or its lock was lost, and another run may have it."""
 
     code, exit_status, retry = "LEASE_LOST", 38, True
     usual_remedy = "Nothing: the other run continues."
@@ -229,7 +229,7 @@ class SparkFailed(SluiceError):
     """Spark could not be started, or ended the query with an error."""
 
     code, exit_status, retry = "SPARK_FAILED", 40, True
-    usual_remedy = "Read the line; the next run resumes."
+    usual_remedy = "Read the line; what is committed stays. If it repeats, correct what it names."
 
 
 class ReportMissing(SluiceError):
@@ -308,6 +308,13 @@ class ExpressionFailed(SluiceError):
     usual_remedy = "Correct the expression, and name the old one in `compatible_expressions`."
 
 
+class RowRefused(SluiceError):
+    """The table has a constraint, CHECK or NOT NULL, which a row that the query writes breaks."""
+
+    code, exit_status = "ROW_REFUSED", 56
+    usual_remedy = "Drop or correct the constraint, or leave such rows out with a Transform."
+
+
 class CheckFailed(SluiceError):
     """A critical check failed: the rows are in the table, and nothing was published."""
 
@@ -325,7 +332,9 @@ class CheckBroken(SluiceError):
 
 
 class DecisionRefused(SluiceError):
-    """`sluice accept` named a check that did not fail, or rows that no run has checked."""
+    """`sluice accept` named a check that did not fail, or rows that no run has checked; or `sluice
+    quarantine` records that cannot be put aside.
+    """
 
     code, exit_status = "DECISION_REFUSED", 52
     usual_remedy = (
@@ -471,6 +480,12 @@ def worst(problems: Iterable[SluiceError | None]) -> SluiceError | None:
     return next((problem for problem in known if not problem.retry), next(iter(known), None))
 
 
+UNKNOWN_REMEDY: Final = (
+    "SLUICE_TRACEBACK=1 shows the stack trace. If it ends so twice, running again does not help."
+)
+"""Of an error of which nobody knows whether it repeats."""
+
+
 def unexpected(error: BaseException) -> SluiceError:
     """Any other error as SparkFailed, with its first line.
 
@@ -483,5 +498,5 @@ def unexpected(error: BaseException) -> SluiceError:
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
     return SparkFailed(
         f"{type(error).__name__}: {first}",
-        "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.",
+        UNKNOWN_REMEDY,
     )

@@ -33,8 +33,9 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RootNotWritable
 from spark_jobs.contract.own_folder import own_folder
+from spark_jobs.contract.path_forms import disk_path
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.store import opened
+from spark_jobs.contract.store import is_remote, opened
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -67,6 +68,7 @@ class Paths:
         self.identity: UPath = self.version / "identity.json"
         self.lease: UPath = self.version.parent / "lease"
         self.running: UPath = self.version.parent / "running.json"
+        self.superseded: UPath = self.version.parent / "superseded.json"
         self.journal: UPath = self.version.parent / "journal.json"
         self.staging_lease: UPath = self.version.parent / "staging.lease"
         self.live: UPath = self.version.parent / LIVE
@@ -143,12 +145,11 @@ def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
     There each root has its own folder: two installations on one worker may use the same pipeline
     and run id. Raises SettingInvalid if another user may enter that of this user.
     """
-    local = root.removeprefix("file://")
-    if "://" in local:
+    if is_remote(root):
         digest = hashlib.sha256(root.encode()).hexdigest()[:12]
         folder = own_folder("reports", "reports with values of records would be there") / digest
     else:
-        folder = Path(local)
+        folder = disk_path(root)
     return folder.joinpath(*_report(pipeline, run_id))
 
 

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
+from spark_jobs.contract.columns import ColumnName
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.model import Model, refuse
 
@@ -14,7 +15,7 @@ from spark_jobs.contract.model import Model, refuse
 class Ranges(Model):
     """What Sluice cannot know of a pipeline's output, and how its repairs begin and end."""
 
-    by: str | None = Described(
+    by: ColumnName | None = Described(
         default=None,
         description="the output column with a row's event time: needed behind a GroupState, and "
         "behind a Transform with sql or a function after the last stateful step",

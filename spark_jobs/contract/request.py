@@ -32,6 +32,7 @@ MEANINGS: Final[dict[str, str]] = {
     "rebuild": "rebuild: compute the whole table by NEXT of spec.py beside the live one, show what "
     "differs by day, always ask, and switch",
 }
+Policy = Literal["unexplained", "always", "never"]
 APPROVALS: Final[dict[str, str]] = {
     "None": "as the spec says",
     "unexplained": "if rows change that no late or replayed record explains",
@@ -111,10 +112,11 @@ class Request(Model):
         description="The end of the range, which is not in it. A window is in the range in which "
         "its last instant is.",
     )
-    approve: Literal["unexplained", "always", "never"] | None = Described(
+    approve: Policy | None = Described(
         default=None,
         title="When a person must approve the change",
-        description="For this run, in place of the spec's `ranges.approve`. A rebuild always asks.",
+        description="For this run, in place of the spec's `ranges.approve`; but an `always` there "
+        "stands. A rebuild always asks.",
         json_schema_extra={"values_display": dict(APPROVALS)},
     )
     reason: str = Described(
@@ -148,6 +150,22 @@ class Request(Model):
         they are.
         """
         return cls.model_construct(kind=kind, who=who, note=note, most_records=most_records)
+
+    def approval(self, of_the_spec: Policy) -> Policy:
+        """When a person must agree. A request takes no person away whom the spec always asks.
+
+        With `never` nothing is waved through: what a person would be asked about fails.
+        Raises RangeInvalid.
+        """
+        if self.approve is None:
+            return of_the_spec
+        if of_the_spec == "always" != self.approve:
+            raise RangeInvalid(
+                f"Request: approve is {self.approve!r}: by the pipeline's spec (ranges.approve) a "
+                "person always approves a change.",
+                "Leave it out.",
+            )
+        return self.approve
 
     @property
     def span(self) -> Span | None:

@@ -16,6 +16,7 @@ from spark_jobs.contract.cron import invalid_because
 from spark_jobs.contract.errors import SettingInvalid
 from spark_jobs.contract.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.contract.kafka.pem import exposure
+from spark_jobs.contract.path_forms import plain_folder
 from spark_jobs.contract.store import PATH_STYLE, Store, is_remote, is_s3, sluice_url
 
 REPO = Path(__file__).parent.parent.parent
@@ -302,8 +303,7 @@ def _checked_root(given: str) -> str:
     they would write to different places.
     """
     if not is_remote(given):
-        # One form for a folder: locks, delta-rs and Spark read file:///path each in its own way.
-        return given.removeprefix("file://").rstrip("/")
+        return plain_folder(given)
     address = given.partition("://")[2]
     if "@" in address.partition("/")[0] or (
         is_s3(given) and ("@" in address or ":" in address)
@@ -318,11 +318,9 @@ def _checked_root(given: str) -> str:
             f"SLUICE_ROOT is {given!r}: it names no bucket.",
             "Write it for example as s3://bucket/prefix.",
         )
-    if is_s3(given) and (
-        odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]
-    ):
+    if odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]:
         raise SettingInvalid(
-            f"SLUICE_ROOT is {given!r}: its part {odd[0]!r} is not the same for all S3 clients.",
+            f"SLUICE_ROOT is {given!r}: its part {odd[0]!r} is not the same for all its clients.",
             "Between single slashes, use only ASCII letters, digits, and the characters . _ = -.",
         )
     return sluice_url(given.rstrip("/"))

@@ -149,6 +149,12 @@ class Pipeline(Model):
         description="if retention removed unread records: refuse to run, or skip them and record "
         "how many",
     )
+    on_failing_expression: Literal["refuse", "quarantine"] = Described(
+        default="refuse",
+        description="if an expression fails on several records together, as a sum that overflows, "
+        "or on more than 100 of a batch: refuse, and propose them to `sluice quarantine`; or put "
+        "them into quarantine, of a group all of the batch's records",
+    )
     reader_options: ReaderOptions = Described(
         default_factory=dict,
         description="options of Spark's Kafka reader; Sluice refuses the ones that it sets itself",

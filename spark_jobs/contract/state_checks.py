@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from spark_jobs.contract.checks import Check, within
 from spark_jobs.contract.counting import counting_step
@@ -22,8 +23,39 @@ GROUPS = within(
     about="the records in an Aggregate's state and rows must be those that entered it; if not, "
     "Sluice or Spark has a bug, or the state is damaged",
 )
-
-
+LEAST_READ: Final = 200
+"""Records from which a share of rejected ones says something: of three, one is a third."""
+_SEE = "see the reasons: sluice show quarantine"
+NOTHING_ACCEPTED = within(
+    "nothing_accepted",
+    0,
+    severity="critical",
+    about="records were read and none was accepted: the producer's format or the spec is wrong, or "
+    f"the data is old; {_SEE}, sluice show late",
+)
+REJECTED = (
+    within(
+        "malformed_share",
+        0.1,
+        severity="critical",
+        about=f"a producer may have changed its format, or the spec does not fit it: {_SEE}",
+    ),
+    within(
+        "premature_share",
+        0.1,
+        severity="critical",
+        about=f"a producer's clock is ahead, or the field has another unit: {_SEE}",
+    ),
+    within(
+        "rejected_share",
+        0.5,
+        severity="critical",
+        about=f"more records were malformed, premature or late than not: {_SEE}, sluice show late",
+    ),
+)
+"""The defaults that count from LEAST_READ records."""
+REJECTIONS: Final = frozenset(each.columns[0] for each in (NOTHING_ACCEPTED, *REJECTED))
+"""The metrics that say how much of what was read was not accepted."""
 ARCHIVE_LAG = within(
     "archive_lag",
     1,
@@ -43,6 +75,29 @@ def state_checks_of(spec: Pipeline) -> tuple[Check, ...]:
     )
     groups = (GROUPS,) if counting_step(spec) is not None else ()
     return (UNACCOUNTED, *groups, *_budget(spec), *defaults, *spec.state_checks)
+
+
+def judged_checks(spec: Pipeline, read: int) -> tuple[Check, ...]:
+    """Those that say something of so many records read."""
+    every = state_checks_of(spec)
+    return every if read >= LEAST_READ else tuple(c for c in every if c not in REJECTED)
+
+
+def acceptance_line(spec: Pipeline) -> str:
+    """What a run must accept of what it reads, to be published; empty where nothing is asked."""
+    told = [
+        _asked(check)
+        for check in state_checks_of(spec)
+        if check.severity == "critical" and check.columns[:1] and check.columns[0] in REJECTIONS
+    ]
+    return f"not published without `sluice accept` if {'; or if '.join(told)}" if told else ""
+
+
+def _asked(check: Check) -> str:
+    if check == NOTHING_ACCEPTED:
+        return "none of the records that are read is accepted"
+    beyond = f"{check.columns[0]} is over {check.kwargs.get('max_value')}"
+    return f"{beyond}, from {LEAST_READ} records" if check in REJECTED else beyond
 
 
 def _budget(spec: Pipeline) -> Iterable[Check]:
@@ -86,6 +141,6 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
             about="timers are set faster than they fire: a processor must delete a timer before "
             "it sets a new one",
         ),
-        *([ARCHIVE_LAG] if spec.is_archive else []),
+        *([ARCHIVE_LAG] if spec.is_archive else [NOTHING_ACCEPTED, *REJECTED]),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),
     )

@@ -38,6 +38,13 @@ class StateMetrics(BaseModel):
     late_share: float = Described(description="late records as a share of the decoded ones")
     malformed_share: float = Described(description="malformed records as a share of those read")
     premature_share: float = Described(description="premature records as a share of those read")
+    rejected_share: float = Described(
+        description="malformed, premature and late records as a share of those read"
+    )
+    nothing_accepted: int = Described(
+        description="1 if records were read and none was accepted; those that a condition of the "
+        "spec filtered are no reason once the pipeline has accepted records. Else 0"
+    )
     duplicate_share: float | None = Described(
         description="duplicates as a share of the accepted records; null where they are not known"
     )

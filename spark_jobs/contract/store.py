@@ -54,12 +54,6 @@ def is_s3(root: str) -> bool:
     return root.startswith((SCHEME, "s3a://"))
 
 
-def spark_url(path: UPath | str) -> str:
-    """The URL for Spark and Hadoop: their S3 client has the scheme s3a."""
-    text = str(path)
-    return f"s3a://{text.removeprefix(SCHEME)}" if text.startswith(SCHEME) else text
-
-
 def sluice_url(url: str) -> str:
     """The URL in Sluice's form, also for a URL from Hadoop."""
     return url.replace("s3a://", SCHEME)

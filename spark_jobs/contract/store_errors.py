@@ -153,7 +153,8 @@ def translate_store_error(
         return RootRefused(f"{where} refused: {meaning}.", _CORRECT.get(meaning, usual))
     if meaning := _meaning(text, _UNREACHABLE):
         return RootUnreachable(
-            f"{where}: {meaning}.", "Check AWS_ENDPOINT_URL and the store. The next run resumes."
+            f"{where}: {meaning}.",
+            "Check AWS_ENDPOINT_URL and the store. A run that it ended resumes.",
         )
     return None
 

@@ -9,12 +9,10 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field as Described, model_validator
 
 from spark_jobs.contract.archive import Archive
+from spark_jobs.contract.columns import refuse_own
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.model import Model, refuse
-
-RESERVED = ("kafka", "malformed", "fate", "suspect", "kept")
-"""Columns that decode/ and classify/ add to a record's own."""
 
 
 def _name(given: str) -> str:
@@ -97,9 +95,7 @@ class Topic(Model):
                 "a record needs at least one field, and each field another name",
                 "Rename, remove or add fields",
             )
-        taken = sorted(set(names) & set(RESERVED))
-        if taken:
-            refuse("fields", taken, "Sluice adds columns with these names", "Rename the field")
+        refuse_own("fields", names)
         clock = next((field for field in self.fields if field.name == self.event_time), None)
         if clock is None or clock.type != "timestamp" or not clock.required:
             possible = [f.name for f in self.fields if f.type == "timestamp" and f.required]

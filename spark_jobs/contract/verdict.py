@@ -22,8 +22,8 @@ bad by today's spec and in no quarantine.
 def verdict(
     pipeline: str, table_version: int | None, checks: Iterable[CheckResult]
 ) -> CheckBroken | CheckFailed | None:
-    """CheckBroken if any check could not be evaluated, else CheckFailed if any critical one failed,
-    else None.
+    """CheckBroken if a critical check could not be evaluated, else CheckFailed if one failed, else
+    None.
 
     The error names all such checks.
     """
@@ -75,7 +75,7 @@ def staged_verdict(
 
 
 def _broken(pipeline: str, results: tuple[CheckResult, ...]) -> CheckBroken | None:
-    broken = [check for check in results if check.outcome == "broken"]
+    broken = [c for c in results if c.outcome == "broken" and c.severity == "critical"]
     if not broken:
         return None
     named = "; ".join(f"{check.name} could not be evaluated: {check.observed}" for check in broken)

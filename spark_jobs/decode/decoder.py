@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
+from spark_jobs.contract.own_columns import KAFKA, MALFORMED
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.decode.formats import DECODERS, Decoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
@@ -34,7 +35,7 @@ def decode(
     notes: SliceNotes | None = None,
     fields: Sequence[Field] | None = None,
 ) -> DataFrame:
-    """Columns: the topic's fields, kafka struct as given, and malformed string (the reason; null if
+    """Columns: the topic's fields, kafka struct as given, and MALFORMED string (the reason; null if
     decoded). With `fields`, these of the topic's, the event time among them: Spark prunes no column
     through mapInArrow. Any of the others still makes a record malformed.
 
@@ -47,9 +48,7 @@ def decode(
     kafka = StructType(
         [StructField(part.name, part.dataType) for part in records.select("kafka.*").schema]
     )  # all nullable
-    schema = StructType(
-        [*columns, StructField("kafka", kafka), StructField("malformed", StringType())]
-    )
+    schema = StructType([*columns, StructField(KAFKA, kafka), StructField(MALFORMED, StringType())])
 
     noted = (notes.policy, notes.accumulator) if notes else None
 
@@ -98,5 +97,5 @@ def _decoded(
     if raw_filter:
         kafka = raw_filter.apply(kafka, event_time)
     return pa.RecordBatch.from_pydict(
-        {**arrays, "kafka": kafka, "malformed": pa.array(reasons, pa.string())}
+        {**arrays, KAFKA: kafka, MALFORMED: pa.array(reasons, pa.string())}
     )

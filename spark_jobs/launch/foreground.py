@@ -16,6 +16,7 @@ from typing import NamedTuple
 import psutil
 
 from spark_jobs.launch.processes import is_driver, kill_tree, tree
+from spark_jobs.launch.relay import relayed
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
@@ -38,8 +39,10 @@ def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: st
     The command gets its own session. Without it Ctrl-C would also reach the JVM, which would end in
     the middle of a batch.
     """
-    with interrupts() as pressed:
-        submitted = subprocess.Popen(words, env=dict(variables), start_new_session=True)
+    with interrupts() as pressed, relayed() as stderr:
+        submitted = subprocess.Popen(
+            words, env=dict(variables), stderr=stderr, start_new_session=True
+        )
         asked = False
         while submitted.returncode is None:
             with suppress(subprocess.TimeoutExpired):

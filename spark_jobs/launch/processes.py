@@ -23,9 +23,12 @@ def tree(pid: int) -> list[psutil.Process]:
         return []
 
 
-def kill_tree(pid: int) -> None:
-    """Send SIGKILL to the process and all its descendants."""
-    _kill(tree(pid))
+def kill_tree(pid: int, seconds: float = 0.0) -> None:
+    """Send SIGKILL to the process and all its descendants. Returns when they are gone, at the
+    latest after `seconds`.
+    """
+    _kill(found := tree(pid))
+    _until_gone(found, seconds)
 
 
 def kill_others(pid: int, seconds: float) -> None:
@@ -34,9 +37,7 @@ def kill_others(pid: int, seconds: float) -> None:
     """
     others = [process for process in tree(pid) if process.pid != os.getpid()]
     _kill(others)
-    until = time.monotonic() + seconds
-    while any(_does_something(process) for process in others) and time.monotonic() < until:
-        time.sleep(POLL_SECONDS)
+    _until_gone(others, seconds)
 
 
 def kill_jvm() -> None:
@@ -72,6 +73,12 @@ def _kill(processes: list[psutil.Process]) -> None:
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()
+
+
+def _until_gone(processes: list[psutil.Process], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while any(_does_something(process) for process in processes) and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
 
 
 def _does_something(process: psutil.Process) -> bool:

@@ -113,10 +113,13 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
+    from spark_jobs.spark_times import make_total  # noqa: PLC0415 - as above
+
     builder = SparkSession.builder.appName(f"sluice {name}")
     for key, value in {**STATIC, **dynamic(state)}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    make_total()
     _require_language(spark)
     _drop_inherited(spark, state)
     _drop_cluster_defaults(spark)

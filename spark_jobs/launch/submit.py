@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import language, registry, spark_options
 from spark_jobs.contract.errors import JarsMissing
+from spark_jobs.contract.path_forms import refuse_for_cluster
 from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spark_options import Options
 from spark_jobs.contract.store import Store, is_s3
@@ -77,6 +78,10 @@ LOG_STORE = {"spark.delta.logStore.s3a.impl": "sluice.store.ConditionalLogStore"
 
 Delta's own class overwrites what another writer committed in the meantime.
 """
+
+
+TOLD = "--told"
+"""For a command at a terminal: it tells the run's problem, and the run does not tell it too."""
 
 
 def application() -> str:
@@ -148,6 +153,8 @@ def configuration(
             f"{settings.jars} does not hold the jars of Delta and Kafka for Spark.",
             "Run `make setup`, or point SLUICE_JARS at them.",
         )
+    if not settings.local:
+        refuse_for_cluster(settings.root)
     s3 = sorted(s3_jars(settings).glob("*.jar")) if is_s3(settings.root) else []
     if is_s3(settings.root) and not (s3 and files_jar(settings).exists()):
         raise JarsMissing(

@@ -17,6 +17,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from spark_jobs.contract.path_forms import delta_path
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.answer import aside, reader_of, table_of
@@ -49,7 +50,7 @@ def append(root: UPath, table: str, rows: list[Row] | pa.Table) -> None:
     Raises ValueError for an unknown column.
     """
     deltalake.write_deltalake(
-        path := str(made(root, table)),
+        path := delta_path(made(root, table)),
         _arrow(table, rows),
         mode="append",
         schema_mode="merge",  # an older Sluice made the table with fewer columns
@@ -64,7 +65,7 @@ def replace(root: UPath, table: str, rows: list[Row] | pa.Table, where: str) -> 
     Raises ValueError for an unknown column.
     """
     deltalake.write_deltalake(
-        path := str(made(root, table)),
+        path := delta_path(made(root, table)),
         _arrow(table, rows),
         mode="overwrite",
         predicate=where,
@@ -80,7 +81,7 @@ def replace_parts(
     """What `replace` does, with parts that have all columns of ops/schema.py: of any number of
     rows, of which some thousand are in memory. `parts` is called again if it must be tried again.
     """
-    path = str(made(root, table))
+    path = delta_path(made(root, table))
     deltalake.write_deltalake(
         path,
         aside(_schema(table), parts()),
@@ -196,7 +197,7 @@ class _Query(NamedTuple):
 def _asked(root: UPath, names: Sequence[str], sql: str) -> _Query:
     tables, older, versions = dict[str, deltalake.DeltaTable](), [], list[Version]()
     for name in names:
-        path = str(root / "ops" / name)
+        path = delta_path(root / "ops" / name)
         if delta.is_table(path):
             stored = delta.open_table(path)
             versions.append(Version(path, str(stored.metadata().id), stored.version()))
@@ -231,13 +232,13 @@ def made(root: UPath, table: str) -> UPath:
     """The path of the ops table, which is created if it does not exist."""
     path = root / "ops" / table
     if not delta.is_table(path):
-        _create(str(path), table)
+        _create(path, table)
     return path
 
 
-def _create(path: str, table: str) -> None:
+def _create(path: UPath | str, table: str) -> None:
     deltalake.DeltaTable.create(
-        path,
+        delta_path(path),
         _schema(table),
         partition_by=["pipeline"],
         mode="ignore",

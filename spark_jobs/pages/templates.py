@@ -85,7 +85,7 @@ def shown(value: Any) -> str:
         case None:
             return ""
         case datetime():
-            return f"{value.astimezone(UTC):%F %T}"
+            return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
         case bool() | str():
             return visible(str(value), MOST)
         case int():

@@ -11,6 +11,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_jobs.contract.path_forms import disk_path
 from spark_jobs.contract.store import is_remote
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def reachable(paths: Paths, table_id: str) -> str:
     if is_remote(str(paths.root)):
         return _leads_to(paths.table.name)
     try:
-        _lead(Path(_local(paths.published_table), _name(table_id)), paths.table.name)
+        _lead(disk_path(paths.published_table) / _name(table_id), paths.table.name)
     except OSError:  # a file system without links
         return _leads_to(paths.table.name)
     return _name(table_id)
@@ -40,7 +41,7 @@ def reachable(paths: Paths, table_id: str) -> str:
 
 def follow(paths: Paths, table: UPath) -> None:
     """Let the links lead to where the table was moved, so that consumers go on reading its rows."""
-    folder = Path(_local(paths.published_table))
+    folder = disk_path(paths.published_table)
     if is_remote(str(paths.root)) or not folder.exists():
         return
     for link in folder.glob(f"{LINK}*"):
@@ -78,7 +79,3 @@ def _lead(link: Path, table: str) -> None:
     partial = link.with_name(f".{link.name}.{uuid.uuid4().hex[:8]}")
     partial.symlink_to(_leads_to(table), target_is_directory=True)
     partial.rename(link)
-
-
-def _local(folder: UPath) -> str:
-    return str(folder).removeprefix("file://")

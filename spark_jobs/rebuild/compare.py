@@ -7,12 +7,16 @@ Rows are compared where both tables have the same columns, else counted. Doubles
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import deltalake
 
+from spark_jobs.contract.own_columns import own
+from spark_jobs.contract.span import MICROSECOND
+from spark_jobs.contract.span_sql import floor_sql
 from spark_jobs.contract.steps import Aggregate, Transform
+from spark_jobs.python_times import date_of
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
@@ -23,11 +27,15 @@ if TYPE_CHECKING:
     from spark_jobs.contract.spec import Pipeline
 
 
+DAY: Final = timedelta(days=1)
+_DAY_US: Final = DAY // MICROSECOND
+
+
 class Day(NamedTuple):
     """The rows of one day. `changed`, `added` and `removed` are 0 where columns differ."""
 
-    day: datetime | None
-    """None for rows without a position."""
+    day: date | str | None
+    """None for rows without a position; text for a day that Python has not (python_times.py)."""
     before: int
     after: int
     changed: int
@@ -58,14 +66,15 @@ def difference(live: UPath, side: UPath, spec: Pipeline, position: Position | No
     types = {name: _types(table) for name, table in tables.items()}
     columns = tuple(_differing(types["live"], types["side"]))
     placed = position is not None and all(position.column in known for known in types.values())
-    day = _day(position) if placed and position else "CAST(NULL AS TIMESTAMP)"
+    day = _day(position) if placed and position else "CAST(NULL AS BIGINT)"
     sql = _counts(day) if columns else _rows(day, types["side"], _identity(spec))
     builder = deltalake.QueryBuilder()
     for name, table in tables.items():
         builder = builder.register(name, table)
     found = table_of(builder.execute(sql))
-    rows = zip(*(found.column(name).to_pylist() for name in Day._fields), strict=True)
-    return Difference(columns, tuple(Day(*row) for row in rows))
+    days, *counts = (found.column(name).to_pylist() for name in Day._fields)
+    told = (None if us is None else date_of(us // _DAY_US) for us in days)
+    return Difference(columns, tuple(Day(*row) for row in zip(told, *counts, strict=True)))
 
 
 def lines(found: Difference, most: int = 40) -> Iterator[str]:
@@ -88,7 +97,7 @@ def lines(found: Difference, most: int = 40) -> Iterator[str]:
 
 
 def _name(day: Day) -> str:
-    return f"{day.day:%F}" if day.day else "rows"
+    return str(day.day) if day.day else "rows"
 
 
 def _figures(day: Day, *, compared: bool) -> str:
@@ -123,14 +132,13 @@ def _identity(spec: Pipeline) -> tuple[str, ...] | None:
 
 
 def _day(position: Position) -> str:
-    column = f'"{position.column}"'
-    before = f"{column} - INTERVAL '1 microsecond'" if position.edge == "end" else column
-    return f"date_trunc('day', {before})"
+    """In microseconds since 1970: of times before 1677 and after 2262 delta-rs tells no day."""
+    at = f'CAST("{position.column}" AS BIGINT)'
+    return floor_sql(f"({at} - 1)" if position.edge == "end" else at, DAY)
 
 
-# No column of a table has such a name: this file's own are told from the table's by the tilde.
 _DAY, _OLD, _NEW, _MORE_OLD, _MORE_NEW, _CHANGED = (
-    f'"~{name}"' for name in ("day", "old", "new", "more old", "more new", "changed")
+    f'"{own(name)}"' for name in ("day", "old", "new", "more_old", "more_new", "changed")
 )
 
 
@@ -143,12 +151,16 @@ def _counts(day: str) -> str:
     )
 
 
+def _value(name: str, kind: str) -> str:
+    """A double without the last bits, which the order of its records decides; a map by key."""
+    if kind.startswith("MapType"):
+        return f'array_sort(map_entries("{name}"))'
+    return f'CAST("{name}" AS REAL)' if kind == 'PrimitiveType("double")' else f'"{name}"'
+
+
 def _rows(day: str, types: dict[str, str], identity: tuple[str, ...] | None) -> str:
     """Equal rows are counted first: what one table has more often is a change of their identity."""
-    values = ", ".join(
-        f'CAST("{name}" AS REAL) AS "{name}"' if "double" in kind.lower() else f'"{name}"'
-        for name, kind in types.items()
-    )
+    values = ", ".join(f'{_value(name, kind)} AS "{name}"' for name, kind in types.items())
     names = ", ".join(f'"{name}"' for name in types)
     keys = "".join(f', "{name}"' for name in identity or ())
     per = f"GROUP BY {_DAY}{keys}" if identity is not None else f"GROUP BY {_DAY}, {names}"

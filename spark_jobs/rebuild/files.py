@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from spark_jobs.contract.path_forms import disk_path
 from spark_jobs.contract.store import is_remote
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def put_beside(
         if is_remote(str(table)):
             old.fs.copy(old.path, new.path)
         else:
-            _link(Path(_local(old)), Path(_local(new)))
+            _link(disk_path(old), disk_path(new))
         put += 1
     return put
 
@@ -54,7 +55,3 @@ def _link(old: Path, new: Path) -> None:
         shutil.copyfile(old, partial)
     os.utime(partial)  # VACUUM removes old files that no version has yet
     partial.rename(new)
-
-
-def _local(path: UPath) -> str:
-    return str(path).removeprefix("file://")

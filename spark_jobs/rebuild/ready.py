@@ -10,6 +10,7 @@ from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live import read_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import RebuildRefused
+from spark_jobs.contract.path_forms import sql_table
 from spark_jobs.contract.paths import Paths
 from spark_jobs.rebuild.commit import content, refuse_table
 from spark_jobs.sink import history, table
@@ -58,7 +59,8 @@ def ready(live: Paths, paths: Paths, side: Paths) -> Ready:
     if any(file.get("deletionVector") for file in wanted.files):
         raise RebuildRefused(
             f"{side.table} has deletion vectors, whose files a switch does not take along.",
-            f"In Spark: REORG TABLE delta.`{side.table}` APPLY (PURGE), without deletion vectors.",
+            f"In Spark: REORG TABLE {sql_table(side.table)} APPLY (PURGE), without deletion "
+            "vectors.",
         )
     refuse_table(live.table, wanted)
     return Ready(

@@ -21,6 +21,7 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import HeldLease, lease
 from spark_jobs.checkpoint.live import CLOSED, Live, Replaced, not_live, read_live
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.checkpoint.switching import Switching, read_switching
 from spark_jobs.contract.errors import RebuildRefused
 from spark_jobs.contract.paths import Paths
@@ -30,7 +31,6 @@ from spark_jobs.rebuild.files import put_beside
 from spark_jobs.rebuild.ops_rows import put_rows
 from spark_jobs.rebuild.ready import Ready, ready, ready_back
 from spark_jobs.rebuild.side import side_paths
-from spark_jobs.rebuild.state_files import follow_move
 from spark_jobs.sink import history, table
 from spark_jobs.sink.table import identifier
 from spark_jobs.storage.delta import version_is_whole
@@ -228,7 +228,7 @@ class _Switch(NamedTuple):
 
     def name_state(self) -> None:
         """Let Spark find the state's schemas where they are now."""
-        follow_move(self.paths.checkpoint, self.paths.pipeline)
+        follow(self.paths.checkpoint, self.confirm)
 
     def move_identity(self) -> None:
         """Let the checkpoint say that this table is its own."""

@@ -12,6 +12,7 @@ from spark_jobs.contract.ranged import Ranged
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.contract.windows import Tumbling
+from spark_jobs.repair.change import rounded
 from spark_jobs.repair.held import held
 from spark_jobs.repair.staged import hour
 from spark_jobs.runs.run_outcome import Drained
@@ -39,7 +40,7 @@ class Counted(NamedTuple):
     """What the paired rows come to."""
 
     rows: dict[str, int]
-    """rows_before, rows_after, added, removed, changed and unexplained of a Change."""
+    """rows_before, rows_after, added, removed, changed, rounded and unexplained of a Change."""
     gained: int | None
     """The records that the groups have gained; None where no measure counts each record once."""
     hours: tuple[datetime, ...]
@@ -55,6 +56,7 @@ def counted(way: Ranged, paired: DataFrame) -> Counted:
         F.count("after").alias("rows_after"),
         *(F.count_if(F.col("op") == op).alias(op) for op in ("added", "removed", "changed")),
         F.count_if(F.col("op").isNotNull() & ~F.col("explained")).alias("unexplained"),
+        F.count_if(rounded(paired)).alias("rounded"),
         F.collect_set(F.when(F.col("op").isNotNull(), hour(way.position))).alias("_hours"),
         *sums,
     ).collect()[0]

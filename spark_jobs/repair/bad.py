@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.contract.errors import StagingStale
 from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.store import spark_url
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.repair.bad_rows import BAD
 

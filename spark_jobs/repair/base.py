@@ -100,7 +100,7 @@ class Base(NamedTuple):
                 datetime.fromisoformat(stats[of][self.position.column])
                 for of in ("minValues", "maxValues")
             )
-            return any(first <= span.end and last + TRUNCATED >= span.start for span in self.spans)
+            return any(first <= span.end and last >= span.start - TRUNCATED for span in self.spans)
         except (KeyError, TypeError, ValueError):
             return bool(stats.get("numRecords") != 0)
 

@@ -10,50 +10,42 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, Window, functions as F
-from pyspark.sql.types import DataType, DoubleType, FloatType
+from pyspark.sql.types import AtomicType, StructField, StructType
 
-from spark_jobs.contract.steps import Aggregate, Transform
+from spark_jobs.contract.own_columns import own
+from spark_jobs.contract.rounding import deciding
+from spark_jobs.contract.steps import Aggregate
+from spark_jobs.repair.comparable import comparable
+from spark_jobs.repair.near import near
+from spark_jobs.steps.rounding import MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from spark_jobs.contract.spec import Pipeline
 
-TOLERANCE = 1e-9
-"""Relative: the same doubles added in another order differ by less."""
-COPY = "_copy"
-"""Numbers the rows of one identity."""
+_COPY, _ROW, _MOVED = own("copy"), own("row"), own("moved")
+"""Numbers the rows of one identity; what a row becomes; a computed row's columns MOVED."""
+_LATE = own("late")
 
 
 def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
     """Each row of the table and of what was computed, paired where they are the same row.
 
     Columns: before and after struct (the table's columns; null where there is none), and op string:
-    added, removed, changed, or null where they are equal.
+    added, removed, changed, or null where they are equal, but for the order in which doubles were
+    added. Of that the columns MOVED of `computed` tell (steps/rounding.py).
     """
-    columns = live.columns
-    computed = computed.select(
-        *(
-            (F.col(field.name) if field.name in computed.columns else F.lit(None))
-            .cast(field.dataType)
-            .alias(field.name)
-            for field in live.schema
-        )
-    )
+    moved = [name for name in computed.columns if name.startswith(MOVED)]
+    computed = computed.select(*(_as(field, computed) for field in live.schema), *moved)
     # A group that the table has twice is not one row: its surplus copy is removed.
-    of = identity(spec) or tuple(columns)
-    live, computed = _numbered(live, of), _numbered(computed, of)
-    on = (*of, COPY)
-    paired = _side(live, columns, on, "before").join(
-        _side(computed, columns, on, "after"),
-        _all(F.col(f"before_{n}").eqNullSafe(F.col(f"after_{n}")) for n in range(len(on))),
+    of = identity(spec) or tuple(live.columns)
+    paired = _numbered(live, live.schema, of, "before").join(
+        _numbered(computed, live.schema, of, "after", moved),
+        _key("before").eqNullSafe(_key("after")),
         "full_outer",
     )
-    same = _all(
-        _equal(F.col("before")[field.name], F.col("after")[field.name], field.dataType)
-        for field in live.schema
-        if field.name in columns
-    )
+    same = _all(_same(field, moved) for field in live.schema)
     op = (
         F.when(F.col("before").isNull(), "added")
         .when(F.col("after").isNull(), "removed")
@@ -68,15 +60,13 @@ def explained(paired: DataFrame, late: DataFrame | None) -> DataFrame:
     """
     if late is None:
         return paired.withColumn("explained", F.lit(False))
-    row = F.coalesce("after", "before")
-    names = late.columns
-    keys = late.distinct().select(*(F.col(name).alias(f"late_{name}") for name in names))
-    keys = keys.withColumn("explained", F.lit(True))
-    found = paired.join(
-        F.broadcast(keys),
-        _all(row[name].eqNullSafe(F.col(f"late_{name}")) for name in names),
-        "left_outer",
+    row, kinds = F.coalesce("after", "before"), late.schema
+    keys = late.select(
+        _struct(_comparable(late[f"`{each.name}`"], each) for each in kinds).alias(_LATE)
     )
+    keys = keys.distinct().withColumn("explained", F.lit(True))
+    of = _struct(_comparable(row[each.name], each) for each in kinds)
+    found = paired.join(F.broadcast(keys), of.eqNullSafe(F.col(_LATE)), "left_outer")
     told = F.coalesce("explained", F.lit(False)).alias("explained")
     return found.select("before", "after", "op", told)
 
@@ -87,36 +77,73 @@ def rows_after(paired: DataFrame, within: str) -> DataFrame:
     A row that is equal, but for the last bits of its doubles, is the table's: a repair changes
     nothing that it need not change.
     """
-    row = F.when(F.col("op").isNull(), F.col("before")).otherwise(F.col("after")).alias("row")
-    return paired.where(F.col("after").isNotNull()).select(row).select("row.*").where(within)
+    row = F.when(F.col("op").isNull(), F.col("before")).otherwise(F.col("after")).alias(_ROW)
+    after = paired.where(F.col("after").isNotNull()).select(row)
+    return after.select(f"{_ROW}.*").where(within)
+
+
+def rounded(paired: DataFrame) -> Column:
+    """Whether a row counts as equal, and its numbers are not: the order of added doubles."""
+    plain = [
+        field
+        for field in paired.select("before.*").schema
+        if isinstance(field.dataType, AtomicType)
+    ]
+    equal = _all(F.col("before")[each.name].eqNullSafe(F.col("after")[each.name]) for each in plain)
+    return F.col("op").isNull() & ~equal
 
 
 def identity(spec: Pipeline) -> tuple[str, ...] | None:
     """The columns that identify an output row; None if a row is what all its columns say."""
-    for step in reversed(spec.steps):
-        if isinstance(step, Aggregate):
-            return step.group
-        if not (isinstance(step, Transform) and step.where):
-            return None
-    return None
+    index = deciding(spec)
+    if index is None:
+        return None
+    step = spec.steps[index]
+    assert isinstance(step, Aggregate)
+    return step.group
 
 
-def _side(rows: DataFrame, columns: Sequence[str], on: Sequence[str], name: str) -> DataFrame:
-    keys = (F.col(f"`{column}`").alias(f"{name}_{n}") for n, column in enumerate(on))
-    return rows.select(F.struct(*columns).alias(name), *keys)
+def _as(field: StructField, rows: DataFrame) -> Column:
+    """The table's column of the rows; null where they have none."""
+    value = rows[f"`{field.name}`"] if field.name in rows.columns else F.lit(None)
+    return value.cast(field.dataType).alias(field.name)
 
 
-def _numbered(rows: DataFrame, identity: Sequence[str]) -> DataFrame:
-    equal = Window.partitionBy(*identity).orderBy(*rows.columns)
-    return rows.withColumn(COPY, F.row_number().over(equal))
+def _numbered(
+    rows: DataFrame, columns: StructType, of: Sequence[str], name: str, moved: Sequence[str] = ()
+) -> DataFrame:
+    """Struct `name` with the columns, and what identifies the row: the values of `of`, and its
+    number among those with the same. Also struct _MOVED, if there is any.
+    """
+    values = {field.name: _comparable(F.col(f"`{field.name}`"), field) for field in columns}
+    equal = Window.partitionBy(*(values[each] for each in of)).orderBy(*values.values())
+    keys = (*(values[each] for each in of), F.row_number().over(equal))
+    return rows.select(
+        F.struct(*(F.col(f"`{each}`") for each in columns.names)).alias(name),
+        _struct(keys).alias(own(f"{name}_key")),
+        *([F.struct(*moved).alias(_MOVED)] if moved else []),
+    )
 
 
-def _equal(before: Column, after: Column, kind: DataType) -> Column:
-    same = before.eqNullSafe(after)
-    if not isinstance(kind, DoubleType | FloatType):
+def _key(name: str) -> Column:
+    return F.col(own(f"{name}_key"))
+
+
+def _struct(values: Iterable[Column]) -> Column:
+    """One value to join by: for a join by each of many columns, Spark plans for minutes."""
+    return F.struct(*(value.alias(f"k{n}") for n, value in enumerate(values)))
+
+
+def _same(field: StructField, moved: Sequence[str]) -> Column:
+    before, after = (F.col(side)[field.name] for side in ("before", "after"))
+    same = _comparable(before, field).eqNullSafe(_comparable(after, field))
+    if (known := f"{MOVED}{field.name}") not in moved:
         return same
-    near = F.abs(before - after) <= TOLERANCE * F.greatest(F.abs(before), F.abs(after))
-    return same | F.coalesce(near, F.lit(False))
+    return same | near(before, after, F.col(_MOVED)[known], field.dataType)
+
+
+def _comparable(value: Column, field: StructField) -> Column:
+    return comparable(value, field.dataType)
 
 
 def _all(conditions: Iterable[Column]) -> Column:

@@ -9,6 +9,7 @@ import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.contract.errors import SwapRefused, TableContended
+from spark_jobs.contract.path_forms import place_of, sql_table
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.preconditions import Claim
 from spark_jobs.repair.staging import arrow_schema, select
@@ -99,9 +100,10 @@ def refuse_features(table: deltalake.DeltaTable) -> None:
     mapping = table.metadata().configuration.get(MAPPING, "none")
     unknown = sorted(has - WRITTEN) + ([] if mapping == "none" else [f"{MAPPING} = {mapping}"])
     if unknown:
+        place = place_of(table.table_uri)
         raise SwapRefused(
-            f"{table.table_uri} has {', '.join(unknown)}, and a repair is written without Spark.",
-            f"Remove it: ALTER TABLE delta.`{table.table_uri}` DROP FEATURE {unknown[0]}",
+            f"{place} has {', '.join(unknown)}, and a repair is written without Spark.",
+            f"Remove it: ALTER TABLE {sql_table(place)} DROP FEATURE {unknown[0]}",
         )
 
 

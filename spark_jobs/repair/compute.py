@@ -36,7 +36,9 @@ class Computed(NamedTuple):
     """The rows, and what is observed while they are computed."""
 
     rows: DataFrame
-    """The rows of the ranges, with the output's columns; of sessions all that the records give."""
+    """The rows of the ranges, with the output's columns and those of steps/rounding.py; of sessions
+    all that the records give.
+    """
     explaining: DataFrame | None
     """The groups or keys that the late records are in, or their rows where there are none: columns
     of the table's names. None where the output's rows do not have them.
@@ -101,12 +103,12 @@ def compute(
 
     def output(rows: DataFrame) -> DataFrame:
         until = next_group_state(spec, first)
-        rows = canonical_output(rows, spec, first, until)
+        rows = canonical_output(rows, spec, first, until, moved=True)
         if until < len(spec.steps):
             folder = paths.staging(plan.repair_id) / "replay"
             # Timers fire until nothing within the ranges can be open any more.
             end = plan.spans[-1].end + spec.ranges.settle
-            rows = replay(spark, spec, rows, until, paths.root, folder, end)
+            rows = replay(spark, spec, rows, until, paths.root, folder, end, moved=True)
         return rows if way.sessions else rows.where(within)
 
     return Computed(
@@ -145,9 +147,9 @@ def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
 
 
 def known_failing(paths: Paths, plan: RepairPlan) -> Reasons:
-    """The records on which drains saw an expression fail, without those that a replay brings:
-    their expression has been corrected."""
-    known = read_failing(paths.failing).reasons
+    """The records on which drains saw an expression fail, or that a person has put aside, without
+    those that a replay brings: their expression has been corrected."""
+    known = read_failing(paths.failing).in_repairs
     return {
         (partition, offset): why
         for (partition, offset), why in known.items()

@@ -29,8 +29,8 @@ from spark_jobs.repair.late import count, fates, late_fates
 from spark_jobs.repair.late_spans import LateSpans, Touching
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.quarantine import waiting
+from spark_jobs.repair.reach import Gone, Reach
 from spark_jobs.repair.slices import times
-from spark_jobs.repair.unreachable import Gone, Unreachable
 
 if TYPE_CHECKING:
     from spark_jobs.contract.micro_batch import Offsets
@@ -136,8 +136,9 @@ def coverage(
     waits = late_waits + _count(good, length)
     # A repair takes a record only when all rows that it touches are final.
     ripe = _count_late((each for each in touching if each.final), length) + _count(final, length)
-    asked = Unreachable.of(way, paths, identity, earliest, newest.end) if earliest else None
-    lost = asked.among(buckets, [span for span in buckets if waits[span.start]]) if asked else set()
+    asked = Reach.of(way, paths, identity, earliest, newest.end) if earliest else None
+    waiting_for = [span for span in buckets if waits[span.start]]
+    lost = {*asked.touched(buckets), *asked.lacking(waiting_for)} if asked else set()
     ended, staged = _repairs(paths, generations)
     return Coverage(
         pipeline=spec.name,

@@ -20,6 +20,7 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.repair.compute import known_failing
 from spark_jobs.repair.records import Fetched, records
 from spark_jobs.runs.record_search import failing
+from spark_jobs.runs.try_search import all_failing
 from spark_jobs.steps import chain
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 NAMED = 3
 """Failing records that are looked for: each takes some twenty queries of a million records."""
+LISTED = 100
+"""Failing records that the line lists, so that a person can put them aside."""
 NEVER_LATE_MS = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1000
 THEN = "Nothing was changed: then plan the repair again."
 
@@ -59,9 +62,12 @@ def expression_failed(
     good = good_records(flow.classified).persist()
     try:
         found = [*islice(failing(_spanned(plan, good), good, computed), NAMED + 1)]
+        if len(found) > NAMED:
+            found = all_failing(good, computed, LISTED) or found
     finally:
         good.unpersist()
     places = [f"partition {each.partition} offset {each.offset}" for each in found[:NAMED]]
+    named = [f"{each.partition}:{each.offset}" for each in found[:LISTED]] or ["PARTITION:OFFSET"]
     if not places:
         why = (
             f"No record of repair {plan.repair_id} fails by itself: several do together, or behind "
@@ -71,7 +77,9 @@ def expression_failed(
         error = found[0].error
         more = ", and others" if len(found) > NAMED else ""
         why = f"It fails on records of topic {spec.topic.name}: {', '.join(places)}{more}."
-    return error.failed(spec.name, error.where(spec), why, THEN)
+    aside = " ".join(f"--record {place}" for place in named)
+    first = f"Put them into quarantine: sluice quarantine {spec.name} {aside} --reason WHY. Or: "
+    return error.failed(spec.name, error.where(spec), why, THEN, first)
 
 
 def _spanned(plan: RepairPlan, good: DataFrame) -> Batch:

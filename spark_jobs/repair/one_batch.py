@@ -23,12 +23,12 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import ProcessorFailed
+from spark_jobs.contract.own_columns import KAFKA, own
+from spark_jobs.contract.path_forms import spark_pattern, spark_url
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState
-from spark_jobs.contract.store import spark_url
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.steps.batch_chain import event_time
-from spark_jobs.steps.canonical import KAFKA
 from spark_jobs.steps.group_state import GroupStateOperator
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.timers import Timers
@@ -40,8 +40,8 @@ LOG = logging.getLogger(__name__)
 MOST_CLOSING = 100
 """Closing batches before a processor is taken for one that sets timers without end."""
 SPARKS_OWN = "spark.sql.streaming.noDataMicroBatches.enabled"
-WATERMARK = "_sluice_watermark"
-"""The column that has the watermark. No field and no output column begins with `_`."""
+WATERMARK = own("watermark")
+"""The column that has the watermark."""
 
 
 class OneBatch:
@@ -83,7 +83,8 @@ class OneBatch:
             watermark_ms = max(_up_to_ms(until), self._checkpoint.next_watermark_ms(0))
             self._close(rows, watermark_ms)
         schema = GroupStateOperator(self._step).apply(self._stream(rows), self._context).schema
-        return self._spark.read.schema(schema).parquet(spark_url(self._output))
+        read = self._spark.read.schema(schema).option("__globPaths__", "false")
+        return read.parquet(spark_url(self._output))
 
     def _close(self, rows: DataFrame, watermark_ms: int) -> None:
         """Run closing batches until no timer can be due: one that a processor sets while others
@@ -135,7 +136,7 @@ class OneBatch:
         the event time but a copy, in which every time is after 1970 began. transformWithState needs
         none of its own; applyInPandasWithState does (UnsupportedOperationChecker).
         """
-        stream = self._spark.readStream.schema(rows.schema).parquet(spark_url(self._input))
+        stream = self._spark.readStream.schema(rows.schema).parquet(spark_pattern(self._input))
         delay = interval(self._spec.watermark_delay or timedelta())
         after_1970_began = F.timestamp_micros(F.lit(1))
         copy = F.greatest(F.col(self._event_time), after_1970_began)

@@ -6,10 +6,14 @@ from datetime import MAXYEAR, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.contract.rounding import rounding_line
 from spark_jobs.repair.lost import told
 from spark_jobs.repair.plan import offsets_in
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_jobs.contract.span import Span
     from spark_jobs.repair.lost import Counted
     from spark_jobs.repair.plan import RepairPlan
     from spark_jobs.repair.replaying import Replaying
@@ -66,6 +70,11 @@ def plan_lines(
         *(f"  without         {each}, which nobody has" for each in told(counted)),
         *_never_read(counted),
         f"  compared with   version {plan.table_version} of the table",
+        *(
+            (f"  rounding        {rounding}",)
+            if (rounding := rounding_line(closed.found.spec))
+            else ()
+        ),
     )
 
 
@@ -74,6 +83,19 @@ def _never_read(counted: Counted) -> tuple[str, ...]:
         return ()
     number = f"{counted.never_read:,} offsets"
     return (f"  never read      {number} that retention took before any drain had read them",)
+
+
+def left_lines(left: Sequence[Span], late: int) -> tuple[str, ...]:
+    """That some ranges are not computed, with so many late records in them."""
+    if not left:
+        return ()
+    shown = "; ".join(map(str, left[:SHOWN]))
+    more = f"; and {len(left) - SHOWN} more" if len(left) > SHOWN else ""
+    waits = f", where {late:,} late records wait" if late else ""
+    return (
+        f"  left out        {shown}{more}{waits}: neither Kafka nor an archive has all of their "
+        "records",
+    )
 
 
 def replay_lines(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,20 +26,17 @@ from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.journal.runner import settle
 from spark_jobs.repair import quarantine
-from spark_jobs.repair.archived import archived_or_why
-from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.estimate import time_line
 from spark_jobs.repair.foreign import refuse_foreign
-from spark_jobs.repair.holes import holes
 from spark_jobs.repair.late import count_within
-from spark_jobs.repair.late_spans import LateSpans
+from spark_jobs.repair.late_spans import LateSpans, Touching
 from spark_jobs.repair.lost import count_holes, refuse_holes, refuse_lost
 from spark_jobs.repair.plan import RepairPlan, digest, offsets_in
-from spark_jobs.repair.plan_text import Closed, plan_lines, replay_lines
+from spark_jobs.repair.plan_text import Closed, left_lines, plan_lines, replay_lines
 from spark_jobs.repair.quarantine import used_within
-from spark_jobs.repair.reading import reading
+from spark_jobs.repair.reach import Reach
 from spark_jobs.repair.replaying import Replaying
-from spark_jobs.repair.slices import Index, Parts
+from spark_jobs.repair.slices import Parts
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
 from spark_jobs.storage.delta import is_table
@@ -74,6 +71,7 @@ def plan_repair(
     errors of the preflight.
     """
     way = ranged(spec)
+    approve = request.approval(spec.ranges.approve)
     paths = Paths(settings.root, spec)
     require_writable(paths)
     settle(spec, paths, "plan of a repair")
@@ -83,24 +81,27 @@ def plan_repair(
     closed = _closed(way, paths, preflight(spec, settings, paths))
     generations = closed.found.identity.generations
     replays = _replays(way, paths, closed, request)
-    spans, touching, waits = (
-        (replays.spans, 0, 0) if replays else _spans(way, paths, closed, request, brought)
+    found, waits = (
+        ([Touching(span, 0) for span in replays.spans], 0)
+        if replays
+        else _ranges(way, paths, closed, request, brought)
     )
+    reach = Reach.of(way, paths, closed.found.identity, closed.found.topic.earliest, closed.horizon)
+    left = _left_out(reach, [each.span for each in found], request)
+    if replays:
+        replays.leave(left)
+    spans = tuple(each.span for each in found if each.span not in left)
     needed = joined(way.needed(span) for span in spans)
-    begin = beginning(paths, generations)
-    index = Index.read(paths, generations, begin, closed.horizon)
-    without_slice = holes(way.spec, paths, generations, index.lacking) if spans else ()
-    topic, every = closed.found.topic, brought.parts if brought else None
-    has, broken = archived_or_why(paths.root, spec.topic, topic.id)
-    where = reading(index, without_slice, needed, (has, topic.earliest), every)
+    where = reach.reading(spans, brought.parts if brought else None)
     _refuse_more(spec.name, where, request)
+    topic = closed.found.topic
     try:
-        refuse_lost(spec.name, where, index.newest_at(where.lost))
+        refuse_lost(spec.name, where, reach.slices.newest_at(where.lost))
         counted = count_holes(settings, paths.root, (spec.topic.name, topic.id), where)
         if not request.without_lost:
             refuse_holes(spec.name, counted)
     except RecordsUnreachable as error:
-        raise _behind_archive(error, broken) if broken else error from None
+        raise _behind_archive(error, reach.broken) if reach.broken else error from None
     late = count_within(paths, generations, closed.batch, needed)
     used = used_within(paths, generations, closed.batch, needed)
     replayed = tuple(sorted(replays.records)) if replays else ()
@@ -113,7 +114,7 @@ def plan_repair(
         kind=request.repair,
         note=request.note,
         who=request.who,
-        approve="always" if counted.lost else request.approve or spec.ranges.approve,
+        approve="always" if counted.lost else approve,
         spans=spans,
         needed=needed,
         generations=generations,
@@ -123,7 +124,7 @@ def plan_repair(
         horizon=closed.horizon,
         parts=where.where.kafka,
         archived=where.where.archive,
-        records=index.records_at(where.parts) + counted.found,
+        records=reach.slices.records_at(where.parts) + counted.found,
         without=counted.lost,
         topic_id=closed.found.topic.id,
         quarantined=_by_partition({*used, *(each[:2] for each in replayed)}),
@@ -132,11 +133,13 @@ def plan_repair(
         until=closed.until,
         lines=(),
     )
-    covered = sum(closed.horizon[p] - begin.get(p, 0) for p in closed.horizon)
+    covered = sum(stop - first for first, stop in reach.slices.within.values())
+    touching = sum(each.records for each in found if each.span not in left)
     lines = plan_lines(plan, closed, covered, touching, waits, counted)
-    if broken and where.parts:
-        unread = f"  archive         not read: {broken.what} Kafka has all that is needed."
-        lines = (*lines, f"{unread} {broken.remedy}")
+    lines = (*lines, *left_lines(left, sum(each.records for each in found) - touching))
+    if reach.broken and where.parts:
+        unread = f"  archive         not read: {reach.broken.what} Kafka has all that is needed."
+        lines = (*lines, f"{unread} {reach.broken.remedy}")
     if not plan.idle:
         lines = (*lines, *_time(paths, plan))
     if replays:
@@ -211,11 +214,11 @@ def _closed(way: Ranged, paths: Paths, found: Preflight) -> Closed:
     return Closed(found, until, batch.id, batch.end)
 
 
-def _spans(
+def _ranges(
     way: Ranged, paths: Paths, closed: Closed, request: Request, brought: Brought | None
-) -> tuple[tuple[Span, ...], int, int]:
-    """The ranges, how many late records a repair finds in them, and how many it leaves since drains
-    still write their rows.
+) -> tuple[list[Touching], int]:
+    """The ranges, with the late records that a repair finds in each, and how many it leaves since
+    drains still write their rows.
     """
     if request.kind != "repair":
         given = brought.spans if brought else (Span(*_given(request)),)
@@ -225,11 +228,19 @@ def _spans(
                 f"{closed.until:%F %H:%M:%S} are final, by the watermark of batch {closed.batch}.",
                 "Ask again when the watermark has passed the end, or for a range that ends before.",
             )
-        return given, 0, 0
+        return [Touching(span, 0) for span in given], 0
     late = LateSpans(way, paths, closed.found.identity.generations, closed.batch)
-    found = late.ranges(closed.until, request.span)
-    spans = tuple(each.span for each in found)
-    return spans, sum(each.records for each in found), late.too_early(closed.until)
+    return late.ranges(closed.until, request.span), late.too_early(closed.until)
+
+
+def _left_out(reach: Reach, spans: Sequence[Span], request: Request) -> tuple[Span, ...]:
+    """Of ranges that nobody has typed, those of which nobody has all records: they keep no other
+    one from being computed. None if there is no other.
+    """
+    if request.kind not in {"repair", "replay"}:
+        return ()
+    found = reach.lacking(spans, without_lost=request.without_lost)
+    return found if len(found) < len(spans) else ()
 
 
 def _given(request: Request) -> tuple[datetime, datetime]:

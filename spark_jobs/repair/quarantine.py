@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spark_jobs.checkpoint.failing import PUT_ASIDE
 from spark_jobs.contract.errors import RecordsUnreachable
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import FIRST, LAST, Span
@@ -58,7 +59,10 @@ def waiting(
         ]
         (times,), malformed = decoder.columns([row["value"] for row in rows])
         for row, time, why in zip(rows, times, malformed, strict=True):
-            bad = f"malformed: {why}" if why else _bad(spec, row, time)
+            # Named by a person, it stays until one asks for it by its reason.
+            aside = not text and row["reason"].startswith(PUT_ASIDE)
+            still = why or (row["reason"] if aside else "")
+            bad = f"malformed: {still}" if still else _bad(spec, row, time)
             yield bad or Replayable(row["partition"], row["offset"], time)
 
 

@@ -38,6 +38,11 @@ class Reading(NamedTuple):
     needed: int
     """How many offsets the ranges need, wherever they are."""
 
+    @property
+    def has_holes(self) -> bool:
+        """Whether all offsets of these holes are somewhere that a drain had read."""
+        return all(each.hole.empty or not each.where.nowhere for each in self.holes)
+
 
 def reading(
     index: Index,

@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions 
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.paths import live_root
-from spark_jobs.contract.store import spark_url
 from spark_jobs.repair import kept
 from spark_jobs.source import kafka_source
 from spark_jobs.source.archive_source import read_archive

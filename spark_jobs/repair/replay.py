@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 
-def replay(
+def replay(  # noqa: PLR0913 - the parts of one computation
     spark: SparkSession,
     spec: Pipeline,
     rows: DataFrame,
@@ -32,6 +32,7 @@ def replay(
     until: datetime,
     *,
     counted: Counted | None = None,
+    moved: bool = False,
 ) -> DataFrame:
     """The rows that leave the last step. `rows` enter the step `first`, a GroupState, in any order
     and without copies that a Deduplicate before it would drop.
@@ -42,7 +43,7 @@ def replay(
 
     `folder` is emptied first: what an earlier try left, which was killed or failed, is never
     continued. The rows that are returned lie in it in part.
-    `counted`: as canonical_output has it.
+    `counted`, `moved`: as canonical_output has them.
 
     Raises SluiceError.
     """
@@ -56,6 +57,6 @@ def replay(
         query = OneBatch(spark, spec, index, root, attempt / str(index))
         rows = query.output(rows, until)
         following = next_group_state(spec, index + 1)
-        rows = canonical_output(rows, spec, index + 1, following, counted)
+        rows = canonical_output(rows, spec, index + 1, following, counted, moved=moved)
         index = following
     return rows

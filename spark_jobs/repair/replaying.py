@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -47,6 +47,8 @@ class Replaying:
     """Good ones beyond MOST."""
     open: int = 0
     """Good ones that wait: drains still write their rows."""
+    unreachable: int = 0
+    """Good ones beside which records are gone."""
     first_due: datetime | None = None
     """The position before which all rows must be final for the first of them."""
     last_due: datetime | None = None
@@ -73,6 +75,18 @@ class Replaying:
             self.touched.append(span)
             if len(self.touched) >= MANY:
                 self.touched = [*joined(self.touched)]
+
+    def leave(self, spans: Sequence[Span]) -> None:
+        """Bring no record that touches one of these: nobody has all records beside it."""
+        if not spans:
+            return
+        kept = [
+            each
+            for each in self.records
+            if not any(map(self.way.touched(each.event_time).overlaps, spans))
+        ]
+        self.unreachable = len(self.records) - len(kept)
+        self.records = kept
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -113,6 +127,11 @@ class Replaying:
             )
         if self.outside:
             yield f"  outside         {self.outside:,} good ones touch no row of the given range"
+        if self.unreachable:
+            yield (
+                f"  unreachable     {self.unreachable:,} good ones: neither Kafka nor an archive "
+                "has all records beside them"
+            )
         if self.left:
             yield (
                 f"  left            {self.left:,} good ones: a replay takes {MOST:,} at most, so "

@@ -10,6 +10,8 @@ from itertools import repeat
 
 import pyarrow as pa
 
+from spark_jobs.python_times import values_of
+
 
 def same(one: pa.Table, other: pa.Table) -> bool:
     """Whether both have the same rows, each as often. Their columns are the same."""
@@ -35,7 +37,7 @@ def without(rows: pa.Table, taken: pa.Table) -> pa.Table:
 
 def _keys(rows: pa.Table) -> list[str]:
     """A text for each row: nested values have no hash, and one NaN is not equal to itself."""
-    columns = [map(repr, column.to_pylist()) for column in rows.columns]
+    columns = [map(repr, values_of(column)) for column in rows.columns]
     if not columns:
         return [*repeat("", rows.num_rows)]
     return ["\0".join(values) for values in zip(*columns, strict=True)]

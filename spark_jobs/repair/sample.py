@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import deltalake
 
 from spark_jobs.contract.visible import visible
+from spark_jobs.python_times import rows_of
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import is_table, open_table
 
@@ -37,8 +38,7 @@ def sample(staging: UPath) -> list[dict[str, Any]]:
             f"SELECT op, before, after, explained FROM changes ORDER BY explained LIMIT {ROWS}"
         )
     )
-    rows: list[dict[str, Any]] = table_of(found).to_pylist()
-    return rows
+    return rows_of(table_of(found))
 
 
 def sample_lines(rows: list[dict[str, Any]]) -> list[str]:

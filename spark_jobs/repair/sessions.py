@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame, Window, functions as F
 
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import RangeUnsupported
+from spark_jobs.contract.own_columns import own
 from spark_jobs.contract.span import MICROSECOND, Span, joined
 
 if TYPE_CHECKING:
@@ -28,11 +29,10 @@ if TYPE_CHECKING:
     from spark_jobs.contract.ranged import Ranged
 
 BOUNDS = ["window_start", "window_end"]
-# No column of a table has such a name: this file's own are told from the table's by the tilde.
 _ROW, _AT, _IN, _LAST, _TAKING, _GOES, _ENDS = (
-    f"`~{name}`" for name in ("row", "at", "in", "last", "taking", "goes", "ends")
+    own(name) for name in ("row", "at", "in", "last", "taking", "goes", "ends")
 )
-_LATE = "~late "
+_LATE = own("late_")
 
 
 class Replaced(NamedTuple):
@@ -113,7 +113,7 @@ def _marked(
     spans: Sequence[Span],
     keys: Sequence[str],
 ) -> DataFrame:
-    """The table's rows with ~goes boolean, null for one that must not be parted, and ~ends, the end
+    """The table's rows with _GOES boolean, null for one that must not be parted, and _ENDS, the end
     of the last session that it overlaps, or its own.
 
     Computed sessions of a key do not touch each other: if a row overlaps any, it overlaps the last
@@ -123,15 +123,15 @@ def _marked(
     """
     start, end = F.col("window_start"), F.col("window_end")
     both = live.select(
-        *keys, *BOUNDS, within.alias("~in"), end.alias("~at"), F.struct(*live.columns).alias("~row")
+        *keys, *BOUNDS, within.alias(_IN), end.alias(_AT), F.struct(*live.columns).alias(_ROW)
     ).unionByName(
-        computed.select(*keys, *BOUNDS, within.alias("~in"), start.alias("~at")),
+        computed.select(*keys, *BOUNDS, within.alias(_IN), start.alias(_AT)),
         allowMissingColumns=True,
     )
     session = F.col(_ROW).isNull()
     # A session that begins where a row ends has none of its records: the row comes first.
     order = Window.partitionBy(*keys).orderBy(_AT, session)
-    for name, such in (("~last", session), ("~taking", session & F.col(_IN))):
+    for name, such in ((_LAST, session), (_TAKING, session & F.col(_IN))):
         found = F.last(F.when(such, F.struct(*BOUNDS, _IN)), ignorenulls=True)
         both = both.withColumn(name, found.over(order))
     meets, taking = (
@@ -143,7 +143,7 @@ def _marked(
     wider = F.when(covered, F.lit(True)).when(~F.col(_IN) & ~taking, F.lit(False))
     goes = F.when(part, F.col(f"{_LAST}.{_IN}")).when(meets, wider).otherwise(F.col(_IN))
     rows = both.where(~session)
-    return rows.select(f"{_ROW}.*", goes.alias("~goes"), ends.alias("~ends"))
+    return rows.select(f"{_ROW}.*", goes.alias(_GOES), ends.alias(_ENDS))
 
 
 def _refuse_wider(name: str, spans: Sequence[Span], rows: DataFrame) -> None:

@@ -15,15 +15,16 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.published import publisher
 from spark_jobs.checks import expectations
 from spark_jobs.contract.change import change_checks, metrics
 from spark_jobs.contract.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.contract.fingerprint import in_force
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.span import Span
-from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.verdict import staged_verdict
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
@@ -146,11 +147,7 @@ def _refuse_ended(paths: Paths, plan: RepairPlan) -> None:
     if row is not None and row["state"] not in {"staged", "failed"}:
         if row["state"] == "rejected":
             refuse_ended(read_manifest(paths, plan.repair_id), row)
-        told = (
-            " The next run of its DAG publishes it, if none has."
-            if row["state"] == "swapped"
-            else ""
-        )
+        told = f" {publisher(paths.published)}, if none has." if row["state"] == "swapped" else ""
         raise StagingStale(
             f"repair {plan.repair_id} of {plan.pipeline} is {row['state']} already.{told}",
             "To compute its ranges once more, plan another one: in Airflow, clear the task `plan` "

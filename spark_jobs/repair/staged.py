@@ -11,9 +11,9 @@ from deltalake import Schema
 from deltalake.transaction import AddAction, create_table_with_add_actions
 from pyspark.sql import Column, DataFrame, functions as F
 
+from spark_jobs.contract.path_forms import delta_path, spark_url
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import Span, joined
-from spark_jobs.contract.store import spark_url
 from spark_jobs.repair.change import rows_after
 from spark_jobs.storage import delta
 from spark_jobs.storage.folders import remove_folder
@@ -59,7 +59,7 @@ def _write(rows: DataFrame, path: UPath) -> None:
     rows.write.parquet(spark_url(path))
     files = [file for file in path.iterdir() if file.suffix == ".parquet"]
     create_table_with_add_actions(
-        str(path),
+        delta_path(path),
         Schema.from_json(json.dumps(_nullable(rows.schema.jsonValue()))),
         [
             AddAction(

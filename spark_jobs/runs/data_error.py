@@ -19,6 +19,7 @@ _CONDITION = re.compile(r"\[(?P<condition>[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ")
 _FRAGMENT = re.compile(r"^== SQL [^\n]*==\n(?P<text>.*?)\n *\^+", re.MULTILINE | re.DOTALL)
 _ADVICE = re.compile(r" *(?:Use [`']try_\w+[`'][^.]*\.|If necessary,? set .*)", re.DOTALL)
 _CONDITION_WITHIN = re.compile(r": [A-Z][A-Z0-9_]{2,}(?:\.[A-Z0-9_]+)*: ")
+_SUM = re.compile(r"\bsum\b", re.IGNORECASE)
 MOST = 300
 """Characters of Spark's message that are kept: it may contain the value."""
 REPEATS = "The next run repeats the batch on the same state."
@@ -74,16 +75,26 @@ class DataError(NamedTuple):
             return name.endswith(".gap_sql") and self.message.startswith("gap_sql ")
         return self.fragment in text or text in self.fragment
 
+    def of_sums(self, spec: Pipeline) -> str:
+        """`where`, of a sum over several records that overflows: Spark does not know its SQL."""
+        sums = [(name, text) for name, text in _expressions(spec) if _SUM.search(text)]
+        if self.fragment or len(sums) != 1:
+            return self.where(spec)
+        return ": ".join(sums[0])
+
     def reason(self, spec: Pipeline) -> str:
         """Why a record is malformed on which it happens."""
         return f"{self.where(spec)}: {self.condition}: {self.message}"
 
-    def failed(self, pipeline: str, where: str, why: str, then: str = REPEATS) -> ExpressionFailed:
+    def failed(
+        self, pipeline: str, where: str, why: str, then: str = REPEATS, first: str = ""
+    ) -> ExpressionFailed:
         """The error of a run that cannot go on without the expression. `why` says so, and `then`
-        what comes after its correction.
+        what comes after its correction; `first` is what a person can do instead.
         """
         return ExpressionFailed(
             f"{pipeline}: {where}: {self.condition}: {self.message}. {why}",
+            f"{first}"
             "Correct the expression in spec.py (try_divide and try_cast give null where / and CAST "
             "fail), and add its old text to compatible_expressions; of one in logic.py, the digest "
             f"to compatible_logic. {then}",

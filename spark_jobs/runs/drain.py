@@ -20,17 +20,21 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.state_checks import REJECTIONS
 from spark_jobs.contract.verdict import verdict
 from spark_jobs.journal.runner import leased
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
 from spark_jobs.rebuild.switch import complete
 from spark_jobs.run import Run
+from spark_jobs.runs.anew import begin_anew
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.drained import drained
 from spark_jobs.runs.evaluation import evaluate_checks
+from spark_jobs.runs.first_rejected import first_rejected
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.query import Query
+from spark_jobs.runs.read_again import take_out_read_again
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.same_state import forget_failing, refuse_half_made, refuse_other_state
@@ -82,6 +86,8 @@ def _run(
         failpoint.at("leased")
         complete(spec, paths, held)
         for line in settle(spec, paths, held):
+            LOG.warning("%s", line)
+        for line in begin_anew(spec, paths, held, outcome.run_id):
             LOG.warning("%s", line)
         found = preflight(spec, settings, paths)
         for line in found.lines:
@@ -172,14 +178,32 @@ def _read_and_check(
         outcome.took("audit", audit.seconds)
     warming.join()
     outcome.drained = drained(run, audit, recovered, limits, topic)
+    take_out_read_again(run)
     failpoint.at("checks")
     outcome.checks = evaluate_checks(run, audit, outcome.drained)
     failpoint.at("judged")
     outcome.lap("checks")
+    _say_rejected(run, outcome)
     purge_state(run, query.query_run_id)
     outcome.lap("purge")
     # The verdict goes before a stop: a failed check must be told, and a stop is retried.
     return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped
+
+
+def _say_rejected(run: Run, outcome: RunOutcome) -> None:
+    """Of the first run of a checkpoint, and of one that was judged for what it rejected."""
+    drained = outcome.drained
+    judged = {check.column for check in outcome.checks if check.outcome == "failed"}
+    if 0 not in drained.batches and not judged & REJECTIONS:
+        return
+    shown = run.settings.record_bytes == "shown"
+    of_it = (run.identity.generations, drained.batches, drained.account)
+    try:
+        lines = first_rejected(run.paths, run.spec, *of_it, shown=shown)
+    except Exception as error:  # noqa: BLE001 - lines for people: a run does not fail for them
+        lines = (f"{run.spec.name}: the rejected records cannot be shown: {error}",)
+    for line in lines:
+        LOG.warning("%s", line)
 
 
 def _until_failure(

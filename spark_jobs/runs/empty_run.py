@@ -9,6 +9,8 @@ checks are evaluated by Great Expectations as after a drain.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
@@ -16,10 +18,11 @@ from upath import UPath
 
 from spark_jobs.checks import expectations
 from spark_jobs.contract.errors import CheckBroken
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.state_metrics import StateMetrics
-from spark_jobs.contract.store import spark_url
 from spark_jobs.dataflow import dataflow
+from spark_jobs.launch.session import CHECKPOINTS
 from spark_jobs.source import kafka_source
 from spark_jobs.steps.timers import Timers
 
@@ -42,8 +45,21 @@ def refuse_what_a_drain_refuses(spark: SparkSession, spec: Pipeline, settings: S
         source.mkdir()
         empty = spark.readStream.schema(records.schema).parquet(spark_url(source))
         rows = dataflow(empty, spec).output(Paths(settings.root, spec).root, Timers(spark))
-        _start(rows, spec, UPath(folder) / "checkpoint")
+        with _local_checkpoints(spark):
+            _start(rows, spec, UPath(folder) / "checkpoint")
     _refuse_broken(spark, spec, rows.schema)
+
+
+@contextmanager
+def _local_checkpoints(spark: SparkSession) -> Iterator[None]:
+    """With Spark's own manager of checkpoints: that of a root on S3 takes no local files."""
+    given = spark.conf.get(CHECKPOINTS, None)
+    spark.conf.unset(CHECKPOINTS)
+    try:
+        yield
+    finally:
+        if given is not None:
+            spark.conf.set(CHECKPOINTS, given)
 
 
 def _start(rows: DataFrame, spec: Pipeline, checkpoint: UPath) -> None:

@@ -1,12 +1,15 @@
 """Failing search: finds the records on which an expression of the spec fails, in a batch that
-failed. The batch's offsets are read again; record_search.py looks among them.
+failed, and puts them aside, or proposes them to a person.
+
+The batch's offsets are read again; record_search.py and try_search.py look for records that fail by
+themselves, group_search.py for those that fail together.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
@@ -15,10 +18,13 @@ from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_fa
 from spark_jobs.classify.classifier import good_records
 from spark_jobs.contract.errors import ExpressionFailed
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.paths import live_root
 from spark_jobs.dataflow import dataflow
 from spark_jobs.run import Run
 from spark_jobs.runs.data_error import DataError
-from spark_jobs.runs.record_search import failing
+from spark_jobs.runs.group_search import together
+from spark_jobs.runs.record_search import Failing, failing
+from spark_jobs.runs.try_search import all_failing
 from spark_jobs.sink.table import newest_batch
 from spark_jobs.source import kafka_source
 from spark_jobs.steps import chain
@@ -27,14 +33,23 @@ LOG = logging.getLogger(__name__)
 SLICE = 500_000
 """Offsets that are read and kept at once."""
 MOST = 100
-"""Failing records of one batch. If there are more, the expression is wrong, not the records."""
+"""Failing records of one batch that a run puts aside unasked. If there are more, or several fail
+together, the expression may be wrong, and not the records.
+"""
+FEW = 10
+"""Failing records of a part that are looked for by halves, at some twenty queries each."""
+MOST_ASIDE = 100_000
+"""Records of one batch that are put aside at all: the decoder's tasks have them in memory."""
+SHOWN = 5
+REPEATED = "The next run repeats the batch without them."
 
 
 def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -> int:
     """Store the records that made the planned batch fail, so that they are malformed when it runs
     again; the batch's id.
 
-    Raises ExpressionFailed if no record fails by itself, or more than MOST do.
+    Raises ExpressionFailed if none can be found, if more than MOST_ASIDE fail, or if a person is to
+    decide: then it has proposed them.
     """
     error = DataError.of(str(failed))
     committed, planned = run.checkpoint.committed(), run.checkpoint.planned()
@@ -44,16 +59,22 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     if batch.id <= newest_batch(run.target.table, run.target.owner):
         raise _nobody(run, error, f"Batch {batch.id} is in the table with all of its records.")
     known = read_failing(run.target.failing)
-    LOG.info("%s: batch %d failed; looking for the records", run.spec.name, batch.id)
-    found = [
-        record
-        for record in _failing_records(run, batch, known)
-        if (record.partition, record.offset) not in known.reasons  # or this would never end
-    ]
+    alone = list[FailingRecord]()
+    if not (found := _new(_proposed_before(batch, known), known)):
+        LOG.info("%s: batch %d failed; looking for the records", run.spec.name, batch.id)
+        alone = _new(_alone(run, batch, known), known)
+        found = alone or _new(together(run, batch, known, error, MOST_ASIDE), known)
     if not found:
-        why = "several do together, with the state, or behind a step that keeps state"
-        raise _nobody(run, error, f"No record of batch {batch.id} fails by itself: {why}.")
+        why = "the state alone fails, or a step behind one that keeps state"
+        raise _nobody(run, error, f"No record of batch {batch.id} makes it fail: {why}.")
+    if len(found) > MOST_ASIDE:
+        why = f"It fails on more than {MOST_ASIDE:,} records of batch {batch.id}: the expression is"
+        raise _nobody(run, error, f"{why} wrong, not the records.")
     run.lease.confirm()  # without the lease, the planned batch may belong to the next run
+    few = bool(alone) and len(found) + len(known.of(batch.id)) <= MOST
+    if not few and run.spec.on_failing_expression == "refuse":
+        known.model_copy(update={"proposed": tuple(found)}).write(run.target.failing)
+        raise _for_a_person(run, error, found)
     known.with_more(found, audited).write(run.target.failing)
     # Without the reasons, which may contain values: logs are read by more people than the records.
     LOG.warning(
@@ -62,21 +83,53 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
         run.spec.name,
         batch.id,
         len(found),
-        ", ".join(f"partition {each.partition} offset {each.offset}" for each in found[:5]),
+        places(found),
     )
     return batch.id
+
+
+def places(found: Iterable[FailingRecord]) -> str:
+    """The first of them, for a reader."""
+    first = islice(found, SHOWN)
+    return ", ".join(f"partition {each.partition} offset {each.offset}" for each in first)
+
+
+def _proposed_before(batch: Batch, known: FailingRecords) -> list[FailingRecord]:
+    """What an earlier run has found in the batch. It is forgotten where the expression changes
+    (runs/same_state.py).
+    """
+    return [each for each in known.proposed if each.batch == batch.id]
+
+
+def _new(found: Iterable[FailingRecord], known: FailingRecords) -> list[FailingRecord]:
+    """Without those that are malformed already, or this would never end."""
+    return [each for each in found if (each.partition, each.offset) not in known.reasons]
 
 
 def _nobody(run: Run, error: DataError, why: str) -> ExpressionFailed:
     return error.failed(run.spec.name, error.where(run.spec), why)
 
 
-def _failing_records(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]:
-    """The records of the batch that fail by themselves, besides those that are known.
+def _for_a_person(run: Run, error: DataError, found: list[FailingRecord]) -> ExpressionFailed:
+    name, batch = run.spec.name, found[0].batch
+    more = ", and others" if len(found) > SHOWN else ""
+    by_itself = "on_failing_expression='quarantine' lets a run put them into quarantine by itself."
+    by_hand = f"Look at them, and put them into quarantine: sluice quarantine {name}. {REPEATED} "
+    beside = live_root(run.paths.root) != run.paths.root  # a rebuild, which has no such command
+    return error.failed(
+        name,
+        error.where(run.spec),
+        f"It fails on {len(found):,} record(s) of batch {batch}: {places(found)}{more}.",
+        first=f"{'' if beside else by_hand}{by_itself} Or: ",
+    )
 
-    Raises ExpressionFailed if the batch has more than MOST of them, with the known ones.
+
+def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]:
+    """The records of the batch that fail by themselves, up to one more than MOST_ASIDE.
+
+    Raises ExpressionFailed if there are more than MOST, and only halving can find them.
     """
-    spec, found, most = run.spec, list[FailingRecord](), MOST - len(known.of(batch.id))
+    spec, found = run.spec, list[FailingRecord]()
     for part in slices(batch):
         records = kafka_source.read_batch(run.spark, spec, run.settings, part)
         flow = dataflow(records, spec, clock_ms=part.clock_ms or None, failing=known.reasons)
@@ -86,28 +139,37 @@ def _failing_records(run: Run, batch: Batch, known: FailingRecords) -> list[Fail
             return chain.row_part(chain.stateful_input(rows, spec), spec, late_before_ms)
 
         try:
-            for partition, offset, error in failing(part, good, computed):
-                if len(found) == most:
-                    raise _too_many(run, batch, error)
-                found.append(
-                    FailingRecord(
-                        batch=batch.id,
-                        partition=partition,
-                        offset=offset,
-                        reason=error.reason(spec),
-                    )
-                )
+            search = failing(part, good, computed)
+            each = [*islice(search, FEW + 1)]
+            if len(each) > FEW:
+                every = all_failing(good, computed, MOST_ASIDE - len(found))
+                each = every or [*each, *islice(search, MOST - FEW)]
+                if every is None and len(each) > MOST:
+                    raise _too_many(run, batch, each[0].error)
         finally:
             good.unpersist()
+        found += (_record(run, batch, one) for one in each)
+        if len(found) > MOST_ASIDE:
+            break
     return found
+
+
+def _record(run: Run, batch: Batch, found: Failing) -> FailingRecord:
+    return FailingRecord(
+        batch=batch.id,
+        partition=found.partition,
+        offset=found.offset,
+        reason=found.error.reason(run.spec),
+    )
 
 
 def _too_many(run: Run, batch: Batch, error: DataError) -> ExpressionFailed:
     return error.failed(
         run.spec.name,
         error.where(run.spec),
-        f"It fails on more than {MOST} records of batch {batch.id}: the expression is wrong, not "
-        "the records.",
+        f"It fails on more than {MOST} records of batch {batch.id}, and its plan is none of "
+        "conditions and selections, of which all could be found at once.",
+        first=f"Name them: sluice quarantine {run.spec.name} --record PARTITION:OFFSET. Or: ",
     )
 
 

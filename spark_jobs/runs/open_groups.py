@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.contract.counting import counting_step
-from spark_jobs.contract.store import spark_url
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.run import Run
 from spark_jobs.runs.unjudged import Unjudged
 from spark_jobs.state.grouped import MOST_STATE_ROWS, records_in_groups
@@ -43,5 +43,5 @@ def open_groups(run: Run, cursor: Cursor, waiting: Unjudged) -> OpenGroups:
 def _records(run: Run, batch: int, index: int) -> int | None:
     if batch not in run.checkpoint.readable():
         return None
-    checkpoint = spark_url(run.target.checkpoint)
+    checkpoint = state_url(run.target.checkpoint)
     return records_in_groups(run.spark, checkpoint, batch, run.spec, index)

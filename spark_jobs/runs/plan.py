@@ -8,7 +8,9 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.published import publisher
 from spark_jobs.checkpoint.repartitioned import FIELD, cut_off
+from spark_jobs.checkpoint.superseded import read_superseded
 from spark_jobs.checkpoint.switching import read_switching
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.errors import LeaseHeld
@@ -16,14 +18,20 @@ from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.state_checks import acceptance_line
 from spark_jobs.journal.begun import under_way
 from spark_jobs.runs import publication
+from spark_jobs.runs.anew import anew_due
 from spark_jobs.runs.archive_lag import lag_lines
-from spark_jobs.runs.due import Announced, due
+from spark_jobs.runs.due import Announced
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.source.topic_state import newest_record
 from spark_jobs.storage.object_store import require_writable
 
+NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
+"""Records may wait all the same, which Kafka gives to none yet: those of an open transaction, and
+those behind its first.
+"""
 WHOSE_CLOCK = {
     "CreateTime": "CreateTime, by the producers' clocks",
     "LogAppendTime": "LogAppendTime, by the brokers' clocks",
@@ -70,6 +78,8 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         return _completes(spec, began)
     if note := under_way(paths):
         return _completes(spec, f"{note.words}, begun {note.at:%F %H:%M} UTC by {note.by}")
+    if anew := anew_due(spec, paths):
+        return Plan(pipeline=spec.name, new_offsets=0, reasons=(anew.line,), lines=(anew.line,))
     found = preflight(spec, settings, paths)
     committed = found.checkpoint.committed()
     done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
@@ -89,8 +99,8 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         lines=(
             *_lines(found, settings, done, new),
             *filter(None, (no_data_batch.clock_ahead(found.spec, clock),)),
-            *_to_publish(to_publish),
-            *(reasons or ("nothing to do: every offset is drained and accounted for",)),
+            *_to_publish(to_publish, paths),
+            *(reasons or (NOTHING_TO_DO,)),
         ),
     )
 
@@ -122,6 +132,8 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
         reasons.append(
             f"{which} have not passed the checks yet: they will be accounted for and judged"
         )
+    if read_superseded(paths):
+        reasons.append("rejected records of before the spec changed are not taken out yet")
     return tuple(reasons)
 
 
@@ -149,6 +161,7 @@ def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) ->
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
         f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",
         *found.lines,
+        *filter(None, (acceptance_line(spec),)),
         *(lag_lines(found.topic, done) if spec.is_archive else ()),
         *(
             f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new"
@@ -157,10 +170,10 @@ def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) ->
     )
 
 
-def _to_publish(version: int | None) -> tuple[str, ...]:
+def _to_publish(version: int | None, paths: Paths) -> tuple[str, ...]:
     if version is None:
         return ()
     return (
-        f"table version {version} has passed the checks and is not published: "
-        "the DAG's next run publishes it",
+        f"table version {version} has passed the checks and is not published. "
+        f"{publisher(paths.published)}",
     )

@@ -28,6 +28,17 @@ class Failing(NamedTuple):
     error: DataError
 
 
+def error_of(rows: DataFrame) -> DataError | None:
+    """What fails when the rows are computed; None if nothing does."""
+    try:
+        rows.write.format("noop").mode("append").save()
+    except (PySparkException, Py4JJavaError) as error:
+        if (found := DataError.of(str(error))) is None:
+            raise
+        return found
+    return None
+
+
 def failing(part: Batch, good: DataFrame, computed: Computed) -> Iterator[Failing]:
     """Those at the offsets of the part, in the order of partitions and offsets, each when it is
     asked for. `good` has the column kafka, and is read for each half: the caller persists it.
@@ -64,14 +75,7 @@ class _Search:
 
     def error(self, start: int, end: int) -> DataError | None:
         """What fails on the records between two places; None if nothing does."""
-        rows = self._computed(self._good.where(self._within(start, end)))
-        try:
-            rows.write.format("noop").mode("append").save()
-        except (PySparkException, Py4JJavaError) as error:
-            if (found := DataError.of(str(error))) is None:
-                raise
-            return found
-        return None
+        return error_of(self._computed(self._good.where(self._within(start, end))))
 
     def _within(self, start: int, end: int) -> Column:
         """boolean over the good records: whether a record is between two places."""

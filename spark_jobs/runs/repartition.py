@@ -19,10 +19,10 @@ from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.repartitioning import Repartitioning
 from spark_jobs.contract.errors import RepartitionRefused
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.store import spark_url
 from spark_jobs.journal.runner import leased
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.runs.settling import settle
@@ -67,7 +67,8 @@ def _move(
 ) -> Iterator[str]:
     from spark_jobs.state.contents import contents  # noqa: PLC0415 - a drain needs only what is below
 
-    name, folder = found.spec.name, spark_url(paths.checkpoint)
+    name = found.spec.name
+    folder = state_url(paths.checkpoint)
     moved = found.identity.of_repartition(wanted, paths)  # while its batch is not there
     with _each_shuffle_as_planned(spark):
         before = contents(spark, folder, found.batch, found.number)

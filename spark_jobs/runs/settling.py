@@ -1,4 +1,6 @@
-"""Settling: what a drain, or the same command, does first about a repartition that was cut off."""
+"""Settling: what a drain, or the command that moves state, does first: about a root that was moved,
+and about a repartition that was cut off.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,15 @@ from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.repartitioned import FIELD, cut_off, moves_state, take_back
 from spark_jobs.checkpoint.repartitioning import Repartitioning, read_repartitioning
+from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.contract.errors import CheckpointBroken, SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 
 
 def settle(spec: Pipeline, paths: Paths, held: HeldLease) -> tuple[str, ...]:
-    """Bring to an end what a repartition has left, under the pipeline's lease; lines of what was
-    done.
+    """Let the checkpoint name its own files, and bring to an end what a repartition has left, under
+    the pipeline's lease; lines of what was done.
 
     A batch that does not count is taken back. The number in identity.json is made that of the
     newest batch. Of a checkpoint that is damaged nothing is touched: what reads it next says what
@@ -24,6 +27,16 @@ def settle(spec: Pipeline, paths: Paths, held: HeldLease) -> tuple[str, ...]:
     """
     if not spec.keeps_state:
         return ()
+    lines: list[str] = []
+    if follow(paths.checkpoint, held.confirm):
+        lines.append(
+            f"{paths.pipeline}: the root was moved to {paths.root}: the notes of its checkpoint "
+            "name it now"
+        )
+    return (*lines, *_settled(paths, held))
+
+
+def _settled(paths: Paths, held: HeldLease) -> tuple[str, ...]:
     try:
         known, note = read_identity(paths), read_repartitioning(paths)
         if known is None:

@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.contract.environment import resume_remedy
 from spark_jobs.contract.errors import (
+    UNKNOWN_REMEDY,
     DiskFull,
     JarsMissing,
     KafkaRefused,
@@ -35,6 +36,7 @@ from spark_jobs.runs.code_errors import (
     result_error,
     worker_error,
 )
+from spark_jobs.runs.constraint_error import constraint_error
 from spark_jobs.runs.data_error import DataError
 
 MISUSED = {
@@ -203,6 +205,7 @@ def translate_error(error: BaseException, pipeline: str, lost: str = "") -> Slui
     known = (
         _reader_error(text)
         or _checkpoint_error(text, pipeline)
+        or constraint_error(text, pipeline)
         or _logic_error(text, pipeline)
         or _machine_error(text)
         or _result_error(text, pipeline)
@@ -321,5 +324,5 @@ def _sink_error(text: str) -> SluiceError | None:
     last = next(reversed([*_CAUSE.finditer(proxy)]), raised[-1])
     return SparkFailed(
         f"{last['name'].rpartition('.')[2]}: {last['text'][:300]}",
-        "Running again resumes; SLUICE_TRACEBACK=1 shows the stack trace.",
+        UNKNOWN_REMEDY,
     )

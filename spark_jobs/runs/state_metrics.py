@@ -5,8 +5,11 @@ meaning.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.contract.report import Account
+from spark_jobs.contract.state_checks import LEAST_READ
 from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.run import Run
 from spark_jobs.runs.open_groups import OpenGroups
@@ -20,12 +23,16 @@ def state_metrics(
     """The metrics that the state checks evaluate: counts, bytes, seconds, and shares from 0 to 1.
 
     Those of the account are of all batches that have not passed yet; the others are of the end of
-    the run.
+    the run. What was rejected is judged of this run too, so that good batches that wait beside it
+    do not hide it.
     """
     account = waiting.account
     state = drained.state
     entered = account.accepted + account.late
     decoded = entered + account.premature + account.filtered
+    own = [drained.account] if drained.account.read >= LEAST_READ else []
+    rejected = [Rejected.of(each) for each in (account, *own)]
+    new = cursor.last_event_time is None
     return StateMetrics(
         unaccounted=account.unaccounted,
         groups_unaccounted=groups.unaccounted,
@@ -34,8 +41,10 @@ def state_metrics(
         state_bytes=state.bytes,
         state_growth=_share(state.rows - waiting.state_rows_before, entered),
         late_share=_share(account.late, decoded),
-        malformed_share=_share(account.malformed, account.read),
-        premature_share=_share(account.premature, account.read),
+        malformed_share=max(each.malformed for each in rejected),
+        premature_share=max(each.premature for each in rejected),
+        rejected_share=max(each.all for each in rejected),
+        nothing_accepted=max(_nothing(each, new=new) for each in (account, drained.account)),
         duplicate_share=_known_share(account.duplicates, account.accepted),
         watermark_lag_seconds=_lag(cursor.last_event_time, drained.watermark),
         behind_watermark_seconds=_behind(run),
@@ -45,6 +54,27 @@ def state_metrics(
         if cursor.timers_waiting and state.rows
         else None,
     )
+
+
+class Rejected(NamedTuple):
+    """Shares of the records that were read, from 0 to 1."""
+
+    malformed: float
+    premature: float
+    all: float
+    """Late ones too."""
+
+    @classmethod
+    def of(cls, account: Account) -> Rejected:
+        kinds = (account.malformed, account.premature)
+        counts = (*kinds, sum(kinds) + account.late)
+        return cls(*(_share(count, account.read) for count in counts))
+
+
+def _nothing(account: Account, *, new: bool) -> int:
+    """1 if nothing of what was read was accepted. `new`: the pipeline never took a record in."""
+    whole = account.read and not account.accepted
+    return int(bool(whole and (new or Rejected.of(account).all)))
 
 
 def _share(part: int, whole: int) -> float:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, assert_never
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.contract.archive_spec import PARTITIONED_BY, SORTED_BY
+from spark_jobs.contract.own_columns import own
+from spark_jobs.contract.path_forms import SparkPath
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Step
 from spark_jobs.sink.contention import again
@@ -23,6 +25,7 @@ ROWS = {
     "MERGE": ("numTargetRowsInserted", "numTargetRowsUpdated"),
 }
 """Delta's operation -> its metrics that count the rows a batch wrote."""
+_ORDER, _LAST = own("order"), own("last")
 ARCHIVED = {
     "spark.sql.parquet.compression.codec": "zstd",
     "parquet.compression.codec.zstd.level": "3",
@@ -35,7 +38,7 @@ ARCHIVED = {
 class Commit(NamedTuple):
     """The table's path, and the transaction id: `owner` (pipeline/generation) and `batch_id`."""
 
-    path: str
+    path: SparkPath
     owner: str
     batch_id: int
     note: Note
@@ -136,9 +139,9 @@ def newest(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
     A key's rows are in one partition, in the order in which the processor yielded them.
     """
-    numbered = rows.withColumn("_order", F.monotonically_increasing_id())
-    last = numbered.groupBy(*keys).agg(F.max_by(F.struct(*rows.columns), "_order").alias("_last"))
-    return last.select("_last.*")
+    numbered = rows.withColumn(_ORDER, F.monotonically_increasing_id())
+    last = numbered.groupBy(*keys).agg(F.max_by(F.struct(*rows.columns), _ORDER).alias(_LAST))
+    return last.select(f"{_LAST}.*")
 
 
 @contextmanager

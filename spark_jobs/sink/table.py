@@ -12,6 +12,7 @@ import deltalake
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.contract.archive_spec import ADDED_TO_ARCHIVES, PARTITIONED_BY
 from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
+from spark_jobs.contract.path_forms import delta_path, place_of, sql_table
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
@@ -73,7 +74,7 @@ def _refuse_restored(path: UPath, last: int, pipeline: str) -> None:
     raise TableReplaced(
         f"{path} was restored to version {to}. This removed rows that batches wrote up to version "
         f"{last}. The checkpoint considers them written, so no run would write them again.",
-        f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {last}; or start again from Kafka: "
+        f"RESTORE TABLE {sql_table(path)} TO VERSION AS OF {last}; or start again from Kafka: "
         f"`sluice reset {pipeline}`.",
     )
 
@@ -117,7 +118,7 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
         # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
         # An archive has no checks of rows, and removes old ones: the feed would keep those.
         deltalake.DeltaTable.create(
-            str(path),
+            delta_path(path),
             deltalake.Schema.from_json(columns.json()),
             name=spec.name,
             description=spec.about,
@@ -210,9 +211,10 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
                 if name in types
                 else f"the table has only {', '.join(types)}"
             )
+            place = place_of(table.table_uri)
             raise TableChanged(
-                f"{table.table_uri} cannot take column {name} {wanted}: {actual}.",
-                f"Restore the column (DESCRIBE HISTORY delta.`{table.table_uri}` shows what "
+                f"{place} cannot take column {name} {wanted}: {actual}.",
+                f"Restore the column (DESCRIBE HISTORY {sql_table(place)} shows what "
                 "changed it), or start again from "
                 "Kafka: `sluice reset`.",
             )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.paths import archive_table
-from spark_jobs.contract.store import spark_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession, functions as F
 
+from spark_jobs.contract.path_forms import SparkPath
 from spark_jobs.state.reader import operators
 
 
@@ -30,7 +31,7 @@ Contents = dict[int, StepContents]
 """Spark's number of the operator -> what it holds."""
 
 
-def contents(spark: SparkSession, checkpoint: str, batch: int, partitions: int) -> Contents:
+def contents(spark: SparkSession, checkpoint: SparkPath, batch: int, partitions: int) -> Contents:
     """What the stores hold after a committed batch, which has so many `partitions`.
 
     Reads the whole state, with the option of the source by which Spark's own repartition reads it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession, functions as F
 
+from spark_jobs.contract.path_forms import SparkPath
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.state.reader import start_coordinator
@@ -14,7 +15,7 @@ MOST_STATE_ROWS = 500_000
 
 
 def records_in_groups(
-    spark: SparkSession, checkpoint: str, batch: int, spec: Pipeline, index: int
+    spark: SparkSession, checkpoint: SparkPath, batch: int, spec: Pipeline, index: int
 ) -> int | None:
     """The sum of the measure `counts` over all groups that are open after the batch.
 

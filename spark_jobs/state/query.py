@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.schema_notes import elsewhere
 from spark_jobs.contract.columns import Columns
 from spark_jobs.contract.errors import StateIncompatible, StateUnreadable
 from spark_jobs.contract.fingerprint import changes, fingerprint, in_force
@@ -111,6 +112,11 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> StateTarge
     batch = committed[-1] if query.batch is None else query.batch
     readable = tuple(checkpoint.readable())
     _refuse_batch(batch, committed, readable)
+    if elsewhere(paths.checkpoint):
+        raise StateUnreadable(
+            f"{paths.checkpoint} was moved, and its notes still name the place before.",
+            f"Run `sluice drain {spec.name}`: it corrects them first.",
+        )
     return StateTarget(
         in_force(spec, identity.fingerprint),
         checkpoint,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, Observation, Row, SparkSession, functions as F
 
 from spark_jobs.contract.errors import StateUnreadable
+from spark_jobs.contract.path_forms import SparkPath
 from spark_jobs.contract.steps import GroupState, Step
 from spark_jobs.state.by_key import by_key
 from spark_jobs.state.literal import parse
@@ -46,7 +47,7 @@ def start_coordinator(spark: SparkSession) -> None:
     _ = spark.streams.active
 
 
-def operators(spark: SparkSession, checkpoint: str, batch: int) -> list[StateOperator]:
+def operators(spark: SparkSession, checkpoint: SparkPath, batch: int) -> list[StateOperator]:
     """The stateful operators of a batch, from the source to the sink: the order of the spec's
     steps.
     """
@@ -77,7 +78,7 @@ def _variables(row: Row) -> tuple[Variable, ...]:
 
 def read(
     spark: SparkSession,
-    checkpoint: str,
+    checkpoint: SparkPath,
     batch: int,
     operator: StateOperator,
     variable: Variable,

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.errors import SluiceError, StateUnreadable
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.store import spark_url
 from spark_jobs.launch.session import session
 from spark_jobs.state import text
 from spark_jobs.state.answer import (
@@ -146,7 +146,7 @@ def _read_variables(
     spark: SparkSession, target: StateTarget, number: int, batch: int, limit: int
 ) -> tuple[StateOperator, Reading]:
     """The first `limit` matching rows of all variables of a step, after a batch."""
-    checkpoint = spark_url(target.checkpoint.folder)
+    checkpoint = state_url(target.checkpoint.folder)
     steps = target.spec.steps
     purged = _Purged(f"the state of batch {batch} is purged.", "Name a later batch.")
     if batch not in target.readable:

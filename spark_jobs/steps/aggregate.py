@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.output_mode import OutputMode, mode_facts
+from spark_jobs.contract.own_columns import WINDOW
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Aggregate
 from spark_jobs.contract.windows import Session, Sliding, Tumbling, Window
@@ -91,11 +92,9 @@ def grouped(rows: DataFrame, step: Aggregate, event_time: str) -> DataFrame:
     measures = [F.expr(sql).alias(name) for name, sql in step.measures.items()]
     if step.window is None:
         return rows.groupBy(*step.keys).agg(*measures)
-    groups = rows.groupBy(_window(step.window, event_time).alias("window"), *step.keys).agg(
-        *measures
-    )
-    bounds = [F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end")]
-    last = [F.window_time("window").alias(step.event_time)] if step.event_time else []
+    groups = rows.groupBy(_window(step.window, event_time).alias(WINDOW), *step.keys).agg(*measures)
+    bounds = [F.col(f"{WINDOW}.{edge}").alias(f"window_{edge}") for edge in ("start", "end")]
+    last = [F.window_time(WINDOW).alias(step.event_time)] if step.event_time else []
     return groups.select(*bounds, *step.keys, *step.measures, *last)
 
 

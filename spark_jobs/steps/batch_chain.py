@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import Observation
 
+from spark_jobs.contract.own_columns import KAFKA
+from spark_jobs.contract.rounding import deciding
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
 from spark_jobs.steps import transform
 from spark_jobs.steps.aggregate import grouped
-from spark_jobs.steps.canonical import KAFKA, arrival, canonical
+from spark_jobs.steps.canonical import arrival, canonical
+from spark_jobs.steps.rounding import with_moved
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,13 +36,16 @@ def canonical_output(
     first: int | None = None,
     until: int | None = None,
     counted: Counted | None = None,
+    *,
+    moved: bool = False,
 ) -> DataFrame:
     """The rows that leave the steps from `first` to before `until`, none of them a GroupState:
     default, from the first stateful step to the last.
 
     `rows` enter the step `first`: the stateful input, with the column kafka, or what the step
     before it gave. No output row has kafka. `counted` is given an Observation for each Deduplicate
-    that counts; another call needs another.
+    that counts; another call needs another. With `moved`, the groups have the columns of
+    steps/rounding.py too.
     """
     first = spec.first_stateful if first is None else first
     until = len(spec.steps) if until is None else until
@@ -53,7 +59,10 @@ def canonical_output(
                 delay = spec.watermark_delay or timedelta()
                 rows = canonical(rows, step, time, delay, arrival(rows), seen).drop(KAFKA)
             case Aggregate():
-                rows = grouped(rows.drop(KAFKA), step, time)
+                given = rows.drop(KAFKA)
+                rows = grouped(given, step, time)
+                if moved and index == deciding(spec):
+                    rows = grouped(given, with_moved(given, step, rows.schema), time)
             case Transform():
                 rows = transform.apply(rows.drop(KAFKA), step, spec.name)
             case GroupState():

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.steps.key_places import places, split
+from spark_jobs.steps.key_places import COUNT, IN_SECOND, places, split
 
 BucketFunction = Callable[[pa.Table, pa.Table], tuple[pa.Table, pa.Table]]
 """A pipeline's function for buckets: rows, state -> output, new state."""
@@ -86,8 +86,8 @@ class Bucket(NamedTuple):
     def _refuse_other_keys(self, state: pa.Table, rows: pa.Table) -> None:
         known = places(state, rows, self.keys)
         for wrong, why in (
-            (pc.greater(known["_at_count"], 1), "the state has this key twice"),
-            (pc.invert(known["_second_any"]), "the state has a key of which it got no row"),
+            (pc.greater(known[COUNT], 1), "the state has this key twice"),
+            (pc.invert(known[IN_SECOND]), "the state has a key of which it got no row"),
         ):
             found = known.filter(wrong).select(list(self.keys))
             if found.num_rows:

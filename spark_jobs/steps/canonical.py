@@ -12,10 +12,10 @@ from datetime import timedelta
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
+from spark_jobs.contract.own_columns import KAFKA, own
 from spark_jobs.contract.steps import Deduplicate
 
-KAFKA = "kafka"
-"""The struct column with a record's partition, offset and timestamp. It is part of no key."""
+_ROW, _COPIES, _FOUND, _COPY = (own(name) for name in ("row", "copies", "found", "copy"))
 
 
 def canonical(
@@ -40,16 +40,16 @@ def canonical(
     keys = [_named(column) for column in _keys(rows, step)]
     row = F.struct(*(_named(column) for column in rows.columns))
     if step.scope != "watermark":
-        return rows.groupBy(*keys).agg(F.min_by(row, order).alias("row")).select("row.*")
+        return rows.groupBy(*keys).agg(F.min_by(row, order).alias(_ROW)).select(f"{_ROW}.*")
     copy = F.struct(F.unix_micros(event_time).alias("at"), order.alias("order"), row.alias("row"))
     found = (
         rows.groupBy(*keys)
-        .agg(F.collect_list(copy).alias("copies"))
-        .select(_fold(F.col("copies"), delay // timedelta(microseconds=1)).alias("found"))
+        .agg(F.collect_list(copy).alias(_COPIES))
+        .select(_fold(F.col(_COPIES), delay // timedelta(microseconds=1)).alias(_FOUND))
     )
     if counted is not None:
         found = found.observe(counted, *_counts())
-    return found.select(F.explode("found.kept").alias("copy")).select("copy.row.*")
+    return found.select(F.explode(f"{_FOUND}.kept").alias(_COPY)).select(f"{_COPY}.row.*")
 
 
 def arrival(rows: DataFrame) -> Column:
@@ -127,8 +127,8 @@ def _fold(copies: Column, delay_us: int) -> Column:
 
 
 def _counts() -> list[Column]:
-    reused = (F.size("found.kept") > 1) | (F.col("found.ambiguous") > 0)
+    reused = (F.size(f"{_FOUND}.kept") > 1) | (F.col(f"{_FOUND}.ambiguous") > 0)
     return [
         F.count_if(reused).alias("reused_keys"),
-        F.coalesce(F.sum("found.ambiguous"), F.lit(0)).alias("ambiguous_copies"),
+        F.coalesce(F.sum(f"{_FOUND}.ambiguous"), F.lit(0)).alias("ambiguous_copies"),
     ]

@@ -13,10 +13,10 @@ from pyspark.sql.types import StructField, StructType
 from spark_jobs.contract.errors import InitialStateMissing
 from spark_jobs.contract.logic import BUCKET_FUNCTION
 from spark_jobs.contract.output_mode import OutputMode
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.paths import live_root
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import GroupState
-from spark_jobs.contract.store import spark_url
 from spark_jobs.contract.topic import Field
 from spark_jobs.steps.bucket import Bucket
 from spark_jobs.steps.buckets import in_buckets

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-BUCKET = "_sluice_bucket"
-"""The input's column with the number of a row's bucket, an int. No field's name begins with `_`."""
+from spark_jobs.contract.own_columns import own
+
+BUCKET = own("bucket")
+"""The input's column with the number of a row's bucket, an int. It is in Spark's state."""
 PACKED = pa.schema([(BUCKET, pa.int32()), ("rows", pa.binary())])
 """What `pack` gives; rows is null where it only visits a bucket."""
 BYTES_TOGETHER = 32 << 20

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.own_columns import KAFKA
 from spark_jobs.contract.spec import NO_RAW, NO_RAW_WAY
 from spark_jobs.steps.catalyst import Node, analyzed, below, class_name, sequence
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KAFKA: Final = "kafka"
+
 RAW: Final = "raw"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from spark_jobs.spark_times import make_total
 from spark_jobs.steps.init_errors import InitErrors
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class TimerCountingProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Calls the pipeline's."""
+        make_total()
         with self._errors.kept():
             self._inner.init(handle)
 

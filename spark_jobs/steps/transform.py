@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
 from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.own_columns import KAFKA, PREFIX, is_own
 from spark_jobs.contract.steps import Transform
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import StepContext
@@ -69,6 +70,7 @@ def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
             "Return the DataFrame in logic.py.",
         )
     _refuse_state(output, rows, what)
+    _refuse_own_columns(output, rows, what)
     return output
 
 
@@ -112,6 +114,14 @@ def _refuse_state(after: DataFrame, before: DataFrame, what: str) -> None:
     for name in set(plan_nodes(after)) & set(STATEFUL):
         if plan_nodes(after).count(name) > plan_nodes(before).count(name):
             raise SpecInvalid(f"{what}: {STATEFUL[name]}.", "A Transform keeps no state.")
+
+
+def _refuse_own_columns(after: DataFrame, before: DataFrame, what: str) -> None:
+    if taken := [name for name in after.columns if is_own(name) and name not in before.columns]:
+        raise SpecInvalid(
+            f"{what} gives a column {taken[0]!r}, and Sluice adds columns with such names.",
+            f"Name it otherwise: none may be {KAFKA!r} or begin with {PREFIX!r}.",
+        )
 
 
 def _first_line(error: Exception) -> str:

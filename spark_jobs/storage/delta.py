@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from spark_jobs.contract.path_forms import delta_path
 from spark_jobs.contract.store import Store, is_s3
 from spark_jobs.storage.log_files import LogFiles
 
@@ -27,7 +28,7 @@ BRIEFLY: Final = {"timeout": "5s", "max_retries": "1", "retry_timeout": "10s"}
 
 def open_table(path: UPath | str) -> deltalake.DeltaTable:
     """The table at its newest version."""
-    return deltalake.DeltaTable(str(path), storage_options=options(path))
+    return deltalake.DeltaTable(delta_path(path), storage_options=options(path))
 
 
 def is_table(path: UPath | str) -> bool:
@@ -51,7 +52,7 @@ def set_property(path: UPath | str, name: str, value: str) -> None:
 def _briefly(path: UPath | str) -> deltalake.DeltaTable:
     """The table, for functions that keep the interpreter's lock: a request is given up early."""
     wanted = options(path)
-    return deltalake.DeltaTable(str(path), storage_options=wanted and wanted | BRIEFLY)
+    return deltalake.DeltaTable(delta_path(path), storage_options=wanted and wanted | BRIEFLY)
 
 
 def options(path: UPath | str) -> dict[str, str] | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import obstore
 from obstore.exceptions import AlreadyExistsError
 
+from spark_jobs.contract.path_forms import delta_path
 from spark_jobs.storage.object_store import client
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Log(NamedTuple):
         """Add a commit; False if another writer has added that version."""
         text = "\n".join(json.dumps(action, separators=(",", ":")) for action in actions) + "\n"
         try:
-            store = client(str(self.folder))
+            store = client(delta_path(self.folder))
             obstore.put(store, f"{version:020d}.json", text.encode(), mode="create")
         except AlreadyExistsError:
             return False

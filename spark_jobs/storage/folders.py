@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RootRefused
+from spark_jobs.contract.path_forms import disk_path
 from spark_jobs.contract.store import is_remote, is_s3
 
 if TYPE_CHECKING:
@@ -71,16 +72,12 @@ def newest_change(folder: UPath) -> datetime | None:
 def remove_folder(folder: UPath) -> None:
     """Remove the folder with all that is in it; nothing if it is gone."""
     if not is_remote(str(folder)):
-        shutil.rmtree(_local(folder), ignore_errors=True)
+        shutil.rmtree(disk_path(folder), ignore_errors=True)
         return
     waiting = list(_objects(folder))
     for first in range(0, len(waiting), OBJECTS_PER_REMOVAL):
         folder.fs.rm(waiting[first : first + OBJECTS_PER_REMOVAL])
     _remove_folder_markers(folder)
-
-
-def _local(folder: UPath) -> Path:
-    return Path(str(folder).removeprefix("file://"))
 
 
 def files_before(folder: UPath | Path, time: datetime) -> list[UPath | Path]:

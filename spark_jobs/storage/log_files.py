@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import obstore
 
+from spark_jobs.contract.path_forms import delta_path, disk_path
 from spark_jobs.contract.store import is_remote
 from spark_jobs.storage.object_store import client
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from upath import UPath
 
 LOG = "_delta_log"
@@ -31,8 +33,8 @@ class LogFiles:
 
     def __init__(self, table: UPath | str) -> None:
         folder = f"{str(table).rstrip('/')}/{LOG}"
-        self._store = client(folder) if is_remote(folder) else None
-        self._folder = Path(folder.removeprefix("file://"))
+        self._store = client(delta_path(folder)) if is_remote(folder) else None
+        self._folder = disk_path(folder)
 
     def names(self) -> Iterator[str]:
         """Their names, in no order; none without a table."""

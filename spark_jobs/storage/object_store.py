@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import obstore
@@ -16,6 +15,7 @@ from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from spark_jobs.contract.errors import RootRefused, SluiceError
+from spark_jobs.contract.path_forms import delta_path, disk_path
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_remote, is_s3
 from spark_jobs.contract.store_errors import translate_store_error
@@ -33,7 +33,7 @@ def client(url: str) -> ObjectStore:
     Raises RootRefused without S3 credentials.
     """
     if not is_remote(url):
-        return LocalStore(Path(url.removeprefix("file://")), mkdir=True)
+        return LocalStore(disk_path(url), mkdir=True)
     if not is_s3(url):
         return from_url(url)
     store = Store.from_environment()
@@ -56,7 +56,7 @@ def require_writable(paths: Paths) -> None:
     written.
     """
     if is_remote(str(paths.root)):
-        refuse_unusable(str(paths.version))
+        refuse_unusable(delta_path(paths.version))
     else:
         paths.ensure_writable()
 

@@ -20,6 +20,7 @@ from spark_jobs.warm.link import PATIENCE_SECONDS, BadMessage, Gone, Link, conne
 from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
 from spark_jobs.warm.place import log_path, socket_path, starting
 from spark_jobs.warm.start import start
+from spark_jobs.warm.still import Watched
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
@@ -49,10 +50,11 @@ class Warm:
         """Give it to a worker, which is started if there is none. Returns why it must start cold;
         empty if a worker has begun it, and writes to these descriptors.
         """
-        for _ in range(2):  # a second time where a worker has just ended itself
+        for _ in range(2):  # a second time where a worker has just ended, or was ended
             link = self._found()
             if isinstance(link, str):
                 return link
+            watched = Watched(link.peer)
             answer = _asked(link, self._wanted, (output, error))
             if isinstance(answer, Accepted) and _confirmed(link):
                 self._link = link
@@ -60,6 +62,8 @@ class Warm:
                     self._process = psutil.Process(answer.process)
                 return ""
             link.close()
+            if answer is None and not watched.ended():
+                break  # it may be slow: who asks again only waits twice
             if isinstance(answer, Busy):
                 return f"the worker is busy: {answer.run}"
             if isinstance(answer, Ending) and answer.run:
@@ -135,6 +139,9 @@ class Warm:
         with starting(self._socket) as alone:
             if not alone:
                 return "another run is starting the worker"
+            with suppress(BadMessage):  # another run may have started one since
+                if (link := connected(self._socket)) is not None:
+                    return link
             found = start(self._socket, self._command, self._variables, self._wanted.fingerprint)
             return found or f"no worker came up; see {log_path(self._socket)}"
 
@@ -164,12 +171,12 @@ def begun(
 
 
 def _asked(link: Link, wanted: Drain, files: tuple[int, int]) -> object:
-    """The worker's answer; None if it gave none."""
+    """The worker's answer, or what was wrong with it; None if it gave none in time."""
     try:
         link.send(wanted, files)
         return link.receive(PATIENCE_SECONDS)
-    except (Gone, BadMessage):
-        return None
+    except (Gone, BadMessage) as error:
+        return error
 
 
 def _confirmed(link: Link) -> bool:

@@ -36,7 +36,8 @@ class Link:
         self._socket = connected
         self.files: tuple[int, ...] = ()
         """Descriptors that came with the first message."""
-        _refuse_other_users(connected)
+        self.peer = _peer(connected)
+        """The process at the other end: of a client's link, the one that listens."""
 
     def send(self, message: Asked | Answer, files: tuple[int, ...] = ()) -> None:
         """Send the message, and open files with it. Raises Gone."""
@@ -131,11 +132,15 @@ def listening(path: Path) -> socket.socket:
     return made
 
 
-def _refuse_other_users(connected: socket.socket) -> None:
-    """Where the kernel tells a peer's user. Elsewhere the folder's mode alone keeps others away."""
+def _peer(connected: socket.socket) -> int | None:
+    """The peer's process. Raises BadMessage if it is another user's.
+
+    None where the kernel tells neither. There the folder's mode alone keeps others away.
+    """
     if not hasattr(socket, "SO_PEERCRED"):
-        return
+        return None
     credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    _, user, _ = struct.unpack("3i", credentials)
+    process, user, _ = struct.unpack("3i", credentials)
     if user != os.getuid():
         raise BadMessage(f"the peer is user {user}, and this is user {os.getuid()}")
+    return int(process)

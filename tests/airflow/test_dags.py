@@ -16,7 +16,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import TimeRestriction
 from pendulum import instance
 
-from sluice_airflow.accept import DAG_ID
+from sluice_airflow.accept import accept_id
 from sluice_airflow.backfill_dag import backfill_id
 from sluice_airflow.maintain import DAG_ID as MAINTAIN, maintain_dag
 from spark_jobs.contract import registry
@@ -27,6 +27,7 @@ from spark_jobs.contract.spec import Pipeline, Schedule
 REPO = Path(__file__).parents[2]
 LATER = ["drain", "check_output", "check_state", "publish"]
 BACKFILLS = [backfill_id(name) for name in registry.names()]
+ACCEPTS = [accept_id(name) for name in registry.names()]
 
 
 def found() -> DagBag:
@@ -38,17 +39,19 @@ def dags() -> dict[str, DAG]:
     """Those that drain."""
     bag = found()
     assert bag.import_errors == {}
-    others = {DAG_ID, MAINTAIN, *BACKFILLS}
+    others = {MAINTAIN, *BACKFILLS, *ACCEPTS}
     return {name: dag for name, dag in bag.dags.items() if name not in others}
 
 
-def test_every_pipeline_is_two_dags_and_beside_them_a_person_may_accept() -> None:
+def test_every_pipeline_is_three_dags_in_one_of_which_a_person_may_accept_its_rows_alone() -> None:
     bag = found()
-    assert sorted(bag.dags) == sorted([*registry.names(), *BACKFILLS, DAG_ID, MAINTAIN])
-    accept = bag.dags[DAG_ID]
-    assert accept.timetable.can_be_scheduled is False, "only a person begins it"
-    assert [*accept.params] == ["pipeline", "checks", "reason"]
-    assert accept.params.get_param("pipeline").schema["enum"] == registry.names() != []
+    assert sorted(bag.dags) == sorted([*registry.names(), *BACKFILLS, *ACCEPTS, MAINTAIN])
+    for name in registry.names():
+        accept = bag.dags[accept_id(name)]
+        assert accept.timetable.can_be_scheduled is False, "only a person begins it"
+        assert [*accept.params] == ["checks", "reason"], "no run names another pipeline"
+        [task] = accept.tasks
+        assert task.pipeline == name
 
 
 def test_another_maintains_every_pipeline_once_a_week_one_at_a_time() -> None:
@@ -67,8 +70,8 @@ def test_the_archive_of_a_topic_is_a_dag_that_drains_and_is_maintained_too(
     assert bag.import_errors == {}
     names, archive = registry.names(), "archive__flights"
     assert backfill_id("departure_delays") in bag.dags
-    others = bag.dags.keys() - {backfill_id(name) for name in names}
-    assert others == {*names, archive, DAG_ID, MAINTAIN}
+    others = bag.dags.keys() - {of(name) for name in names for of in (backfill_id, accept_id)}
+    assert others == {*names, archive, MAINTAIN}
     dag = bag.dags[archive]
     assert [task.task_id for task in dag.tasks] == ["plan", *LATER]
     assert schedule(dag) == "0 */6 * * *"
@@ -221,7 +224,7 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
     bag = found()
 
     assert bag.import_errors == {}
-    assert sorted(bag.dags) == sorted([*names, *BACKFILLS, "refused", DAG_ID, MAINTAIN])
+    assert sorted(bag.dags) == sorted([*names, *BACKFILLS, *ACCEPTS, "refused", MAINTAIN])
     assert [task.task_id for task in bag.dags["refused"].tasks] == ["spec"]
     assert why in (bag.dags["refused"].description or "")
     assert bag.dags["refused"].timetable.can_be_scheduled, (
@@ -276,7 +279,7 @@ def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_
         )
         seconds, dags, *heavy = done.stdout.splitlines()[-1].split()
         assert heavy == []
-        assert int(dags) == 2 * len(registry.names()) + 2
+        assert int(dags) == 3 * len(registry.names()) + 1
         took.append(float(seconds))
         if min(took) < 0.5:
             return

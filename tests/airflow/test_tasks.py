@@ -485,9 +485,7 @@ class TestChecks:
     def test_call_a_check_that_could_not_be_evaluated_broken_and_not_failed(
         self, installation: Installation
     ) -> None:
-        drained = report(CheckBroken("x"), check("broken", "warning"), check("failed")).model_dump(
-            mode="json"
-        )
+        drained = report(CheckBroken("x"), check("broken"), check("failed")).model_dump(mode="json")
 
         with pytest.raises(CheckBroken):
             installation.run("check_output", drained)

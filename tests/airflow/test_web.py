@@ -287,6 +287,7 @@ def test_the_tabs_of_a_dag_and_of_its_backfills_show_the_pipeline_of_each(
     everything = "everything"
     assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}", everything, page=True).text
     assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}__backfill", everything, page=True).text
+    assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}__accept", everything, page=True).text
     assert get("/dags/sluice_maintain", everything, page=True).status_code == 404
     run = "scheduled__2%2B00%3A00"
     assert "CHECK_FAILED" in get(f"/dags/{MINE}/runs/{run}", everything, page=True).text

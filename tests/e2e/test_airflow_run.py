@@ -26,7 +26,8 @@ from tests.harness.openlineage import Receiver, problems, receiving
 from tests.harness.scene import Scene
 from tests.harness.statsd import Statsd, statsd
 
-PIPELINE, REFUSED, ACCEPT = "departure_delays", "impossible_delays", "sluice_accept"
+PIPELINE, REFUSED = "departure_delays", "impossible_delays"
+ACCEPT = f"{REFUSED}__accept"
 PATIENCE_SECONDS = 300
 EVENTS = 2000
 
@@ -228,7 +229,7 @@ def test_a_run_that_finds_nothing_to_do_starts_no_jvm_and_publishes_nothing_agai
 def test_what_a_person_accepts_is_published_by_the_next_run_which_drains_nothing(installed, first):
     name = "expect_column_values_to_be_between(flights)"
     api = installed.api
-    api.trigger(ACCEPT, "decision", pipeline=REFUSED, checks=[name], reason="a test")
+    api.trigger(ACCEPT, "decision", checks=[name], reason="a test")
     decided = api.wait("decision", [ACCEPT], list[str]().append, seconds=PATIENCE_SECONDS)
     assert decided == {ACCEPT: "success"}, api.errors(ACCEPT, "decision")
 

@@ -18,6 +18,7 @@ from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.launch import submit
+from spark_jobs.runs.plan import NOTHING_TO_DO
 from tests.e2e import pipelines
 from tests.harness.command import answer, sluice, sluice_here, undone
 from tests.harness.long_form import LONG, long_form
@@ -86,7 +87,7 @@ def test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing(drained
     drained.scene.assert_exact()
 
     after = answer(drained.here("plan", PIPELINE))
-    assert after.splitlines()[-1] == "nothing to do: every offset is drained and accounted for"
+    assert after.splitlines()[-1] == NOTHING_TO_DO
     ends = drained.report.offsets_end
     assert all(
         f"partition {partition}: next {end}, end {end}, 0 new" in after

@@ -83,6 +83,8 @@ class Scene:
         self.partitions = partitions
         spec = registry.load(pipeline) if isinstance(pipeline, str) else pipeline
         changes = changes if checked else {"output_checks": ()} | changes
+        # A small delivery may be late as a whole, as none of a real producer's is.
+        changes = {"state_checks_off": ("nothing_accepted",)} | changes
         if stores:
             state = spec.state.model_copy(update={"shuffle_partitions": stores})
             changes = {"state": state} | changes

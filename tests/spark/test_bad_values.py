@@ -7,7 +7,7 @@ Python from the ledger.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -18,6 +18,7 @@ import pytest
 from pyspark.errors import ArithmeticException
 
 from spark_jobs import failpoint
+from spark_jobs.admin.quarantine import quarantine
 from spark_jobs.checkpoint.failing import FailingRecords, read_failing
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.spec import Pipeline, State
@@ -202,28 +203,84 @@ def problem(report: Report) -> str:
     return report.problem.what
 
 
-@pytest.mark.parametrize(
-    ("measure", "key", "condition"),
-    [
-        ("sum(9000000000000000000 + distance_miles)", "carrier", "ARITHMETIC_OVERFLOW"),
-        ("sum(distance_miles) / (count(*) - count(*))", "carrier", "DIVIDE_BY_ZERO"),
-    ],
-    ids=["a sum over many", "the result of a group"],
-)
-def test_where_no_record_fails_by_itself_the_run_says_so_and_quarantines_nobody(
-    scene, measure, key, condition
-):
-    step = Aggregate(keys=(key,), measures={"ratio": measure})
+def test_where_a_group_fails_its_records_are_proposed_and_nobody_is_quarantined(scene):
+    measure = "sum(distance_miles) / (count(*) - count(*))"
+    step = Aggregate(measures={"ratio": measure})
     made = scene(spec(step, output_mode="complete"), events=100, deliveries=1)
     made.deliver_all()
     report = made.drain()
     assert report.problem is not None
     assert report.problem.code == "EXPRESSION_FAILED", report.problem
     assert not report.problem.error().retry
-    assert f"step 1 (aggregate), measures['ratio']: {measure}: {condition}" in report.problem.what
-    assert "No record of batch 0 fails by itself" in report.problem.what
+    where = f"step 1 (aggregate), measures['ratio']: {measure}: DIVIDE_BY_ZERO"
+    assert where in report.problem.what
+    assert f"It fails on {len(sent(made))} record(s) of batch 0" in report.problem.what
     assert "compatible_expressions" in report.problem.remedy
-    assert not made.paths.failing.exists()
+    known = read_failing(made.paths.failing)
+    assert (known.reasons, len(known.proposed)) == ({}, len(sent(made)))
+
+
+def test_records_that_overflow_a_sum_together_are_put_aside_when_a_person_agrees(scene):
+    """The sum fits with the first delivery, and not with what follows and the state."""
+    made = scene(by_carrier("count(*)"), events=300, deliveries=2)
+    made.deliver()
+    name = max(first := [carrier(row) for row in sent(made)], key=first.count)
+    share = (2**63 - 1) // first.count(name)
+    measure = f"sum(CASE WHEN carrier = '{name}' THEN {share} ELSE 1 END)"
+    made.change(steps=by_carrier(measure).steps)
+    made.run("it fits")
+    counted = Counter(first)
+    seen = places(sent(made))
+
+    made.deliver()
+    refused = made.drain("too much").problem
+    assert refused is not None
+    assert (refused.code, f"sluice quarantine {made.spec.name}" in refused.remedy) == (
+        "EXPRESSION_FAILED",
+        True,
+    )
+    new = [row for row in sent(made) if place(row) not in seen]
+    wrong = {place(row) for row in new if carrier(row) == name}
+    assert {
+        (each.partition, each.offset) for each in read_failing(made.paths.failing).proposed
+    } == wrong
+    assert made.drain("again").problem == refused
+    intent = quarantine(made.spec, made.settings, (), "", "somebody")
+    assert intent.execute is not None
+    intent.execute()
+    made.run("without them")
+    counted.update(carrier(row) for row in new if carrier(row) != name)
+    assert {row["carrier"]: row["flights"] for row in made.table()} == counted
+    assert sum(row["ratio"] for row in made.table()) == share * counted[name] + sum(
+        n for each, n in counted.items() if each != name
+    )
+
+    kept = [row for row in made.ops("quarantine") if "OVERFLOW" in row["reason"]]
+    assert {place(row) for row in kept} == wrong
+    assert all(row["reason"].startswith("step 1 (aggregate), measures['ratio']: ") for row in kept)
+
+
+def test_any_number_of_records_that_fail_by_themselves_can_be_put_aside(scene):
+    measure = "sum(distance_miles div CAST(delay_minutes > 0 AS INT))"
+    made = scene(by_carrier(measure, on_failing_expression="quarantine"), events=260, deliveries=1)
+    made.deliver_all()
+    report = made.run()
+    wrong = [
+        row for row in sent(made) if row["delay_minutes"] is not None and row["delay_minutes"] <= 0
+    ]
+    assert len(wrong) > failing_search.MOST
+    hold_quarantine(made, "step 1 (aggregate), measures['ratio']: sum(", "DIVIDE_BY_ZERO", wrong)
+    assert report.account.malformed == malformed(made) + len(wrong)
+    counted = Counter(carrier(row) for row in sent(made)) - Counter(carrier(row) for row in wrong)
+    assert {row["carrier"]: row["flights"] for row in made.table()} == counted
+
+
+def place(row: Row) -> tuple[int, int]:
+    return row["partition"], row["offset"]
+
+
+def places(rows: list[Row]) -> set[tuple[int, int]]:
+    return {place(row) for row in rows}
 
 
 def test_a_corrected_expression_continues_on_the_same_state(scene, monkeypatch):
@@ -241,7 +298,7 @@ def test_a_corrected_expression_continues_on_the_same_state(scene, monkeypatch):
         failed = made.drain("too many")
     assert failed.problem is not None
     assert failed.problem.code == "EXPRESSION_FAILED"
-    assert "the expression is wrong, not the records" in failed.problem.what
+    assert "sluice quarantine bad_values" in failed.problem.remedy
 
     def refusal(measure: str, *declared: str) -> str:
         made.change(steps=by_carrier(measure).steps, compatible_expressions=declared)

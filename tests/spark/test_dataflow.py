@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.classify.classifier import resolve_outcomes
 from spark_jobs.classify.outcome import Outcome
+from spark_jobs.contract.own_columns import OUTCOME
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
 from spark_jobs.dataflow import dataflow
@@ -55,7 +56,9 @@ def records(spark: SparkSession) -> DataFrame:
 def outcomes(rows: DataFrame) -> dict[Outcome, str]:
     """What each record was to become -> its outcome here."""
     wanted = list(VALUES)
-    return {wanted[row.offset]: row.fate for row in rows.select("kafka.offset", "fate").collect()}
+    return {
+        wanted[row.offset]: row[OUTCOME] for row in rows.select("kafka.offset", OUTCOME).collect()
+    }
 
 
 def spec_with(step: Transform) -> Pipeline:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 
 import pytest
+from confluent_kafka import Producer
 
+from local.broker import create_topic
 from spark_jobs import failpoint
+from spark_jobs.admin.accept import accept
 from spark_jobs.audit.audit import Audit
 from spark_jobs.decode.raw_filter import OVERHEAD
 from spark_jobs.launch.session import dynamic
+from spark_jobs.runs.due import due
 from tests.harness.long_form import long_form
 
 pytestmark = pytest.mark.usefixtures(
@@ -130,3 +134,29 @@ def test_a_run_with_nothing_new_keeps_the_last_known_state_and_writes_nothing(sc
     assert second.watermark == first.watermark
     assert second.table_version == first.table_version
     made.assert_exact()
+
+
+def test_a_first_run_that_accepts_nothing_is_red_says_why_and_waits_for_a_persons_word(scene):
+    """A gzip, an epoch time, a renamed key: an empty table was published, all checks green."""
+    made = scene("flight_events", state_checks_off=())
+    create_topic(made.kafka, made.topic, made.partitions)
+    producer = Producer({"bootstrap.servers": made.kafka})
+    for number in range(250):
+        producer.produce(made.topic, b'{"eventId": "%d", "delay": 1}' % number)
+    assert producer.flush(30) == 0
+    said: list[str] = []
+    report = made.drain("first", said.append)
+    assert report.problem is not None
+    assert report.problem.code == "CHECK_FAILED"
+    failed = report.failing("critical")
+    # The spec's own check on malformed_share warns, and so takes the place of the critical one.
+    assert {check.column for check in failed} == {"nothing_accepted", "rejected_share"}
+    told = "\n".join(said)
+    assert "of 250 records 250 are malformed" in told
+    assert "an object with eventId (text), delay (whole number); it lacks event_id (string)" in told
+    assert due(made.paths) is None
+    names = tuple(check.name for check in failed)
+    execute = accept(made.spec, made.settings, names, "the topic is new", "ana").execute
+    assert execute is not None
+    execute()
+    assert due(made.paths) is not None

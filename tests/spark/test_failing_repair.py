@@ -10,9 +10,11 @@ from datetime import timedelta
 from typing import Any
 
 from local.deliveries import split
+from spark_jobs.admin.quarantine import quarantine
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Deduplicate, Transform
+from spark_jobs.repair.manifest import approve
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene, records
@@ -40,11 +42,8 @@ def rate(division: str) -> Transform:
     return Transform(sql=f"SELECT event_id, event_time, {division} AS rate FROM rows")
 
 
-@long_form
-def test_a_repair_names_the_record_on_which_an_expression_fails_and_is_done_when_that_is_corrected(
-    scene: Callable[..., Scene],
-) -> None:
-    wrong = late_ids()[0]
+def drained_twice(scene: Callable[..., Scene], wrong: str) -> tuple[Scene, tuple[int, int]]:
+    """Two drains, and the place of the late record on which the expression fails."""
     divisor = f"CAST(event_id <> '{wrong}' AS INT)"
     spec = Pipeline(
         name="failing_repair",
@@ -64,6 +63,40 @@ def test_a_repair_names_the_record_on_which_an_expression_fails_and_is_done_when
         if row["event_id"] == wrong and row["kind"] == "good"
     ]
     assert place in made.late()
+    return made, place
+
+
+def test_a_repair_goes_on_without_a_record_that_a_person_puts_aside(
+    scene: Callable[..., Scene],
+) -> None:
+    wrong, right = late_ids()[:2]
+    made, place = drained_twice(scene, wrong)
+    work = Repairs(made)
+    problem = work.stage(work.plan()).problem
+    assert problem is not None
+    named = f"{place[0]}:{place[1]}"
+    assert f"sluice quarantine failing_repair --record {named} --reason WHY" in problem.remedy
+    intent = quarantine(made.spec, made.settings, (named,), "it has no rate", "somebody")
+    assert intent.execute is not None
+    intent.execute()
+    report = work.stage(plan := work.plan())
+    assert report.problem is None, report.problem
+    approve(made.paths, plan.repair_id, "somebody")  # one record is newly bad
+    work.swap(plan)
+    assert {wrong, right} & ids(made) == {right}
+    [kept] = [row for row in made.ops("quarantine") if "it has no rate" in row["reason"]]
+    assert (kept["partition"], kept["offset"]) == place
+    assert work.plan().idle
+    assert work.plan("replay").idle
+
+
+@long_form
+def test_a_repair_names_the_record_on_which_an_expression_fails_and_is_done_when_that_is_corrected(
+    scene: Callable[..., Scene],
+) -> None:
+    wrong = late_ids()[0]
+    made, place = drained_twice(scene, wrong)
+    spec, divisor = made.spec, f"CAST(event_id <> '{wrong}' AS INT)"
     work, before = Repairs(made), ids(made)
     problem = work.stage(work.plan()).problem
     assert problem is not None

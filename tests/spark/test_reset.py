@@ -169,3 +169,31 @@ def test_no_run_begins_after_a_rewind_that_was_cut_off_until_it_has_ended(draine
     rewind(drained.spec, drained.settings, 0).execute()
     drained.run("after the rewind")
     drained.assert_exact()
+
+
+def renamed(made: Scene, was: str, now: str) -> None:
+    """Another name for a field of the topic, as a spec has it that somebody corrects."""
+    fields = tuple(
+        field.model_copy(update={"name": now}) if field.name == was else field
+        for field in made.spec.topic.fields
+    )
+    made.change(topic=made.spec.topic.model_copy(update={"fields": fields}))
+
+
+def test_a_spec_that_is_corrected_before_anything_was_accepted_reads_the_topic_again(scene):
+    """It was refused: there was no state to protect, and only a reset helped."""
+    made = scene("flight_events", events=600, deliveries=1, state_checks_off=())
+    made.deliver()
+    renamed(made, "carrier", "Carrier")
+    first = made.drain("first")
+    assert first.problem is not None
+    assert first.problem.code == "CHECK_FAILED"
+    assert (first.account.accepted, first.account.malformed) == (0, first.account.read)
+    renamed(made, "Carrier", "carrier")
+    made.run("corrected")
+    made.assert_exact()  # quarantine too: it has none twice, and none that is good now
+    accounts = made.ops("batches", "generation, run_id, read")
+    assert {row["run_id"] for row in accounts} == {"first", "corrected"}
+    assert len({row["generation"] for row in accounts}) == 2
+    assert not made.paths.superseded.exists()
+    assert plan(made.spec, made.settings).reasons == ()

@@ -82,6 +82,7 @@ OPTIONS = {
     "repartition": ("--partitions", "--execute"),
     "doctor": ("--execute",),
     "accept": ("--check", "--reason", "--execute"),
+    "quarantine": ("--record", "--reason", "--execute"),
     "maintain": ("--execute",),
     "worker": (),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
@@ -210,6 +211,28 @@ def test_validate_says_of_each_spec_that_it_is_right() -> None:
     assert sluice("validate", "flight_events").stdout.startswith(
         "ok  flight_events  flights -> deduplicate"
     )
+
+
+def test_validate_warns_of_a_measure_that_two_records_can_make_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "wide_pipelines" / "departure_delays"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "spec.py").write_text(
+        "from spark_jobs.contract.steps import Aggregate\n"
+        "from spark_jobs.contract.topic import Field, Topic\n"
+        "from spark_jobs.contract.spec import Pipeline, State\n"
+        "FIELDS = (Field(name='at', type='timestamp'), Field(name='n', type='bigint'))\n"
+        "SPEC = Pipeline(name='departure_delays', about='A sum.', topic=Topic(name='t', fields=FIELDS,"
+        " event_time='at'), steps=(Aggregate(measures={'total': 'sum(n)'}),), output_mode='update',"
+        " state=State(budget_rows=9))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("SLUICE_PIPELINES", "wide_pipelines")
+    told = " ".join(sluice("validate").stdout.split())
+    assert "warning departure_delays step 1 (aggregate), measures['total']: sum(n) " in told
+    assert "try_sum" in told
 
 
 def test_validate_refuses_a_wrong_spec_in_one_line_with_its_field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def test_groups_are_compared_by_the_day_in_which_their_window_ends(tmp_path: Pat
         ],
     )
     found = difference(live, side, HOURLY, END)
-    first, second, third = (datetime(2026, 3, day, tzinfo=UTC) for day in (1, 2, 3))
+    first, second, third = (date(2026, 3, day) for day in (1, 2, 3))
     assert found.columns == ()
     assert found.days == (
         Day(first, 2, 2, 1, 1, 1),
@@ -88,7 +88,27 @@ def test_columns_may_have_any_name(tmp_path: Path, first: str, second: str) -> N
     live = table(tmp_path / "live", [(1, "a", 1), (2, "b", 2)], schema)
     side = table(tmp_path / "side", [(1, "a", 1), (2, "b", 3)], schema)
     [day] = difference(live, side, EVENTS, END).days
-    assert day == Day(MIDNIGHT, 2, 2, 0, 1, 1)
+    assert day == Day(MIDNIGHT.date(), 2, 2, 0, 1, 1)
+
+
+def test_maps_are_compared_by_key_and_lists_of_doubles_as_they_are(tmp_path: Path) -> None:
+    prices = pa.map_(pa.string(), pa.float64())
+    schema = pa.schema(
+        [*list(SCHEMA)[:3], pa.field("prices", prices), ("all", pa.list_(pa.float64()))]
+    )
+
+    def made(name: str, *rows: list[tuple[str, float]]) -> UPath:
+        of = [
+            dict(zip(schema.names, (MIDNIGHT, MIDNIGHT, "a", row, [1.0]), strict=True))
+            for row in rows
+        ]
+        deltalake.write_deltalake(str(tmp_path / name), pa.Table.from_pylist(of, schema))
+        return UPath(tmp_path / name)
+
+    live = made("live", [("x", 1.0), ("y", 2.0)], [("x", 1.0)])
+    side = made("side", [("y", 2.0), ("x", 1.0)], [("x", 3.0)])
+    [day] = difference(live, side, EVENTS, None).days
+    assert (day.added, day.removed) == (1, 1)
 
 
 def test_where_columns_differ_rows_are_counted(tmp_path: Path) -> None:
@@ -114,3 +134,20 @@ def test_many_days_are_cut_and_equal_ones_are_not_listed(tmp_path: Path, days: i
     told = [*lines(difference(live, side, HOURLY, END))]
     assert told[-2] == "  1 days are equal"
     assert (told[-3] == "  and 19 days more") == (days == 60)
+
+
+def test_rows_of_any_year_have_their_day(tmp_path: Path) -> None:
+    """A Transform alone lets every event time through, and delta-rs tells days of 1677 to 2262."""
+    days = date.min, date(1582, 10, 15), date(1850, 1, 1), date.max
+
+    def far(folder: str, shop: str) -> UPath:
+        rows = [{"at": datetime(d.year, d.month, d.day, 23, 59, tzinfo=UTC)} for d in days]
+        times = pa.table(
+            {"at": [row["at"] for row in rows]}, pa.schema([SCHEMA.field(0).with_name("at")])
+        )
+        deltalake.write_deltalake(str(tmp_path / folder), times.append_column("shop", [[shop] * 4]))
+        return UPath(tmp_path / folder)
+
+    found = difference(far("live", "a"), far("side", "b"), EVENTS, Position("at"))
+    assert [day.day for day in found.days] == [*days]
+    assert next(lines(found)) == "  0001-01-01: 1 rows -> 1, 0 changed, 1 added, 1 removed"

@@ -180,10 +180,22 @@ def test_what_is_copied_into_the_image_is_for_everybody_whatever_the_clones_umas
     assert copied == {"spark_jobs", "plugins", "dags", "local", "docker"} == set(opened.split())
 
 
+def test_the_page_names_who_handles_records_and_can_reach_postgres() -> None:
+    networks = {name: set(service.get("networks", [])) for name, service in SERVICES.items()}
+    both = {name for name, of_it in networks.items() if {"metadata", "data"} <= of_it}
+    assert both == {"airflow-scheduler", "producer"}
+    [said] = re.findall(
+        r"handle records the\s+scheduler can reach Postgres, and so can the demo's `(\w+)`",
+        (REPO / "docs" / "deploy.md").read_text(),
+    )
+    assert both == {"airflow-scheduler", said}
+
+
 @each
 def test_images_are_named_to_the_version(name: str) -> None:
     assert re.fullmatch(
-        r"\$\{SLUICE_IMAGE:-sluice:local\}|[a-z/]+:v?\d[\w.-]*", SERVICES[name]["image"]
+        r"\$\{SLUICE_IMAGE:-sluice:local\}|[a-z/]+:v?\d[\w.-]*(@sha256:[0-9a-f]{64})?",
+        SERVICES[name]["image"],
     )
 
 

@@ -10,6 +10,7 @@ from upath import UPath
 from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
 from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.own_columns import MALFORMED
 from spark_jobs.decode.decoder import _decoded
 from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
@@ -73,8 +74,8 @@ def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept()
     decoder, keeps = JsonDecoder(fields), RawFilter(fields, policy)
     failing = {(0, 8): "step 1: DIVIDE_BY_ZERO", (1, 8): "another reason", (0, 9): "not here"}
     rows = _decoded(batch, fields, fields.fields, decoder, keeps, failing).to_pylist()
-    assert [row["malformed"] for row in rows][:2] == [None, "step 1: DIVIDE_BY_ZERO"]
-    assert rows[2]["malformed"].startswith("not JSON"), "the decoder's own reason comes first"
+    assert [row[MALFORMED] for row in rows][:2] == [None, "step 1: DIVIDE_BY_ZERO"]
+    assert rows[2][MALFORMED].startswith("not JSON"), "the decoder's own reason comes first"
     assert [row["id"] for row in rows] == ["a", None, None]
     assert [row["kafka"]["raw"] and row["kafka"]["raw"]["value"] for row in rows] == [
         None,

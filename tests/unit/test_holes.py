@@ -5,6 +5,7 @@ is refused for them.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from spark_jobs.contract.errors import RecordsUnreachable
 from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.ranged import ranged
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.request import Request
 from spark_jobs.contract.span import Span
@@ -24,7 +26,9 @@ from spark_jobs.repair.held import Held, Source
 from spark_jobs.repair.holes import Hole, holes
 from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.quarantine import Replayable
 from spark_jobs.repair.reading import reading
+from spark_jobs.repair.replaying import Replaying
 from spark_jobs.repair.slices import Index, Parts
 from spark_jobs.runs import preflight
 from spark_jobs.source.topic_state import TopicState
@@ -44,12 +48,12 @@ def at(hour: float) -> datetime:
 class Holed(Root):
     """Thirty batches as their drains account for them, and an index without batch 3."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def make(self) -> None:
         self.drain(0, LAST)
         clock = int(at(FINAL).timestamp() * 1000)
         plan_batch(self.folder, LAST, {0: LAST + 1}, clock, topic="sales")
-        self.tell(*(self.account_of(n) for n in range(LAST + 1)))
+        others = [self.account_of(n) for n in range(LAST + 1) if n != HOLE]
+        self.tell(self.lost_account(), *others)
         self.note(n for n in range(LAST + 1) if n != HOLE)
 
     def account_of(self, n: int, **more: Any) -> dict[str, Any]:
@@ -95,11 +99,19 @@ class Holed(Root):
         return plan_repair(SPEC, self.settings, request)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made once: each test has a copy."""
+    folder = tmp_path_factory.mktemp("made")
+    Holed(folder).make()
+    return folder
+
+
 @pytest.fixture
-def root(tmp_path: Path) -> Holed:
-    made = Holed(tmp_path)
-    made.tell(made.lost_account())
-    return made
+def root(tmp_path: Path, made: Path) -> Holed:
+    found = Holed(tmp_path)
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return found
 
 
 def kafka_has(patch: pytest.MonkeyPatch, earliest: int, records: int = 0) -> None:
@@ -132,6 +144,39 @@ def test_a_range_that_it_can_touch_needs_a_persons_word_and_then_always_their_ap
     assert (found.parts, found.records) == ({0: ((4, 8),)}, 4)
     assert (found.without, found.approve) == (1, "always")
     assert any(line.startswith("  without") for line in found.lines)
+
+
+def test_a_repair_leaves_out_the_ranges_that_nobody_has_and_computes_the_others(
+    root: Holed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka_has(monkeypatch, HOLE + 1)
+    repair = Request(kind="repair")
+    add_late(root, 5)
+    with pytest.raises(RecordsUnreachable, match="1 records at most"):
+        plan_repair(SPEC, root.settings, repair)
+    add_late(root, 20)
+    found = plan_repair(SPEC, root.settings, repair)
+    assert all(span.start >= at(18) for span in found.spans)
+    assert (found.late, found.without) == (1, 0)
+    [told] = [line for line in found.lines if line.startswith("  left out")]
+    assert "1 late records wait" in told
+    found = plan_repair(SPEC, root.settings, Request(kind="repair", without_lost=True))
+    assert (found.late, found.without) == (2, 1)
+
+
+def add_late(root: Holed, hour: int) -> None:
+    row = {"pipeline": SPEC.name, "generation": "g1", "batch_id": LAST, "run_id": "r"}
+    row |= {"step": "deduplicate", "partition": 0, "offset": LAST - hour}
+    row |= {"event_time": at(hour + 0.3), "watermark_missed": at(FINAL)}
+    ops_tables.append(root.paths.root, "late", [row])
+
+
+def test_a_replay_leaves_the_records_beside_which_others_are_gone(root: Holed) -> None:
+    found = Replaying(ranged(SPEC), at(FINAL))
+    for hour in (4, 20):
+        found.add(Replayable(0, hour, at(hour)))
+    found.leave([hours(2, 6)])
+    assert ([each.offset for each in found.records], found.unreachable) == ([20], 1)
 
 
 def test_the_word_is_not_for_records_whose_times_the_index_has(
@@ -210,6 +255,9 @@ def test_coverage_shows_the_hours_that_a_hole_can_touch_and_the_offsets_that_nob
     [gone] = found.gone
     assert (gone.batch, gone.first_offset, gone.last_offset, gone.records) == (3, 3, 3, 1)
     assert gone.earliest == at(3.2)
+    assert str(gone).startswith(
+        "partition 0: offsets 3 to 3 are gone: 1 records at most of batch 3"
+    )
     assert coverage(hourly, root.paths, {0: HOLE}).gone == ()
 
 

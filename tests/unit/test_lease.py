@@ -11,14 +11,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.lease import holder, lease
-from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.errors import LeaseHeld, LeaseLost
 
 REPO = Path(__file__).parents[2]
 HOLD = """
@@ -155,3 +155,45 @@ def test_a_holder_that_has_not_said_its_name_yet_is_still_one(path: UPath) -> No
     with lease(path, "run-1"):
         path.write_text("")
         assert holder(path) == "another run that has not written its name yet"
+
+
+def unlocked(path: UPath) -> None:
+    """What a server does that has not heard of its client for long: the lock is anybody's."""
+    for file in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if file.resolve() == Path(str(path)).resolve():
+                fcntl.flock(int(file.name), fcntl.LOCK_UN)
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["it works", "it has ended"])
+def test_a_lock_that_was_lost_and_given_to_another_run_is_confirmed_no_more(
+    path: UPath, ended: bool
+) -> None:
+    with lease(path, "run") as held:
+        held.confirm()
+        held.confirm()
+        unlocked(path)
+        with process(HOLD, str(path), "run") as other:  # of the same name
+            if ended:
+                assert other.stdin is not None
+                other.stdin.close()
+                other.wait(timeout=10)
+            with pytest.raises(LeaseLost):
+                held.confirm()
+
+
+def test_a_lock_that_nobody_had_since_is_confirmed_and_is_a_lock_again(path: UPath) -> None:
+    with lease(path, "run-1") as held:
+        unlocked(path)
+        held.confirm()
+        with pytest.raises(LeaseHeld, match="run-1"), lease(path, "run-2"):
+            pass
+
+
+def test_a_lock_on_a_file_that_was_replaced_is_confirmed_no_more(path: UPath) -> None:
+    with lease(path, "run-1") as held:
+        path.rename(path.with_name("elsewhere"))
+        with pytest.raises(LeaseLost, match="cannot be read"):
+            held.confirm()
+        with lease(path, "run-2"), pytest.raises(LeaseLost, match="is another file"):
+            held.confirm()

@@ -35,6 +35,22 @@ def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(
     assert problem.code == "PIPELINE_UNKNOWN"
 
 
+@pytest.mark.parametrize(
+    ("more", "form", "told"), [((), "text", 1), (("--told",), "text", 0), (("--told",), "json", 1)]
+)
+def test_a_problem_that_the_command_tells_is_not_told_twice(
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    more: tuple[str, ...],
+    form: str,
+    told: int,
+) -> None:
+    monkeypatch.setenv("SLUICE_LOG", form)
+    assert entry.main([*words, *more]) == PipelineUnknown.exit_status
+    assert capsys.readouterr().out.count(PipelineUnknown.code) == told
+
+
 def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.published import Published, publisher
 from spark_jobs.checkpoint.repartitioning import Repartitioning
 from spark_jobs.contract.errors import (
     CheckpointBroken,
@@ -77,6 +78,18 @@ def test_a_new_pipeline_reads_all_that_retention_has_left(installation: Installa
     installation.holds({0: 50, 1: 20}, earliest={0: 30, 1: 0})
     plan = installation.plan()
     assert (plan.new_offsets, plan.reasons) == (40, ("40 new offsets to read",))
+
+
+def test_who_publishes_is_a_dag_only_where_one_has_published(
+    installation: Installation,
+) -> None:
+    path = installation.paths.published
+    assert publisher(path) == "Its DAG in Airflow publishes it, if there is one"
+    installation.paths.ensure_writable()
+    Published().write(path)  # as a rewind leaves it, whatever was published
+    assert publisher(path) == "Its DAG in Airflow publishes it, if there is one"
+    Published(table_version=7).write(path)
+    assert publisher(path) == "The next run of its DAG publishes it"
 
 
 def test_a_drained_topic_leaves_nothing_to_do(installation: Installation) -> None:

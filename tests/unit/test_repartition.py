@@ -19,7 +19,7 @@ from spark_jobs.admin.repartition import Planned, plan_repartition
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity, refuse_damaged_logs
-from spark_jobs.checkpoint.lease import FileLock, lease
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy
 from spark_jobs.checkpoint.purge import purge
@@ -45,6 +45,13 @@ from tests.unit.specs import aggregate, deduplicate, pipeline, topic
 
 NEWEST = 2
 """The newest batch of `root`."""
+
+
+class Held:
+    """A lease that is never lost."""
+
+    def confirm(self) -> None:
+        """It is held."""
 
 
 @pytest.fixture
@@ -108,8 +115,8 @@ def number(root: Drains) -> object:
 
 def settled(root: Drains) -> str:
     """What a drain says that it did first."""
-    lines = "\n".join(settle(SPEC, root.paths, FileLock()))
-    assert settle(SPEC, root.paths, FileLock()) == (), "and it is done"
+    lines = "\n".join(settle(SPEC, root.paths, Held()))
+    assert settle(SPEC, root.paths, Held()) == (), "and it is done"
     assert not root.paths.repartitioning.exists()
     return lines
 
@@ -467,7 +474,7 @@ def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root: Drains, entr
     written(root, 4)
     (root.folder / entry / "3").write_text("v1\n{")
     if entry == "offsets":
-        assert settle(SPEC, root.paths, FileLock()) == ()
+        assert settle(SPEC, root.paths, Held()) == ()
         with pytest.raises(CheckpointBroken, match=r"offsets/3 .*sluice doctor"):
             planned(root, 4)
         execute = doctor(SPEC, root.settings).execute
@@ -498,7 +505,7 @@ def test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn(
     assert any("go back to the end of batch 2" in line for line in lines)
     assert execute is not None
     execute()
-    settle(SPEC, root.paths, FileLock())
+    settle(SPEC, root.paths, Held())
     refuse_unnoted(root.paths)
     assert (number(root), root.rows) == (2, [0, 1, 2])
     assert "to 4 stores" in planned(root, 4).lines[1]
@@ -552,7 +559,7 @@ def test_a_note_that_does_not_parse_is_refused_and_doctor_moves_it_away(
     if committed is not None:
         written(root, 4, committed=committed)
     root.paths.repartitioning.write_text("{")
-    assert settle(SPEC, root.paths, FileLock()) == ()
+    assert settle(SPEC, root.paths, Held()) == ()
     with pytest.raises(CheckpointBroken, match=r"repartitioning.json does not parse.*sluice doct"):
         planned(root, 4)
     with pytest.raises(CheckpointBroken, match="does not parse"):

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pendulum
 import pytest
 
+from spark_jobs.contract import registry
 from spark_jobs.contract.errors import RangeInvalid
 from spark_jobs.contract.kind import ASKED_KINDS
+from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.request import LONGEST, MEANINGS, Request, form
+from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.span import Span
+from spark_jobs.repair.planner import plan_repair
 
 FIRST, SECOND = (datetime(2013, 2, day, tzinfo=UTC) for day in (1, 2))
 
@@ -130,3 +135,33 @@ def test_the_form_takes_null_for_what_need_not_be_filled_in() -> None:
     assert schemas["from"]["type"] == ["null", "string"]
     assert schemas["from"]["format"] == "date-time", "the form then has a calendar"
     assert schemas["most_records"]["type"] == "integer"
+
+
+@pytest.mark.parametrize("kind", ["repair", "replay"])
+@pytest.mark.parametrize("asked", ["never", "unexplained"])
+def test_a_request_takes_no_person_away_whom_the_spec_always_asks(kind: str, asked: str) -> None:
+    wanted = Request(kind=kind, approve=asked)
+    with pytest.raises(RangeInvalid, match=f"approve is '{asked}': by the pipeline's spec"):
+        wanted.approval("always")
+
+
+@pytest.mark.parametrize(
+    ("asked", "of_the_spec", "then"),
+    [
+        (None, "always", "always"),
+        ("always", "always", "always"),
+        ("always", "never", "always"),
+        ("never", "unexplained", "never"),
+        (None, "unexplained", "unexplained"),
+    ],
+)
+def test_a_request_may_ask_for_more(asked: Any, of_the_spec: Any, then: str) -> None:
+    assert Request(approve=asked).approval(of_the_spec) == then
+
+
+def test_a_plan_asks_for_that_before_anything_else(tmp_path: Path) -> None:
+    settings = Settings(str(tmp_path), "127.0.0.1:1", Path("jars"), "local[1]", "1g")
+    spec = registry.load("departure_delays")
+    spec = spec.model_copy(update={"ranges": Ranges(approve="always")})
+    with pytest.raises(RangeInvalid, match="a person always approves a change"):
+        plan_repair(spec, settings, Request(approve="never"))

@@ -77,12 +77,51 @@ def test_of_a_run_that_read_records(run: Any) -> None:
         "late_share": 5 / 96,
         "malformed_share": 0.04,
         "premature_share": 0.01,
+        "rejected_share": 0.1,
+        "nothing_accepted": 0,
         "duplicate_share": 0.2,
         "watermark_lag_seconds": 7200.0,
         "behind_watermark_seconds": 1800.0,
         "still_batches": 3,
         "timers_per_row": 2.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("account", "newest", "nothing"),
+    [
+        (Account(), None, 0),
+        (Account(read=6114, malformed=6114), None, 1),
+        (Account(read=1, malformed=1), NOON, 1),
+        (Account(read=3, premature=1, late=1, filtered=1), NOON, 1),
+        (Account(read=3, malformed=2, accepted=1), NOON, 0),
+        (Account(read=3, filtered=3), NOON, 0),
+        (Account(read=3, filtered=3), None, 1),
+    ],
+    ids=[
+        "nothing was read", "all malformed", "one malformed", "each for its own reason", "one good",
+        "the spec filters, and once there was something", "the spec filters all that ever was",
+    ],
+)  # fmt: skip
+def test_a_run_that_accepts_nothing_of_what_it_read_says_so(
+    run: Any, account: Account, newest: datetime | None, nothing: int
+) -> None:
+    for found in (
+        measured(run, NOTHING, Unjudged((7,), account), last_event_time=newest),
+        measured(run, Drained(account=account), Unjudged((7,), account), last_event_time=newest),
+    ):
+        assert found.nothing_accepted == nothing
+
+
+def test_good_batches_that_wait_do_not_hide_what_a_run_rejects(run: Any) -> None:
+    good = Account(read=1_000_000, accepted=1_000_000)
+    bad = Account(read=6114, malformed=6000, late=114)
+    found = measured(run, Drained(account=bad), Unjudged((7, 8), good + bad), last_event_time=NOON)
+    assert (found.malformed_share, found.rejected_share) == (6000 / 6114, 1)
+    assert found.nothing_accepted == 1
+    few = Account(read=3, malformed=1, accepted=2)
+    found = measured(run, Drained(account=few), Unjudged((7, 8), good + few), last_event_time=NOON)
+    assert found.malformed_share < 0.01, "of three records one is a third, and says nothing"
 
 
 def test_what_the_account_does_not_know_no_metric_says(run: Any) -> None:

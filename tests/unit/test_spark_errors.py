@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.contract.errors import CheckFailed, LeaseLost
+from spark_jobs.contract.errors import CheckFailed, LeaseLost, RowRefused, unexpected
 from spark_jobs.runs.spark_errors import translate_error
 
 TRACE = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: ...
@@ -17,6 +17,35 @@ Traceback (most recent call last):
 === Streaming Query ===
 Identifier: mine [id = 1, runId = 2]
 """
+
+
+CHECK = """[STREAM_FAILED] Query [id = 1] terminated with exception: Return Message: Traceback
+org.apache.spark.sql.delta.schema.DeltaInvariantViolationException: [DELTA_VIOLATE_CONSTRAINT_WITH_VALUES] CHECK constraint delay_ok (delay_minutes < 100) violated by row with values:
+ - delay_minutes : 120
+ - carrier : U\x1bA SQLSTATE: 23001
+\tat org.apache.spark.sql.delta
+"""
+NULL = "[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] NOT NULL constraint violated for column: carrier.\n"
+
+
+def test_a_row_that_breaks_a_constraint_is_named_and_nobody_is_told_to_run_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = translate_error(RuntimeError(CHECK), "mine")
+    assert (type(found), found.retry) == (RowRefused, False)
+    assert "CHECK constraint delay_ok (delay_minutes < 100)" in found.what
+    assert "delay_minutes, carrier (their values: SLUICE_RECORD_BYTES=shown)" in found.what
+    assert "120" not in str(found)
+    monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
+    assert "delay_minutes 120" in str(translate_error(RuntimeError(CHECK), "mine"))
+    assert "NOT NULL" in (null := str(translate_error(RuntimeError(NULL), "mine")))
+    assert "carrier null" in null
+
+
+def test_of_an_unknown_error_nobody_says_that_running_again_helps() -> None:
+    for error in (RuntimeError("long overflow"), ValueError("of a command that only shows")):
+        assert "resumes" not in str(translate_error(error, "mine"))
+    assert "resumes" not in str(unexpected(RuntimeError("x")))
 
 
 LOST = (

@@ -706,11 +706,11 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         "Rename, remove or add",
     ),
     "a field with a name that Sluice takes": (
-        lambda: topic(fields=(*FIELDS, Field(name="fate", type="int"))),
+        lambda: topic(fields=(*FIELDS, Field(name="kafka", type="int"))),
         "fields",
-        "['fate']",
+        "['kafka']",
         "adds columns",
-        "Rename",
+        "another name",
     ),
     "a schedule that starts in no time zone": (
         lambda: Schedule(start=datetime(2026, 1, 1)),  # noqa: DTZ001 - the fault

@@ -9,6 +9,7 @@ import pytest
 
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.sql_texts import sql_texts
 from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.contract.windows import Session, Tumbling
@@ -158,6 +159,14 @@ def test_all_sql_of_a_spec_is_found_by_the_types_of_its_fields() -> None:
 def test_a_check_takes_no_sql_that_the_guard_cannot_read(kwargs: dict[str, object]) -> None:
     with pytest.raises(SpecInvalid):
         Check(type="expect_column_values_to_not_be_null", kwargs={"column": "a"} | kwargs)
+
+
+@pytest.mark.parametrize("name", ["a` IS NULL OR reflect('a', 'b') OR `a", ""])
+def test_a_column_that_sluice_names_in_sql_cannot_end_its_quotes(name: str) -> None:
+    with pytest.raises(SpecInvalid):
+        Ranges(by=name)
+    with pytest.raises(SpecInvalid):
+        Aggregate(window=Tumbling(size="1 hour"), measures={"n": "count(*)"}, event_time=name)
 
 
 def test_a_state_check_has_no_condition() -> None:

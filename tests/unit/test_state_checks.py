@@ -26,6 +26,10 @@ def test_every_check_says_why_it_matters() -> None:
         "behind_watermark_seconds",
         "still_batches",
         "late_share",
+        "nothing_accepted",
+        "malformed_share",
+        "premature_share",
+        "rejected_share",
         "timers_per_row",
         "state_bytes",
     }
@@ -37,6 +41,33 @@ def test_a_check_of_the_specs_own_takes_the_place_of_the_default_on_its_metric()
         0.5,
         "critical",
     )
+
+
+def test_what_a_run_rejects_is_bounded_critically_and_shares_count_from_some_hundred_records() -> (
+    None
+):
+    spec = pipeline()
+    every = {check.columns[0]: check for check in state_checks.judged_checks(spec, 200)}
+    few = {check.columns[0] for check in state_checks.judged_checks(spec, 199)}
+    assert every.keys() == bounds(spec).keys()
+    assert {every[metric].severity for metric in state_checks.REJECTIONS} == {"critical"}
+    assert every.keys() - few == {"malformed_share", "premature_share", "rejected_share"}
+    own = pipeline(state_checks=(within("malformed_share", 0.5, severity="critical"),))
+    assert "malformed_share" in {check.columns[0] for check in state_checks.judged_checks(own, 1)}
+
+
+def test_a_plan_says_what_a_run_must_accept_in_the_specs_own_bounds() -> None:
+    assert state_checks.acceptance_line(pipeline()) == (
+        "not published without `sluice accept` if none of the records that are read is accepted; or "
+        "if malformed_share is over 0.1, from 200 records; or if premature_share is over 0.1, from "
+        "200 records; or if rejected_share is over 0.5, from 200 records"
+    )
+    own = pipeline(
+        state_checks=(within("malformed_share", 0.5, severity="critical"),),
+        state_checks_off=("nothing_accepted", "premature_share", "rejected_share"),
+    )
+    told = "not published without `sluice accept` if malformed_share is over 0.5"
+    assert state_checks.acceptance_line(own) == told
 
 
 def test_a_default_can_be_switched_off_and_the_account_cannot() -> None:

@@ -18,8 +18,9 @@ from spark_jobs.contract.errors import (
     SettingInvalid,
     SluiceError,
 )
+from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.settings import REPO, Settings
-from spark_jobs.contract.store import Store, is_remote, is_s3, sluice_url, spark_url
+from spark_jobs.contract.store import Store, is_remote, is_s3, sluice_url
 from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.launch import submit
 from spark_jobs.storage.object_store import client, refuse_unusable

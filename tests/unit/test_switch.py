@@ -33,6 +33,7 @@ from spark_jobs.contract.errors import (
     StateUnreadable,
     VersionNotLive,
 )
+from spark_jobs.contract.path_forms import place_of
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.spec import State
@@ -45,6 +46,8 @@ from spark_jobs.repair.preconditions import Claim, refuse_foreign
 from spark_jobs.runs.publication import publication, publish
 from spark_jobs.sink import history
 from spark_jobs.sink.table import GENERATION, refuse_ahead, refuse_replaced, version
+from spark_jobs.storage.log_entries import entries
+from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import aggregate, deduplicate
 
@@ -67,7 +70,7 @@ class Rebuilt:
     """A live pipeline with the rows 0 to 4, and a rebuild of it with those and one more."""
 
     def __init__(self, folder: Path) -> None:
-        self.live = Drains(folder / "root")
+        self.live = Drains(folder / ROOT)
         self.live.drain(0, 4)
         self.root = self.live.settings.root
         begin(self.live.paths, NEXT, "topic-1", "tester")
@@ -299,10 +302,10 @@ def test_a_table_with_a_constraint_is_not_switched(rebuilt) -> None:
 
 def test_the_way_back_is_refused_when_vacuum_has_removed_its_files(rebuilt) -> None:
     rebuilt.switch()
-    first = rebuilt.live.table.history()[-1]
+    *_, first = entries(rebuilt.live.paths.table)
     assert first["version"] == 0
     table = deltalake.DeltaTable(str(rebuilt.paths.table), version=5)
-    Path(table.file_uris()[0].removeprefix("file://")).unlink()
+    Path(place_of(table.file_uris()[0])).unlink()
     with pytest.raises(RebuildRefused, match="VACUUM"):
         rebuilt.back()
     assert rebuilt.live.rows == [0, 1, 2, 3, 4, 5]
@@ -412,7 +415,7 @@ def test_a_way_back_that_was_cut_off_before_vacuum_is_forgotten(rebuilt, monkeyp
         with pytest.raises(Killed):
             rebuilt.back()
     table = deltalake.DeltaTable(str(rebuilt.paths.table), version=5)
-    Path(table.file_uris()[0].removeprefix("file://")).unlink()
+    Path(place_of(table.file_uris()[0])).unlink()
     with pytest.raises(RebuildRefused, match=r"version 5 of .* is gone by now"):
         rebuilt.complete(SPEC)
     assert rebuilt.live.rows == [0, 1, 2, 3, 4, 5]
@@ -425,7 +428,7 @@ def test_spark_finds_the_schemas_of_state_where_the_checkpoint_is_now(rebuilt) -
 
     def text(paths: Paths) -> str:
         schema = f"file:{paths.checkpoint}/state/0/_stateSchema/default/0_1"
-        return f'v2\n{{"stateSchemaFilePaths":["{schema}"]}}'
+        return f'v2\n{{"stateStoreInfo":[{{"stateSchemaFilePaths":["{schema}"]}}]}}'
 
     place = note(rebuilt.side.paths)
     place.parent.mkdir(parents=True)

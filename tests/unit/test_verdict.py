@@ -51,10 +51,15 @@ def test_each_critical_check_that_failed_is_named_with_its_rows_and_the_table_ve
     )
 
 
-def test_a_check_that_could_not_be_evaluated_comes_first_whatever_its_severity() -> None:
-    error = verdict(
-        "p", 7, [check("failed"), check("broken", "warning", observed="no such column")]
-    )
+def test_a_check_that_only_warns_fails_no_run_where_it_cannot_be_evaluated() -> None:
+    lesser = [check("broken", "warning"), check("broken", "info"), check("passed")]
+    assert verdict("p", 7, lesser) is None
+    assert staged_verdict("p", lesser) is None
+    assert isinstance(verdict("p", 7, [*lesser, check("failed")]), CheckFailed)
+
+
+def test_a_critical_check_that_could_not_be_evaluated_comes_first() -> None:
+    error = verdict("p", 7, [check("failed"), check("broken", observed="no such column")])
     assert isinstance(error, CheckBroken)
     assert error.what == "p: expect_x(n) could not be evaluated: no such column."
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from spark_jobs.contract.errors import SettingInvalid, SparkFailed
-from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.warm import client as clients
 from spark_jobs.warm.client import Warm, begun
 from spark_jobs.warm.link import Gone, Link, listening
 from spark_jobs.warm.message import Accepted, Drain, Ended, Ending, Go
 from spark_jobs.warm.place import MOST_PATH_BYTES, socket_path, starting
+from spark_jobs.warm.start import BORN
 
 FILES = (1, 2)
 WORDS = ["drain", "departure_delays"]
@@ -180,3 +185,88 @@ def test_a_worker_that_is_dead_has_not_ended_its_run(settings: Settings) -> None
     peer.link.close()
     assert not run.ended
     assert run.over()
+
+
+STILL = """
+import sys, time
+from pathlib import Path
+from spark_jobs.warm.link import listening
+held = listening(Path(sys.argv[1]))
+print("listens", flush=True)
+while True:
+    sys.argv[2:] or time.sleep(60)
+"""
+
+
+@contextmanager
+def listens(settings: Settings, *words: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that has the socket and never accepts anybody; with a word it is busy."""
+    command = [sys.executable, "-c", STILL, str(socket_path(settings.root)), *words]
+    with subprocess.Popen(
+        command,
+        cwd=REPO,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(REPO), **variables},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def started(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The starts of a worker, which does not come up."""
+    found = list[object]()
+    monkeypatch.setattr(clients, "start", lambda *given: found.append(given))
+    monkeypatch.setattr(clients, "PATIENCE_SECONDS", 2.0)
+    return found
+
+
+def test_a_worker_that_stands_still_is_ended_and_another_one_is_started(
+    settings: Settings, caplog: pytest.LogCaptureFixture, started: list[object]
+) -> None:
+    with listens(settings, **{BORN: "{}"}) as process:
+        assert "no worker came up" in cold(settings, caplog)
+        assert process.wait(10) == -signal.SIGKILL
+        assert len(started) == 1
+
+
+@pytest.mark.parametrize(("words", "born"), [(("busy",), {BORN: "{}"}), ((), {})])
+def test_a_process_that_is_busy_or_no_worker_is_not_ended(
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+    started: list[object],
+    words: tuple[str, ...],
+    born: dict[str, str],
+) -> None:
+    with listens(settings, *words, **born) as process:
+        assert "the worker does not answer" in cold(settings, caplog)
+        assert process.poll() is None
+        assert started == []
+
+
+def test_a_worker_that_another_run_has_started_meanwhile_is_not_replaced(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, started: list[object]
+) -> None:
+    """It comes between the look that finds none and the lock of whoever starts one."""
+    peers = list[Peer]()
+
+    @contextmanager
+    def late(socket: Path) -> Iterator[bool]:
+        peers.append(Peer(socket, Accepted(os.getpid())))
+        with starting(socket) as alone:
+            yield alone
+
+    monkeypatch.setattr(clients, "starting", late)
+    run = begun(settings, "departure_delays", WORDS, os.environ, 1, FILES)
+    assert isinstance(run, Warm)
+    assert started == []
+    peers[0].thread.join()
+    assert peers[0].link is not None
+    peers[0].link.send(Ended(0))
+    assert run.over()
+    peers[0].link.close()

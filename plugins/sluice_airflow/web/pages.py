@@ -24,6 +24,7 @@ from sluice_airflow.web.rights import (
     Readable,
     not_found,
     permitted,
+    pipeline_of,
 )
 from sluice_airflow.web.trigger import trigger
 from spark_jobs.contract import registry
@@ -160,13 +161,13 @@ def repair(
 @router.get("/dags/{dag_id}")
 def of_dag(dag_id: str, names: Readable) -> Response:
     """The tab of a DAG: its pipeline. The DAG of backfills has its own id."""
-    return pipeline(permitted(dag_id.removesuffix("__backfill"), names))
+    return pipeline(permitted(pipeline_of(dag_id), names))
 
 
 @router.get("/dags/{dag_id}/runs/{dag_run_id:path}")
 def of_dag_run(dag_id: str, dag_run_id: str, names: Readable) -> Response:
     """The tab of a DAG run: its tries, the last one whole."""
-    name = permitted(dag_id.removesuffix("__backfill"), names)
+    name = permitted(pipeline_of(dag_id), names)
     with installed() as root:
         tries = history.tries(root, name, dag_run_id, drains=dag_id == name)
         found = history.run(root, name, tries[0].run_id) if tries else None

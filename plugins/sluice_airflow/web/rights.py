@@ -48,6 +48,11 @@ def not_found() -> HTTPException:
     return HTTPException(status.HTTP_404_NOT_FOUND, "there is nothing here that you may see")
 
 
+def pipeline_of(dag_id: str) -> str:
+    """The pipeline of one of its DAGs."""
+    return dag_id.removesuffix("__backfill").removesuffix("__accept")
+
+
 def permitted(pipeline: str, names: Readable) -> str:
     """The pipeline in the path, if the person may read it. Raises HTTPException: 404."""
     if pipeline not in names:

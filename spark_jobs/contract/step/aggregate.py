@@ -8,9 +8,16 @@ from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.contract.columns import (
+    ColumnName,
+    Columns,
+    refuse_own,
+    refuse_repeated,
+    refuse_unknown,
+)
 from spark_jobs.contract.model import refuse
 from spark_jobs.contract.origin import Origins, computed, of_sql
+from spark_jobs.contract.own_columns import WINDOW
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.span import Span
@@ -42,7 +49,7 @@ class Aggregate(StepBase):
         description="the measure that is count(*); with it the account also compares accepted "
         "rows with groups",
     )
-    event_time: str | None = Described(
+    event_time: ColumnName | None = Described(
         default=None,
         description="the name of an output column with the window's last instant: a later "
         "stateful step's event time",
@@ -52,7 +59,9 @@ class Aggregate(StepBase):
     @model_validator(mode="after")
     def _named(self) -> Self:
         refuse_repeated("keys", self.keys)
-        made = sorted({"window", "window_start", "window_end"} & set(self.keys))
+        refuse_own("keys", self.keys)
+        refuse_own("measures", (*self.measures, self.event_time or ""))
+        made = sorted({WINDOW, "window_start", "window_end"} & set(self.keys))
         if made:
             refuse(
                 "keys",
@@ -72,6 +81,7 @@ class Aggregate(StepBase):
             {*self.measures, *filter(None, [self.event_time])}
             & {*self.keys, "window_start", "window_end"}
         )
+        clash += [WINDOW] if self.window and WINDOW in self.measures else []
         if clash:
             refuse(
                 "measures",

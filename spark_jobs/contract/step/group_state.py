@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.contract.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.contract.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
 from spark_jobs.contract.model import refuse
 from spark_jobs.contract.origin import Origins
 from spark_jobs.contract.position import Position
@@ -88,6 +88,8 @@ class GroupState(StepBase):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         refuse_repeated("keys", self.keys)
+        refuse_own("keys", self.keys)
+        refuse_own("output", self.output_columns)
         refuse_repeated("output", (field.name for field in self.output))
         refuse_repeated("state", (field.name for field in self.state))
         if self.form == "apply":

@@ -1,0 +1,156 @@
+"""Quarantine: a person puts records aside on which an expression of the spec fails: those that the
+last run has proposed, or others, by their places.
+
+They are malformed from then on, for the run that reads them and for each repair, and come into
+ops.quarantine as all malformed records do. `sluice replay` merges them once the spec can use them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.admin.intent import Intent, after_what_was_begun
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.failing import (
+    PUT_ASIDE,
+    UNREAD,
+    FailingRecord,
+    FailingRecords,
+    read_failing,
+)
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.errors import DecisionRefused
+from spark_jobs.contract.paths import Paths
+from spark_jobs.journal.runner import leased
+from spark_jobs.sink.table import newest_batch
+from spark_jobs.storage.object_store import require_writable
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.settings import Settings
+    from spark_jobs.contract.spec import Pipeline
+
+MOST: Final = 100_000
+"""Records that persons name at all: the decoder's tasks have them in memory."""
+SHOWN: Final = 20
+_PLACE: Final = re.compile(r"(?P<partition>\d+):(?P<first>\d+)(?:-(?P<last>\d+))?")
+
+
+def quarantine(
+    spec: Pipeline, settings: Settings, named: tuple[str, ...], reason: str, by: str
+) -> Intent:
+    """Put records aside: `named`, each "PARTITION:OFFSET" or "PARTITION:FIRST-LAST", for this
+    reason; without them, those that the last run has proposed.
+
+    Raises DecisionRefused for a place that is none, without a reason, or if the records are of a
+    batch that is in the table and not accounted for: it has been classified otherwise.
+    """
+    paths, who = Paths(settings.root, spec), f"sluice quarantine by {by}"
+    if first := after_what_was_begun(
+        spec, paths, who, lambda: quarantine(spec, settings, named, reason, by)
+    ):
+        return first
+    before = read_failing(paths.failing)
+    left = MOST - len(before.named)
+    found = tuple(_named(named, reason, by, left)) if named else before.proposed
+    if not found:
+        return Intent((f"{spec.name}: no run has proposed records",), None)
+    _refuse_unaccounted(paths, spec.name, found)
+
+    def execute() -> tuple[str, ...]:
+        require_writable(paths)
+        with leased(spec, paths, who) as held:
+            if read_failing(paths.failing) != before:
+                raise DecisionRefused(
+                    f"another run of {spec.name} has ended since this command looked.",
+                    f"Give it again: sluice quarantine {spec.name}",
+                )
+            _refuse_unaccounted(paths, spec.name, found)
+            held.confirm()
+            _with(before, found, paths).write(paths.failing)
+        return (
+            f"{len(found):,} record(s) are malformed from now on: the run or repair that reads "
+            "them puts them into ops.quarantine",
+        )
+
+    return Intent((*_lines(spec.name, found),), execute)
+
+
+def _with(before: FailingRecords, found: tuple[FailingRecord, ...], paths: Paths) -> FailingRecords:
+    audited = read_cursor(paths.cursor).audited
+    if found == before.proposed:
+        return before.with_more(found, audited)
+    done = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else {}
+    named = (
+        each.model_copy(
+            update={"batch": audited if each.offset < done.get(each.partition, 0) else UNREAD}
+        )
+        for each in found
+    )
+    return before.model_copy(update={"named": (*before.named, *named)})
+
+
+def _lines(name: str, found: tuple[FailingRecord, ...]) -> Iterator[str]:
+    yield f"{name}: put {len(found):,} record(s) into quarantine"
+    for each in islice(found, SHOWN):
+        yield f"  partition {each.partition} offset {each.offset:,}"
+    if len(found) > SHOWN:
+        yield f"  and {len(found) - SHOWN:,} others"
+    for reason, number in Counter(each.reason for each in found).most_common(5):
+        yield f"  {number:,}: {reason}"
+
+
+def _named(named: tuple[str, ...], reason: str, by: str, most: int) -> Iterator[FailingRecord]:
+    if not reason.strip():
+        raise DecisionRefused(
+            "--reason is empty: it is all that ops.quarantine says of these records.",
+            'Say why: --reason "the sum of shop 7 overflows"',
+        )
+    total = 0
+    for each in named:
+        if (place := _PLACE.fullmatch(each)) is None:
+            raise DecisionRefused(
+                f"--record is {each!r}: that is no place of a record.",
+                "Write PARTITION:OFFSET, or PARTITION:FIRST-LAST.",
+            )
+        first, last = int(place["first"]), int(place["last"] or place["first"])
+        total += last - first + 1
+        if last < first or total > most:
+            raise DecisionRefused(
+                f"--record names {total:,} records, and {most:,} more can be."
+                if last >= first
+                else f"--record is {each!r}: its last offset is before its first.",
+                "Name fewer of them.",
+            )
+        for offset in range(first, last + 1):
+            yield FailingRecord(
+                batch=UNREAD,
+                partition=int(place["partition"]),
+                offset=offset,
+                reason=f"{PUT_ASIDE} {by}: {reason.strip()}",
+            )
+
+
+def _refuse_unaccounted(paths: Paths, name: str, found: tuple[FailingRecord, ...]) -> None:
+    known = read_identity(paths)
+    if known is None:
+        raise DecisionRefused(
+            f"{name} has no checkpoint: no run has read a record.", f"Run it: sluice drain {name}"
+        )
+    checkpoint = Checkpoint(paths.checkpoint)
+    committed = max(checkpoint.committed(), default=-1)
+    made = max(committed, newest_batch(paths.table, known.owner(name)))
+    for number in range(read_cursor(paths.cursor).audited + 1, made + 1):
+        batch = checkpoint.batch(number)
+        for each in found:
+            start = batch.start.get(each.partition, 0)
+            if start <= each.offset < batch.end.get(each.partition, 0):
+                raise DecisionRefused(
+                    f"partition {each.partition} offset {each.offset} is in batch {number}, which "
+                    "is in the table and is not accounted for yet.",
+                    f"Let a run account for it first: sluice drain {name}",
+                )

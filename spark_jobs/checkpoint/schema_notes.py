@@ -1,0 +1,97 @@
+"""Schema notes: where the schemas of transformWithState's state are. Spark notes them by their
+whole path (state/*/_metadata/v2/*), and finds none of them once the root was moved, restored to
+another place, or renamed in its bucket.
+
+Source: OperatorStateMetadataV2 of Spark 4.2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.contract.files import write_whole
+from spark_jobs.contract.path_forms import qualified
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+PATHS = "stateSchemaFilePaths"
+STATE = "/state/"
+
+
+def follow(checkpoint: UPath, confirm: Callable[[], None] = lambda: None) -> int:
+    """Let the notes of a checkpoint name its own files; how many named others.
+
+    The newest of a step's notes is written last: while it names this place, all do, and no other is
+    read. So this may be cut off anywhere, and is repeated. Raises what `confirm` does.
+    """
+    return sum(_step(folder, checkpoint, confirm) for folder in _steps(checkpoint))
+
+
+def elsewhere(checkpoint: UPath) -> bool:
+    """Whether notes of the checkpoint name files of another place."""
+    newest = (notes[-1] for folder in _steps(checkpoint) if (notes := _notes(folder)))
+    return any(_followed(note.read_text(), checkpoint) is not None for note in newest)
+
+
+def _steps(checkpoint: UPath) -> Iterator[UPath]:
+    yield from checkpoint.glob("state/*/_metadata/v2")
+
+
+def _notes(folder: UPath) -> list[UPath]:
+    """A step's notes, by their batch."""
+    return sorted(
+        (note for note in folder.iterdir() if note.name.isdigit()), key=lambda note: int(note.name)
+    )
+
+
+def _step(folder: UPath, checkpoint: UPath, confirm: Callable[[], None]) -> int:
+    notes, changed = _notes(folder), 0
+    if not notes or _followed(notes[-1].read_text(), checkpoint) is None:
+        return 0
+    for note in notes:
+        text = _followed(note.read_text(), checkpoint)
+        if text is not None:
+            confirm()
+            # Before the text: by the old checksum Hadoop would refuse the new text.
+            note.with_name(f".{note.name}.crc").unlink(missing_ok=True)
+            write_whole(note, text)
+            changed += 1
+    return changed
+
+
+def _followed(text: str, checkpoint: UPath) -> str | None:
+    """The note with the paths of this checkpoint; None if it has them. One that is damaged stays
+    as it is: Spark says what is wrong with it.
+    """
+    version, _, content = text.partition("\n")
+    try:
+        said = json.loads(content)
+        stores: list[dict[str, Any]] = said["stateStoreInfo"]
+        changed = [_move(store, checkpoint) for store in stores]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not any(changed):
+        return None
+    return f"{version}\n{json.dumps(said, ensure_ascii=False, separators=(',', ':'))}"
+
+
+def _move(store: dict[str, Any], checkpoint: UPath) -> bool:
+    """Whether a store's paths were changed."""
+    was = store[PATHS]
+    store[PATHS] = [_here(path, checkpoint) for path in was]
+    return bool(was != store[PATHS])
+
+
+def _here(path: str, checkpoint: UPath) -> str:
+    """The same file of this checkpoint.
+
+    >>> from upath import UPath
+    >>> _here("file:/old/root/v1/spark/state/0/_stateSchema/default/0_1", UPath("/new/v1/spark"))
+    'file:/new/v1/spark/state/0/_stateSchema/default/0_1'
+    """
+    place, found, file = path.rpartition(STATE)
+    mine = qualified(checkpoint)
+    return f"{mine}{STATE}{file}" if found and place != mine else path

@@ -1,0 +1,42 @@
+"""Own columns: the names that Sluice gives to columns which it adds to a pipeline's rows.
+
+No field, key, measure or output column may have such a name, so nobody's column is taken for one of
+these, or hides it. Nothing is imported here: each of Spark's Python workers loads it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PREFIX: Final = "_sluice_"
+"""The first letters of all of them but one. No declared name begins with `_`."""
+KAFKA: Final = "kafka"
+"""A record's place and bytes: the one that a Transform before the first stateful step sees, and
+keeps.
+"""
+WINDOW: Final = "window"
+"""The column by which an Aggregate with a window groups. It is in Spark's state, so it keeps its
+name: neither a key nor a measure beside it may have that.
+"""
+
+
+def own(name: str) -> str:
+    """The column's whole name.
+
+    >>> own("copy")
+    '_sluice_copy'
+    """
+    return PREFIX + name
+
+
+def is_own(column: str) -> bool:
+    """Whether the name is one of Sluice's. Spark finds a column whether its letters are large or
+    small.
+    """
+    return column.lower() == KAFKA or column.lower().startswith(PREFIX)
+
+
+MALFORMED: Final = own("malformed")
+"""Why a record does not decode; null if it does."""
+OUTCOME: Final = own("fate")
+"""A record's outcome (classify/outcome.py)."""

@@ -1,0 +1,46 @@
+"""Relay: what an application writes on stderr, for whoever started it, without the lines that say
+nothing: they were the last of commands that ended well.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+NOISE: Final = (b"WARNING: Using incubator modules: jdk.incubator.vector",)
+"""Spark's launcher adds that module to every JVM, and the JVM says so each time."""
+STDERR: Final = 2
+PATIENCE_SECONDS: Final = 1.0
+"""A Python worker that outlives the application keeps its stderr open: nobody waits longer."""
+
+
+@contextmanager
+def relayed() -> Iterator[int]:
+    """A descriptor to give a process as its stderr. What is written there goes to this process's
+    stderr, a line at a time.
+    """
+    reads, writes = os.pipe()
+    relaying = threading.Thread(target=_relay, args=(reads,), name="relay", daemon=True)
+    relaying.start()
+    try:
+        yield writes
+    finally:
+        os.close(writes)
+        relaying.join(PATIENCE_SECONDS)
+
+
+def run(words: list[str], variables: Mapping[str, str]) -> int:
+    """Run a command that only prints; its exit status."""
+    with relayed() as stderr:
+        return subprocess.run(words, env=dict(variables), stderr=stderr, check=False).returncode
+
+
+def _relay(descriptor: int) -> None:
+    with os.fdopen(descriptor, "rb") as lines:
+        for line in lines:
+            if line.rstrip() not in NOISE:
+                os.write(STDERR, line)

@@ -1,0 +1,111 @@
+"""Columns with every name that Sluice's own code gives to one, in the rows of a pipeline: what a
+drain and a repair do with them is what they do with any other.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.own_columns import is_own
+from spark_jobs.contract.ranged import ranged
+from spark_jobs.contract.ranges import Ranges
+from spark_jobs.contract.span import Span
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
+from spark_jobs.contract.topic import Field, Topic
+from spark_jobs.contract.windows import Session
+from spark_jobs.repair import sessions
+from spark_jobs.repair.change import change, explained, rows_after
+from spark_jobs.sink.commit import newest
+from spark_jobs.steps import transform
+from spark_jobs.steps.canonical import arrival, canonical
+from tests.unit.test_own_columns import named
+
+NAMES = sorted(
+    ({name.strip("_") for _, name in named() if not is_own(name)} - {""})
+    | {"before", "after", "row", "copy", "copies", "found", "kept", "at", "moved", "n"}
+    | {"group", "order", "select", "from", "timestamp", "user", "date"}
+)
+AT = datetime(2026, 3, 1, 10, tzinfo=UTC)
+DELAY = timedelta(hours=1)
+BOUNDS = {"window_start": AT, "window_end": AT + DELAY}
+TOPIC = Topic(
+    name="t",
+    event_time="at_",
+    fields=(
+        Field(name="at_", type="timestamp"),
+        *(Field(name=name, type="string") for name in NAMES),
+    ),
+)
+
+
+def values(number: int) -> dict[str, str]:
+    return {name: f"{name} {number}" for name in NAMES}
+
+
+def frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
+    return spark.createDataFrame([Row(**row) for row in rows])
+
+
+def spec(*steps: Any) -> Pipeline:
+    ranges = Ranges(context=timedelta(days=1)) if len(steps) > 1 else Ranges()
+    return Pipeline(
+        name="odd", about="a test", topic=TOPIC, watermark_delay=DELAY, steps=steps, ranges=ranges
+    )
+
+
+@pytest.mark.parametrize("scope", ["watermark", "event_time"])
+def test_a_deduplication_keeps_each_of_them(spark: SparkSession, scope: Any) -> None:
+    rows = frame(spark, [{"at_": AT, **values(each)} for each in (1, 1, 2)])
+    step = Deduplicate(keys=("row", "copies", "found", "at_"), scope=scope)
+    kept = canonical(rows, step, "at_", DELAY, arrival(rows)).select(*rows.columns).collect()
+    assert sorted(row.asDict()["row"] for row in kept) == ["row 1", "row 2"]
+    assert all(row.asDict() == {"at_": row["at_"]} | values(int(row["row"][-1])) for row in kept)
+
+
+def test_a_repair_compares_and_writes_each_of_them(spark: SparkSession) -> None:
+    given = spec(Deduplicate(keys=("row",)))
+    live = frame(spark, [{"at_": AT, **values(each)} for each in (1, 2)])
+    computed = frame(spark, [{"at_": AT, **values(each)} for each in (2, 3)])
+    paired = explained(change(given, live, computed), computed.where("row = 'row 3'")).cache()
+    told = {(row["op"], row["explained"]): row for row in paired.collect()}
+    assert {*told} == {("removed", False), (None, False), ("added", True)}
+    assert told["added", True]["after"]["copies"] == "copies 3"
+    after = rows_after(paired, "at_ IS NOT NULL")
+    assert after.columns == live.columns
+    assert sorted(row["row"] for row in after.collect()) == ["row 2", "row 3"]
+
+
+def test_a_repair_of_sessions_does_too(spark: SparkSession) -> None:
+    keys = ("row", "order", "late", "end")
+    step = Aggregate(window=Session(gap=DELAY), keys=keys, measures={"n": "max(n)"})
+    given = ranged(spec(Deduplicate(keys=("row",)), step))
+    live, computed = (
+        frame(spark, [BOUNDS | values(each) for each in one]) for one in ((1, 2), (2, 3))
+    )
+    spans = [Span(AT, AT + 2 * DELAY)]
+    late = computed.where("row = 'row 3'").select(*keys, *BOUNDS)
+    found = sessions.replaced(given, spans, live, computed, late)
+    paired = sessions.explained(change(given.spec, found.live, found.computed), found.joined)
+    told = {(row["op"], row["explained"]) for row in paired.collect()}
+    assert told == {("removed", False), (None, False), ("added", True)}
+
+
+def test_a_batch_that_updates_writes_the_last_of_each_key(spark: SparkSession) -> None:
+    rows = frame(spark, [{**values(1), "last": "first"}, {**values(1), "last": "second"}])
+    [row] = newest(rows.coalesce(1), ("row", "order")).collect()
+    assert row.asDict() == values(1) | {"last": "second"}
+
+
+@pytest.mark.parametrize("sql", ["*, 1 AS _sluice_copy", "*, 1 AS KAFKA"])
+def test_a_transform_that_takes_the_name_of_one_of_sluices_columns_is_refused(
+    spark: SparkSession, sql: str
+) -> None:
+    rows = frame(spark, [values(1)])
+    with pytest.raises(SpecInvalid, match="Sluice adds columns"):
+        transform.apply(rows, Transform(sql=f"SELECT {sql} FROM rows"), "odd")

@@ -1,0 +1,256 @@
+"""A changed spec of a pipeline that has accepted nothing: real checkpoints, tables and ops tables of
+batches in vain, without Spark and Kafka.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_jobs import failpoint
+from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.checkpoint.identity import read_identity, verify_identity
+from spark_jobs.checkpoint.superseded import Superseded, read_superseded
+from spark_jobs.contract.classification import classification
+from spark_jobs.contract.errors import StateIncompatible
+from spark_jobs.contract.report import Account, StateUse
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.journal.runner import leased
+from spark_jobs.ops import ops_tables
+from spark_jobs.runs import plan as planning, preflight
+from spark_jobs.runs.anew import anew_due, begin_anew
+from spark_jobs.runs.read_again import take_out_read_again
+from spark_jobs.source.topic_state import TopicState
+from tests.unit.checkpoints import commit_batch, plan_batch
+from tests.unit.drains import SPEC, Drains
+
+TOPIC = SPEC.topic
+RENAMED = SPEC.model_copy(
+    update={
+        "topic": TOPIC.model_copy(
+            update={
+                "fields": tuple(
+                    field.model_copy(update={"name": "total"}) if field.name == "amount" else field
+                    for field in TOPIC.fields
+                )
+            }
+        )
+    }
+)
+"""As SPEC, and the producer's name of a field."""
+LOOSER = SPEC.model_copy(
+    update={
+        "topic": TOPIC.model_copy(
+            update={
+                "fields": tuple(
+                    field.model_copy(update={"required": not field.required})
+                    for field in TOPIC.fields
+                )
+            }
+        )
+    }
+)
+IN_VAIN = Account(covered=10, read=10, malformed=9, filtered=1)
+
+
+class Vain(Drains):
+    """Batches of ten records each, of which none was accepted. The table has no row."""
+
+    def __init__(self, folder: Path, spec: Pipeline = SPEC, generation: str = "g1") -> None:
+        super().__init__(folder, spec, generation)
+        known = self.identity.model_copy(update={"classification": classification(spec)})
+        known.write(self.paths.identity)
+
+    def batch(self, number: int, account: Account = IN_VAIN) -> None:
+        plan_batch(self.folder, number, {0: 10 * (number + 1)}, topic="sales")
+        commit_batch(self.folder, number)
+        row = {"pipeline": SPEC.name, "generation": self.identity.generation, "batch_id": number}
+        row |= {"offsets_start": json.dumps({"0": 10 * number})}
+        row |= {"offsets_end": json.dumps({"0": 10 * (number + 1)})}
+        ops_tables.append(self.paths.root, "batches", [row | account.model_dump()])
+        self.cursor.model_copy(update={"audited": number}).write(self.paths.cursor)
+
+
+@pytest.fixture
+def vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vain:
+    topic = TopicState("topic-1", {0: 0}, {0: 20})
+    monkeypatch.setattr(preflight, "topic_state", lambda *_: topic)
+    made = Vain(tmp_path)
+    for number in (0, 1):
+        made.batch(number)
+    return made
+
+
+def begin(made: Vain, spec: Pipeline = RENAMED) -> tuple[str, ...]:
+    with leased(spec, made.paths, "run") as held:
+        return begin_anew(spec, made.paths, held, "drain")
+
+
+@pytest.mark.parametrize("spec", [RENAMED, LOOSER], ids=["another field", "other requirements"])
+def test_a_plan_says_that_the_changed_spec_begins_anew_and_a_run_does_it(
+    vain: Vain, spec: Pipeline
+) -> None:
+    [reason] = planning.plan(spec, vain.settings).reasons
+    assert "none of the 20 records that were read is accepted" in reason
+    assert not vain.paths.superseded.exists(), "a plan writes nothing"
+    lines = begin(vain, spec)
+    assert lines[0] == reason
+    assert (vain.paths.version.exists(), vain.paths.table.exists()) == (False, False)
+    kept = list(Path(str(vain.paths.version.parent)).glob("v1.kept-*/identity.json"))
+    assert len(kept) == 1
+    rows = ops_tables.query(vain.paths.root, "batches", "SELECT malformed FROM batches")
+    assert rows["malformed"].to_pylist() == [9, 9], "what was read stays accounted for"
+    assert read_cursor(vain.paths.cursor).audited == -1
+    fresh = verify_identity(spec, vain.paths, TopicState("topic-1", {0: 0}, {0: 20}))
+    assert fresh.generation != "g1"
+    assert planning.plan(spec, vain.settings).new_offsets == 20
+    assert begin(vain, spec) == ()
+
+
+def test_without_a_change_nothing_begins_anew(vain: Vain) -> None:
+    assert begin(vain, SPEC) == ()
+    assert read_identity(vain.paths) == vain.identity
+
+
+def accepted(made: Vain) -> None:
+    made.batch(2, Account(covered=10, read=10, malformed=9, accepted=1))
+
+
+def unknown(made: Vain) -> None:
+    made.batch(2, Account(covered=10, read=9, unknown=1, malformed=9))
+
+
+def has_state(made: Vain) -> None:
+    made.cursor.model_copy(update={"state": StateUse(rows=1)}).write(made.paths.cursor)
+
+
+def has_a_row(made: Vain) -> None:
+    made.commit(2)
+    made.batch(2)
+
+
+def killed_before_its_commit(made: Vain) -> None:
+    made.commit(2)
+    (made.folder / "commits" / "2").unlink()
+
+
+def has_no_account(made: Vain) -> None:
+    plan_batch(made.folder, 2, {0: 30}, topic="sales")
+    commit_batch(made.folder, 2)
+
+
+def lost_an_account(made: Vain) -> None:
+    ops_tables.remove(made.paths.root, "batches", "batch_id = 0")
+
+
+@pytest.mark.parametrize(
+    "something",
+    [
+        accepted, unknown, has_state, has_a_row, killed_before_its_commit, has_no_account,
+        lost_an_account,
+    ],
+    ids=lambda each: each.__name__,
+)  # fmt: skip
+def test_what_may_have_come_of_the_records_is_protected_as_ever(vain: Vain, something: Any) -> None:
+    something(vain)
+    assert anew_due(RENAMED, vain.paths) is None
+    assert begin(vain) == ()
+    with pytest.raises(StateIncompatible):
+        planning.plan(RENAMED, vain.settings)
+
+
+@pytest.mark.parametrize("at", ["change.begun", "change.stepped"])
+def test_a_run_that_is_killed_in_between_is_gone_on_with(
+    vain: Vain, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {at: "raise"})
+        for _ in range(2):
+            with pytest.raises(failpoint.Failure):
+                begin(vain)
+            [reason] = planning.plan(RENAMED, vain.settings).reasons
+            assert "was cut off: the run completes it" in reason
+            active.setattr(failpoint, "ACTIVE", {"change.stepped": "raise"})
+    begin(vain)
+    assert (vain.paths.identity.exists(), vain.paths.table.exists()) == (False, False)
+    note = read_superseded(vain.paths)
+    assert note is not None
+    assert note.generations == ("g1",)
+
+
+def test_a_second_change_in_vain_supersedes_both_generations(vain: Vain) -> None:
+    begin(vain)
+    again = Vain(Path(vain.settings.root), RENAMED, "g2")
+    again.batch(0)
+    begin(again, SPEC)
+    note = read_superseded(vain.paths)
+    assert note is not None
+    assert note.generations == ("g1", "g2")
+
+
+OLD = Superseded(generations=("g0",), topic_id="topic-1")
+
+
+def rejected(made: Vain, generation: str, *offsets: int) -> None:
+    own = {"pipeline": SPEC.name, "generation": generation, "batch_id": 0, "partition": 0}
+    rows = [own | {"offset": offset, "kind": "malformed"} for offset in offsets]
+    ops_tables.append(made.paths.root, "quarantine", rows)
+
+
+def left(made: Vain) -> set[tuple[str, int]]:
+    found = ops_tables.query(
+        made.paths.root, "quarantine", 'SELECT generation, "offset" FROM quarantine'
+    ).to_pylist()
+    return {(row["generation"], row["offset"]) for row in found}
+
+
+def superseding(made: Vain, note: Superseded, until: int) -> Any:
+    """A run of g1 over a root where g0 had read up to `until`."""
+    note.write(made.paths.superseded)
+    row = {"pipeline": SPEC.name, "generation": "g0", "batch_id": 0}
+    row |= {"offsets_start": '{"0": 0}', "offsets_end": json.dumps({"0": until})}
+    ops_tables.append(made.paths.root, "batches", [row | IN_VAIN.model_dump()])
+    rejected(made, "g0", 3, 4, 25)
+    rejected(made, "g1", 3)
+    known = read_identity(made.paths)
+    held = SimpleNamespace(confirm=lambda: None)
+    return SimpleNamespace(spec=SPEC, paths=made.paths, identity=known, lease=held)
+
+
+def test_what_is_read_again_is_in_quarantine_once_and_the_rest_stays_until_it_is(
+    vain: Vain,
+) -> None:
+    run = superseding(vain, OLD, until=30)
+    take_out_read_again(run)
+    assert left(vain) == {("g0", 25), ("g1", 3)}
+    assert vain.paths.superseded.exists(), "offsets 20 to 29 are not read again yet"
+    vain.batch(2)
+    take_out_read_again(run)
+    assert left(vain) == {("g1", 3)}
+    assert not vain.paths.superseded.exists()
+
+
+def test_where_kafka_has_records_no_longer_only_what_is_kept_again_goes(vain: Vain) -> None:
+    run = superseding(vain, OLD, until=20)
+    vain.batch(2, Account(covered=10, gaps=1, removed=1, read=9, malformed=9))
+    take_out_read_again(run)
+    assert left(vain) == {("g0", 4), ("g0", 25), ("g1", 3)}
+
+
+def test_the_offsets_of_another_topic_are_other_records(vain: Vain) -> None:
+    run = superseding(vain, OLD.model_copy(update={"topic_id": "topic-0"}), until=30)
+    take_out_read_again(run)
+    assert left(vain) == {("g0", 3), ("g0", 4), ("g0", 25), ("g1", 3)}
+    assert not vain.paths.superseded.exists()
+
+
+def test_a_run_that_was_killed_before_it_took_them_out_leaves_work_for_the_next(vain: Vain) -> None:
+    run = superseding(vain, OLD, until=20)
+    reasons = planning.plan(SPEC, vain.settings).reasons
+    assert "rejected records of before the spec changed are not taken out yet" in reasons
+    take_out_read_again(run)
+    assert reasons[-1] not in planning.plan(SPEC, vain.settings).reasons

@@ -1,0 +1,139 @@
+"""No column that Sluice adds to a pipeline's rows can have the name of one of theirs.
+
+The calls that name a column are found in the source. So a new one stands here too, either with the
+prefix or with the reason why no column of a pipeline is beside it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.own_columns import KAFKA, PREFIX, WINDOW, is_own
+from spark_jobs.contract.steps import Aggregate, GroupState
+from spark_jobs.contract.topic import Field, Topic
+from spark_jobs.contract.windows import Tumbling
+from spark_jobs.steps.packed import BUCKET
+
+SOURCES = Path(__file__).parents[2]
+PACKAGES = ("source", "decode", "classify", "steps", "sink", "audit", "checks", "repair", "rebuild")
+NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
+"""Calls whose first argument names a column, or a field of a struct."""
+
+BESIDE_NONE: dict[str, set[str]] = {
+    # Columns of the table of an archive, or of an ops table.
+    "classify/archived.py": {"topic_id", "kafka_timestamp", "kafka_millis"}
+    | {"event_time", "event_date"},
+    "audit/second_read.py": {"outcome", "malformed", "event_time"}
+    | {"kafka_timestamp", "kafka_millis"},
+    "audit/visible.py": {"isolation"},
+    # Counts, observed or collected.
+    "classify/capture.py": {"late", "kept"},
+    "classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"},
+    "steps/aggregate.py": {"counted"},
+    "steps/canonical.py": {"reused_keys", "ambiguous_copies"},
+    "repair/compute.py": {"late"},
+    "repair/failing.py": {"partition", "first", "last"},
+    "repair/sessions.py": {"begin", "end", "n", "explained"},
+    "repair/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
+    # The columns of a comparison: a pipeline's are within before and after.
+    "repair/change.py": {"op", "explained"},
+    # Every column of the frame.
+    "steps/catalyst.py": {"input_"},
+    # Names of tables in a MERGE.
+    "sink/commit.py": {"old", "new"},
+}
+
+
+def named() -> Iterator[tuple[str, str]]:
+    """The file, and the name that a call gives to a column; none where it is a pipeline's own, as
+    a variable has it.
+    """
+    for package in PACKAGES:
+        for path in sorted((SOURCES / "spark_jobs" / package).glob("*.py")):
+            module = f"spark_jobs.{package}.{path.stem}"
+            for call in _calls(ast.parse(path.read_text())):
+                if (
+                    _called(call) in NAMING
+                    and call.args
+                    and (name := _name(call.args[0], module)) is not None
+                ):
+                    yield f"{package}/{path.name}", name
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    """All calls but those that name a field of a struct, or what is observed."""
+    if isinstance(node, ast.Call):
+        yield node
+        if _called(node) in {"struct", "observe"}:
+            return
+    for child in ast.iter_child_nodes(node):
+        yield from _calls(child)
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _name(given: ast.expr, module: str) -> str | None:
+    """What the argument is, or its beginning; None of a variable of a function."""
+    match given:
+        case ast.Constant(str(name)):
+            return name
+        case ast.Name(name):
+            found = getattr(importlib.import_module(module), name, None)
+            return found if isinstance(found, str) else None
+        case ast.JoinedStr([first, *_]):
+            return _name(first.value if isinstance(first, ast.FormattedValue) else first, module)
+    return None
+
+
+def test_every_column_that_is_added_to_the_rows_has_the_prefix_or_stands_beside_none() -> None:
+    # The columns of a window are an output's, and refused as its keys and measures.
+    found = {each for each in named() if not is_own(each[1]) and not each[1].startswith(WINDOW)}
+    assert found == {(file, name) for file, names in BESIDE_NONE.items() for name in names}
+    assert {name for _, name in named() if name.startswith(PREFIX)}
+
+
+FIELDS = (Field(name="at", type="timestamp"),)
+OTHERS: dict[str, Any] = {"keys": ("at",), "window": Tumbling(size="1 hour")}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda name: Topic(
+            name="t", event_time="at", fields=(*FIELDS, Field(name=name, type="int"))
+        ),
+        lambda name: Aggregate(**OTHERS | {"keys": (name,)}, measures={"n": "count(*)"}),
+        lambda name: Aggregate(**OTHERS, measures={name: "count(*)"}),
+        lambda name: Aggregate(**OTHERS, measures={"n": "count(*)"}, event_time=name),
+        lambda name: GroupState(
+            keys=("at",), processor="P", output=(Field(name=name, type="int"),)
+        ),
+        lambda name: GroupState(keys=(name,), processor="P", output=FIELDS),
+    ],
+)
+@pytest.mark.parametrize("name", [KAFKA, f"{PREFIX}copy", f"{PREFIX.upper()}COPY"])
+def test_a_name_of_sluices_own_columns_is_refused_wherever_a_spec_can_give_one(
+    make: Callable[[str], object], name: str
+) -> None:
+    with pytest.raises(SpecInvalid):
+        make(name)
+    make("row")
+
+
+def test_a_measure_cannot_be_named_as_the_column_by_which_a_window_groups() -> None:
+    with pytest.raises(SpecInvalid, match="Rename the measure"):
+        Aggregate(**OTHERS, measures={WINDOW: "count(*)"})
+    Aggregate(keys=("at",), measures={WINDOW: "count(*)"})
+
+
+def test_those_that_are_in_sparks_state_have_the_names_that_older_checkpoints_know() -> None:
+    assert (WINDOW, BUCKET) == ("window", "_sluice_bucket")
