@@ -23,7 +23,7 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.runs import publication
 from spark_jobs.runs.anew import anew_due
 from spark_jobs.runs.archive_lag import lag_lines
-from spark_jobs.runs.due import Announced
+from spark_jobs.runs.due import Announced, due
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.source.topic_state import newest_record
 from spark_jobs.storage.object_store import require_writable
