@@ -108,4 +108,4 @@ def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
     newest = rows[-1]["batch_id"]
     version = history.version_after(paths.table, known.owners(paths.pipeline), newest)
     judged = verdict_on(paths, known, None, version, newest)
-    return _Passed(judged.batch, version if judged.whole else judged.table_version)
+    return _Passed(judged.batch, judged.table_version)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from tests.simulation.places import acting
 
@@ -18,16 +17,6 @@ PATIENCE_SECONDS = 60.0
 
 class Killed(BaseException):
     """Ends an actor as SIGKILL would."""
-
-
-class Chooser(Protocol):
-    """Decides at each write."""
-
-    def dies(self, actor: str, place: str) -> bool:
-        """Whether this actor ends before this write."""
-
-    def next(self, actors: Sequence[str]) -> str:
-        """Who goes on."""
 
 
 class BySeed:
@@ -40,13 +29,15 @@ class BySeed:
         self.kills, self.often, self.change = kills, often, change
         self.last: str | None = None
 
-    def dies(self, actor: str, place: str) -> bool:
+    def dies(self) -> bool:
+        """Whether the actor that stands before a write ends there."""
         if self.kills and self.random.random() < self.often:
             self.kills -= 1
             return True
         return False
 
     def next(self, actors: Sequence[str]) -> str:
+        """Who goes on."""
         if self.last not in actors or self.random.random() < self.change:
             self.last = self.random.choice(list(actors))
         return str(self.last)
@@ -99,14 +90,14 @@ class Actor:
             raise Killed(place)
 
 
-def play(actors: Sequence[Actor], chooser: Chooser) -> list[str]:
+def play(actors: Sequence[Actor], chooser: BySeed) -> list[str]:
     """Run them all to their ends; what was decided, a line each."""
     told: list[str] = []
     running = list(actors)
     while running:
         name = chooser.next([each.name for each in running])
         actor = next(each for each in running if each.name == name)
-        if actor.steps and chooser.dies(name, actor.place):
+        if actor.steps and chooser.dies():
             told.append(f"{name} dies before: {actor.place}")
             actor.kill()
         else:

@@ -16,16 +16,13 @@ from typing import Any, NamedTuple
 
 from spark_jobs.checkpoint import lease
 from spark_jobs.contract.errors import SluiceError
-from spark_jobs.ops import repairs
-from spark_jobs.sink import table
-from spark_jobs.storage import delta
 from tests.simulation import invariants
+from tests.simulation.commands import Commands
 from tests.simulation.invariants import Violation
-from tests.simulation.model import BAD_SALES, Batch, Delete, Key, Model, Undo
+from tests.simulation.model import BAD_SALES, Batch, Model
 from tests.simulation.places import watched
 from tests.simulation.schedule import Actor, BySeed, play
 from tests.simulation.world import World
-from tests.unit.repaired import SPEC
 
 FIRST = 30
 """Batches that a root has at the beginning: a day and some hours, so that a day is final."""
@@ -85,7 +82,7 @@ class _Play:
     def __init__(self, world: World) -> None:
         self.world = world
         self.lines: list[str] = []
-        self.repairs = 0
+        self.commands = Commands(world, FIRST)
         self.places = 0
         lease.LOCK_WAIT_SECONDS = 0
 
@@ -104,16 +101,16 @@ class _Play:
         return Outcome(tuple(self.lines), None, self.places)
 
     def _round(self, each: Round) -> None:
-        started = [self._command(kind, number) for kind, number in each.commands]
-        given = [(name, act, then) for found in started if found for name, act, then in [found]]
-        actors = [Actor(f"{at} {name}", act) for at, (name, act, _) in enumerate(given)]
+        found = [self.commands.of(kind, number) for kind, number in each.commands]
+        given = [command for command in found if command]
+        actors = [Actor(f"{at} {each.name}", each.act) for at, each in enumerate(given)]
         chooser = BySeed(each.seed, kills=each.kills)
         told = play(actors, chooser)
         before = self.world.model
         outcomes = []
-        for actor, (_, _, then) in zip(actors, given, strict=True):
+        for actor, command in zip(actors, given, strict=True):
             self.places += actor.steps
-            outcomes.append((actor, then))
+            outcomes.append((actor, command.then))
             self._tell(actor)
         self.lines += told
         self.world.model = _possible(before, outcomes)
@@ -130,60 +127,6 @@ class _Play:
             said = "".join(traceback.format_exception(actor.error))
             raise Violation("trace", f"{actor.name} ended in a traceback:\n{said}")
 
-    def _command(
-        self, kind: str, number: int
-    ) -> tuple[str, Callable[[], Any], Callable[[Model], Model]] | None:
-        """Its name, what it does, and what it makes of the model."""
-        world, chance = self.world, random.Random(number)
-        if kind == "drain":
-            drained: list[int] = []
-
-            def drain() -> None:
-                drained.append(world.drain())
-
-            newest = max(
-                (d.number for deeds in world.model.possible for d in deeds if isinstance(d, Batch)),
-                default=-1,
-            )
-            return (
-                "drain",
-                drain,
-                lambda model: model.done(
-                    Batch(n) for n in range(drained[-1] + 1 if drained else newest + 2)
-                ),
-            )
-        if kind == "repair":
-            self.repairs += 1
-            name = f"r{self.repairs}"
-            key = Key(chance.randrange(FIRST + 3), chance.choice(("b", "c")))
-            try:
-                deed = world.stage(name, key)
-            except SluiceError:  # a stage looks first whether the checkpoint is whole
-                return None
-            if deed is None:
-                return None
-            return f"swap {name} of {key}", lambda: world.swap(name), lambda m: m.done([deed])
-        if kind == "undo":
-            if not self.repairs:
-                return None
-            name = f"r{chance.randint(1, self.repairs)}"
-            return f"undo {name}", lambda: world.undo(name), lambda m: m.done([Undo(name)])
-        if kind == "rewind":
-            batch = world.cursor().audited - chance.choice((0, 1, 1, 2))
-            return f"rewind {batch}", lambda: world.rewind(batch), lambda m: m.rewound(batch)
-        if kind == "accept":
-            return "accept", world.accept, lambda model: model
-        if kind == "reset":
-            return "reset", world.reset, lambda model: model.reset()
-        if kind == "restore":
-            if not delta.is_table(world.paths.table):
-                return None
-            to = table.version(world.paths.table) - chance.choice((1, 2, 3))
-            return f"a person's RESTORE to {to}", lambda: world.restored(to), Model.some
-        if kind == "delete bad":
-            return "delete bad", world.delete_bad, lambda m: m.done([Delete()])
-        return "publish", world.publish, lambda model: model
-
     def _end(self) -> None:
         """What a person does who wants it to go on: the documented ways, each once or twice."""
         world = self.world
@@ -199,14 +142,13 @@ class _Play:
             self._alone("publish", 0)
 
     def _alone(self, kind: str, number: int) -> None:
-        found = self._command(kind, number)
-        assert found is not None
-        name, act, then = found
-        actor = Actor(f"at the end {name}", act)
+        given = self.commands.of(kind, number)
+        assert given is not None
+        actor = Actor(f"at the end {given.name}", given.act)
         while not actor.over:
             actor.go_on()
         self._tell(actor)
-        self.world.model = _possible(self.world.model, [(actor, then)])
+        self.world.model = _possible(self.world.model, [(actor, given.then)])
         if actor.error is not None and kind != "drain":
             raise Violation("locked", self.lines[-1])
         if isinstance(actor.error, SluiceError):
@@ -249,10 +191,3 @@ def _possible(model: Model, outcomes: Sequence[tuple[Actor, Callable[[Model], Mo
         if actor.error is not None or actor.dead:
             found = found.perhaps(_possible(model, rest))
     return found
-
-
-def repairs_told(world: World) -> dict[str, str]:
-    """Repair -> its state in ops.repairs."""
-    return {
-        each["repair_id"]: each["state"] for each in repairs.stored(world.paths.root, SPEC.name)
-    }

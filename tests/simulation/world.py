@@ -271,6 +271,8 @@ class World:
 
     def restored(self, to: int) -> None:
         """A person's RESTORE of the table, by mistake or because an error says so."""
+        if not deltalake.DeltaTable.is_deltatable(str(self.paths.table)):
+            return  # a reset beside it has moved it
         deltalake.DeltaTable(str(self.paths.table)).restore(to)
 
     def delete_bad(self) -> None:

@@ -84,5 +84,5 @@ def test_but_those_that_are_in_the_table_are_recorded_by_any_spec(
     made = read_manifest(scene.paths, "r1")
     made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)
     scene.killed(monkeypatch, place)
-    assert swap(OTHER, scene.settings.root, "r1", "swap").again
+    assert swap(OTHER, scene.settings.root, "r1", "swap").state == "swapped"
     assert scene.states() == {"r1": "swapped"}
