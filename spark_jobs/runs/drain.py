@@ -17,6 +17,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.removed import note_removed
 from spark_jobs.checks import expectations
 from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
@@ -77,6 +78,7 @@ def _run(
     still evaluates its checks. A stop requested during the checks has no effect.
     """
     paths = Paths(settings.root, spec)
+    state_url(paths.checkpoint)  # raises now what would stop the reading of state behind a commit
     require_writable(paths)
     with (
         lease(paths.lease, outcome.run_id) as held,
