@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from spark_jobs.contract.held_back import held_back_line
 from spark_jobs.contract.report import CheckResult, Report
 
 UNKNOWN: Final = "null"
@@ -42,6 +43,7 @@ def summary(report: Report) -> tuple[str, ...]:
         lines.append(
             f"ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run"
         )
+    lines += (held_back_line(partition, held) for partition, held in report.held_back.items())
     return tuple(lines)
 
 

@@ -94,7 +94,7 @@ def _run(
         found = preflight(spec, settings, paths)
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)
-        outcome.lost = found.lost
+        outcome.lost, outcome.held = found.lost, found.topic.held
         held.confirm()  # without the lease, another run may write these files now
         if spec.is_archive:
             note_removed(paths, {p: [(at, last + 1)] for p, (at, last) in found.lost.items()})
