@@ -214,7 +214,7 @@ def _compute_and_judge(
     stop.raise_if_asked()
     warming.join()
     after = rows_after(paired, way.position.sql(plan.spans))
-    asked = change_checks(plan.kind, plan.approve)
+    asked = change_checks(plan.kind, plan.approve, thinned=bool(outcome.change.thinned))
     outcome.checks = (
         *expectations.check_rows(way.spec, after),
         *expectations.check_change(asked, metrics(outcome.change)),
@@ -224,7 +224,7 @@ def _compute_and_judge(
     problem = staged_verdict(plan.pipeline, outcome.checks, compared_span)
     put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
     failpoint.at("staged.judged")
-    if problem:
+    if problem and not outcome.change.thinned:
         _log_rows(folder)
     return problem
 

@@ -69,6 +69,8 @@ class TopicState(NamedTuple):
     """With LogAppendTime: the broker's clock when the newest record came. Its clock is not earlier
     now. No request of Kafka's protocol asks a broker for its clock itself.
     """
+    compacted: bool = False
+    """Whether Kafka compacts it; False if this user may not read its configuration."""
     held: Mapping[int, HeldBack] = MappingProxyType({})
     """Partition -> what waits behind an open transaction: from `latest` to the partition's end."""
 
@@ -106,8 +108,9 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
             for partition, stable in latest.items()
             if ends[partition].offset > stable.offset
         }
-        timestamps, appended = "", None
+        timestamps, appended, compacted = "", None, False
         with suppress(KafkaException, KeyError):  # they are only told, and not every server answers
+            compacted = "compact" in _setting(configured, "cleanup.policy")
             timestamps = _setting(configured, "message.timestamp.type")
             appended = _newest(client, topic, partitions) if timestamps == LOG_APPEND_TIME else None
         return TopicState(
@@ -116,6 +119,7 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
             latest={partition: result.offset for partition, result in latest.items()},
             timestamps=timestamps,
             appended=appended,
+            compacted=compacted,
             held=held_back(settings, topic, {p: latest[p].offset for p in waits}, waits),
         )
 

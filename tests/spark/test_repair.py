@@ -4,7 +4,8 @@ table is what DuckDB makes of all good records, none of them late.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,13 @@ from typing import Any
 import deltalake
 import pyarrow.compute as pc
 import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import RangeOpen, StagingStale
@@ -415,3 +423,48 @@ def test_a_backfill_behind_a_repair_does_not_keep_its_records_settled_when_that_
     assert report.change.merged == 0, "they were merged before"
     undo(made.spec, made.settings.root, first.repair_id, "undo")
     assert work.plan().spans == first.spans
+
+
+@contextmanager
+def compacted(made: Scene) -> Iterator[None]:
+    """Within the block Kafka compacts the topic, of which other tests have a copy."""
+    admin = AdminClient({"bootstrap.servers": made.kafka})
+
+    def to(policy: str) -> None:
+        entry = ConfigEntry("cleanup.policy", policy, incremental_operation=AlterConfigOpType.SET)
+        topic = ConfigResource(ResourceType.TOPIC, made.topic, incremental_configs=[entry])
+        admin.incremental_alter_configs([topic])[topic].result()
+
+    to("compact")
+    yield
+    to("delete")
+
+
+def test_a_range_of_a_compacted_topic_is_proved_while_all_of_its_records_are_there(bases, tmp_path):
+    """Compaction takes its time: in its place the index has three records more than Kafka."""
+    made = copied(bases("daily_flights"), tmp_path / "root")
+    does = Repairs(made)
+    until = does.plan("repair").until
+    ends = (until - timedelta(days=4), until - timedelta(days=1))
+    with compacted(made):
+        whole = does.plan("verify", *ends)
+    assert whole.compacted
+    assert any("compaction" in line for line in whole.lines)
+    stored = deltalake.DeltaTable(str(made.paths.root / "ops" / "slices"))
+    stored.update(updates={"records": "records + 3"}, predicate="batch_id >= 0")
+    with compacted(made):
+        thinned = does.plan("verify", *ends)
+    assert whole.records is not None
+    assert thinned.records is not None
+    report = does.stage(thinned)
+    assert report.problem is not None
+    assert report.problem.code == "RANGE_THINNED"
+    assert report.change is not None
+    assert (report.change.thinned, report.change.unaccounted) == (
+        thinned.records - whole.records,
+        0,
+    )
+    assert {check.column for check in report.checks if check.suite == "change"} == {
+        "thinned",
+        "unaccounted",
+    }
