@@ -80,6 +80,11 @@ class Account(Part):
         description="records with an event time more than max_ahead after the Kafka timestamp, or "
         "after the batch's clock; in ops.quarantine",
     )
+    unkept: int = Described(
+        default=0,
+        description="malformed and premature records whose bytes ops.quarantine does not keep: "
+        "SLUICE_QUARANTINE_MEGABYTES of their batch were spent",
+    )
     filtered: int = Described(
         default=0, description="records that a Transform before the first stateful step removed"
     )

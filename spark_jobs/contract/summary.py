@@ -25,6 +25,8 @@ def summary(report: Report) -> tuple[str, ...]:
         f"late {account.late:,}, filtered {account.filtered:,}, malformed {account.malformed:,}, "
         f"premature {account.premature:,}, unaccounted {told(account.unaccounted)}"
     )
+    if account.unkept:
+        counts += f", counted and not kept {account.unkept:,}"
     if account.unknown:
         counts += f", unknown {account.unknown:,}"
     watermark = report.watermark.isoformat() if report.watermark else "none yet"

@@ -49,7 +49,8 @@ def waiting(
     parts = ops_tables.stream(
         paths.root,
         "quarantine",
-        'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, value '
+        'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, value, '
+        "left_out "
         f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
         "merged",
     )
@@ -63,6 +64,8 @@ def waiting(
             aside = not text and row["reason"].startswith(PUT_ASIDE)
             still = why or (row["reason"] if aside else "")
             bad = f"malformed: {still}" if still else _bad(spec, row, time)
+            if row["left_out"] is not None:
+                bad = f"{row['kind']}: {row['reason']}"
             yield bad or Replayable(row["partition"], row["offset"], time)
 
 

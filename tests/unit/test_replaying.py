@@ -280,7 +280,7 @@ def covered(root: Root, spec: Pipeline = CORRECTED) -> Coverage:
 
 
 def test_coverage_knows_which_hours_a_replay_would_complete_and_its_balance_closes(
-    root: Root, monkeypatch: pytest.MonkeyPatch
+    root: Root,
 ) -> None:
     put(root, quarantined(20, 0.3), quarantined(21, 2.5), quarantined(22, 8), quarantined(23, 2.6))
     put(root, quarantined(24, 1, value=None))
@@ -306,9 +306,15 @@ def test_coverage_knows_which_hours_a_replay_would_complete_and_its_balance_clos
         0,
         0,
     )
-    monkeypatch.setattr(covering, "MOST_READ", 1)
-    assert "3 that were not looked at" in str(covered(root).quarantine)
-    assert covered(root).quarantine.off == 0
+    page = covering.coverage(CORRECTED, root.paths, most_read=1).quarantine
+    assert "3 that were not looked at" in str(page)
+    assert page.off == 0
+
+
+def test_a_record_whose_bytes_were_not_kept_stays_bad_and_says_so(root: Root) -> None:
+    """Its null value is no tombstone's, and by no spec it becomes good."""
+    put(root, quarantined(20, 1.5, value=b"", left_out=7, reason="x (its 7 bytes are not kept)"))
+    assert sifted(root) == {-1: "malformed: x (its 7 bytes are not kept)"}
 
 
 def test_a_replay_is_planned_and_its_records_are_decoded_without_spark() -> None:

@@ -21,7 +21,7 @@ from spark_jobs.contract.span import Span
 from spark_jobs.ops import history, record as ops_record
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import Overview, RecordPage, Withheld
-from spark_jobs.repair.coverage import Coverage, coverage
+from spark_jobs.repair.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
 from spark_jobs.repair.touched import Touched, touched
 from spark_jobs.state.answer import StateAnswer, read_answer
 
@@ -97,7 +97,8 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
     with installed() as root:
         spec = live_spec(spec, str(root))
         first = earliest(spec.topic.name)
-        return coverage(spec, Paths(str(root), spec), first, bound), first is not None
+        found = coverage(spec, Paths(str(root), spec), first, bound, MOST_READ_BY_A_PAGE)
+        return found, first is not None
 
 
 def newest(found: Coverage) -> Coverage:
