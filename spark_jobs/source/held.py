@@ -40,7 +40,7 @@ def _times(settings: Settings, topic: str, at: Offsets) -> dict[int, datetime]:
     """Partition -> the Kafka timestamp of the first record from this offset on; as many as the
     brokers tell in time.
     """
-    found = dict[int, datetime]()
+    found, asked = dict[int, datetime](), {*at}
     config = settings.kafka_config
     options: dict[str, Any] = {  # Any: librdkafka's properties are strings, numbers and callbacks
         "bootstrap.servers": settings.kafka,
@@ -55,14 +55,15 @@ def _times(settings: Settings, topic: str, at: Offsets) -> dict[int, datetime]:
         try:
             consumer.assign(places)
             deadline = time.monotonic() + PATIENCE_SECONDS
-            while len(found) < len(at) and time.monotonic() < deadline:
+            while asked and time.monotonic() < deadline:
                 message = consumer.poll(0.2)
                 if message is None or message.error():
                     continue
                 partition, (_, milliseconds) = message.partition(), message.timestamp()
                 assert partition is not None
-                if partition not in found and is_time(milliseconds):
+                if partition in asked and is_time(milliseconds):
                     found[partition] = clamped(milliseconds)
+                asked.discard(partition)
                 consumer.pause([TopicPartition(topic, partition)])
         finally:
             consumer.close()
