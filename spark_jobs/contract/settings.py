@@ -93,8 +93,9 @@ VARIABLES = {
         "17 3 * * 0",
     ),
     "SLUICE_RECORD_BYTES": (
-        "whether the views in Airflow's UI show keys and values of rejected records, and rows of "
-        "state, to those who may edit the pipeline's DAG: hidden or shown",
+        "whether Airflow shows values of records: its tasks' logs, XCom and approvals to all who "
+        "may read them, and the views, with records and rows of state, to those who may edit the "
+        "pipeline's DAG: hidden or shown",
         "hidden",
     ),
     "SLUICE_WARM": (

@@ -104,6 +104,17 @@ def test_the_rows_pass_the_decision_is_kept_and_publish_has_work(root: Root, nam
     assert (row["column"], row["unexpected"], row["table_version"]) == ("n", 3, 0)
 
 
+def test_what_is_accepted_is_shown_without_values_unless_they_are_shown(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow's task logs these lines."""
+    root.ended(failed("n").model_copy(update={"sample": '["Ann"]', "observed": '["Ann"]'}))
+    for setting in ("hidden", "shown"):
+        monkeypatch.setenv("SLUICE_RECORD_BYTES", setting)
+        lines = accept(SPEC, root.settings, ("expect_x",), "why", "ana").lines
+        assert any("Ann" in line for line in lines) is (setting == "shown")
+
+
 def test_every_check_that_failed_must_be_named(root: Root) -> None:
     root.ended(failed("n"), failed("m"))
     with pytest.raises(DecisionRefused, match=r"expect_x\(m\) failed too"):
