@@ -25,6 +25,7 @@ from spark_jobs.published.data_folder import follow
 from spark_jobs.sink import table
 from spark_jobs.storage import delta
 from spark_jobs.storage.folders import move, unfinished_moves
+from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -108,6 +109,7 @@ def begin_anew(spec: Pipeline, paths: Paths, held: HeldLease) -> tuple[str, ...]
         failpoint.at("anew.noted")
     lines += _moved(note, paths, held)
     held.confirm()
+    require_writable(paths)  # whoever stores the new identity finds its folder
     note.model_copy(update={"moved": True}).write(paths.superseded)
     return tuple(lines)
 
