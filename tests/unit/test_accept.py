@@ -20,6 +20,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.publication import due
 from spark_jobs.runs.run_record import append_row
+from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
@@ -83,7 +84,7 @@ class Root:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
+    return Root(tmp_path / ROOT)
 
 
 @pytest.mark.parametrize("name", ["expect_x", "expect_x(n)"])

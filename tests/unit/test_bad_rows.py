@@ -28,6 +28,7 @@ from spark_jobs.repair import swap as swapping
 from spark_jobs.repair.bad_rows import BAD, put_bad
 from spark_jobs.repair.manifest import MergedRecord, read_manifest
 from tests.harness.long_form import long_form
+from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Changes, Root, hour, hours, late, row
 
 CHANGE: Changes = [(row(1, "a"), None)]
@@ -39,7 +40,7 @@ Kept = list[tuple[int, str]]
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
     """Batches 0 to 5 have passed; a drain has quarantined offset 2."""
-    made = Root(tmp_path / "root")
+    made = Root(tmp_path / ROOT)
     made.drain(0, 5)
     ops_tables.append(made.paths.root, "quarantine", [bad(2, "run-2", 2)])
     return made

@@ -17,6 +17,7 @@ from upath import UPath
 from spark_jobs.contract.paths import OPS_TABLES
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
+from tests.harness.roots import ROOT
 
 REPO = Path(__file__).parents[2]
 FIRST = "pipeline = 'p' AND batch_id = 0"
@@ -36,7 +37,7 @@ for batch in range(int(sys.argv[3])):
 
 @pytest.fixture
 def root(tmp_path: Path) -> UPath:
-    return UPath(tmp_path / "root")
+    return UPath(tmp_path / ROOT)
 
 
 def batch(pipeline: str = "p", number: int = 0, **columns: Any) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.plan import Plan
 from spark_jobs.source.topic_state import TopicState
+from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
@@ -67,7 +68,7 @@ class Installation:
 
 @pytest.fixture
 def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
-    return Installation(tmp_path / "root", monkeypatch)
+    return Installation(tmp_path / ROOT, monkeypatch)
 
 
 def test_a_new_pipeline_on_an_empty_topic_has_nothing_to_do(installation: Installation) -> None:

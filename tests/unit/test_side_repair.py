@@ -11,6 +11,7 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.admin.side_repair import complete_beside
 from spark_jobs.ops import repairs
+from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Changes, Root, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2))]
@@ -19,7 +20,7 @@ WRONG: Changes = [(row(1, "a"), row(1, "a", 2))]
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
     """Batches 0 to 5 have passed."""
-    made = Root(tmp_path / "root")
+    made = Root(tmp_path / ROOT)
     made.drain(0, 5)
     return made
 
