@@ -16,6 +16,7 @@ from spark_jobs.contract.errors import (
     CheckBroken,
     ExpressionFailed,
     ProcessorFailed,
+    RowRefused,
     SluiceError,
     SparkFailed,
     StateMisused,
@@ -24,7 +25,14 @@ from spark_jobs.contract.errors import (
 from spark_jobs.contract.report import CheckResult, Problem, Report
 from spark_jobs.contract.settings import record_bytes
 
-QUOTING: Final = (CheckBroken, ExpressionFailed, ProcessorFailed, SparkFailed, StateMisused)
+QUOTING: Final = (
+    CheckBroken,
+    ExpressionFailed,
+    ProcessorFailed,
+    RowRefused,
+    SparkFailed,
+    StateMisused,
+)
 """Errors that quote an engine or the pipeline's code, and so perhaps a record's values."""
 WITHHELD: Final = "values withheld"
 SETTING: Final = "SLUICE_RECORD_BYTES=shown shows values of records to those who may see them."
