@@ -20,6 +20,7 @@ from spark_jobs.contract.settings import REPO
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
+from spark_jobs.contract.topic import Field
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair import coverage as covering, replaying
 from spark_jobs.repair.coverage import Coverage, coverage
@@ -28,7 +29,7 @@ from spark_jobs.repair.replaying import Replaying
 from spark_jobs.repair.swap import described
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hours, late, row
-from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
+from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
 
 FINAL = 6
 """Hours of which all rows are final."""
@@ -344,3 +345,19 @@ def test_a_record_without_a_time_of_our_days_stays_and_hides_no_other(root: Root
     early |= {"first_offset": 0, "last_offset": 9, "records": 10}
     ops_tables.append(root.paths.root, "slices", [early | ends])
     assert [each for each in covered(root).intervals if each.start >= DAY] == [*found.intervals]
+
+
+def test_a_record_that_the_code_could_not_hold_stays(root: Root) -> None:
+    """Planned without Spark: a replay that brought it would find it malformed again."""
+    fields = (*OPTIONAL, Field(name="until", type="timestamp", required=False))
+    spec = CORRECTED.model_copy(
+        update={"topic": topic(fields=fields), "steps": (group_state(form="pandas"),)}
+    )
+    at = (DAY + timedelta(hours=1)).isoformat()
+    far = json.dumps({"id": "1", "at": at, "amount": 1, "until": "9999-12-31T00:00:00Z"}).encode()
+    put(root, quarantined(20, 1.5), quarantined(21, 1, value=far))
+    good, bad = sifted(root, spec).items()
+    assert (good, bad[1].startswith("malformed: until is 9999-12-31 00:00:00: ")) == (
+        (20, ""),
+        True,
+    )
