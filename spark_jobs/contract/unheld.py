@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.gap import Gap, Unheld
 from spark_jobs.contract.origin import Origin, Origins
+from spark_jobs.contract.span import EPOCH
 from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
 
 if TYPE_CHECKING:
@@ -46,11 +47,22 @@ have Arrow's times: every one that a record can have.
 
 
 def unheld(spec: Pipeline) -> tuple[Unheld, ...]:
-    """Of the fields that reach a GroupState as they are in the record, but for an event time by
-    which such a record is late: the watermark is of 1970 or later.
+    """Of the fields that reach a GroupState as they are in the record.
+
+    Of the event time only what is far in the past, and that only where no record is late by it: one
+    far in the future is premature.
     """
-    time = spec.topic.event_time
-    return tuple(each for each in _unheld(spec) if each.field != time or not late_if_far(spec))
+    return tuple(_but_ahead(each, spec) for each in _unheld(spec) if not _is_late(each, spec))
+
+
+def _is_late(limit: Unheld, spec: Pipeline) -> bool:
+    return limit.field == spec.topic.event_time and late_if_far(spec)
+
+
+def _but_ahead(limit: Unheld, spec: Pipeline) -> Unheld:
+    if limit.field != spec.topic.event_time:
+        return limit
+    return limit._replace(gaps=tuple(gap for gap in limit.gaps if gap.last < EPOCH))
 
 
 def late_if_far(spec: Pipeline) -> bool:

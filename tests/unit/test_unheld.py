@@ -87,6 +87,11 @@ def test_a_form_with_pandas_holds_what_pandas_holds_and_the_row_form_all_but_ten
     assert [bool(day.reason(date(1582, 10, on))) for on in (4, 5, 14, 15)] == [0, 1, 1, 0]
 
 
+def test_an_event_time_far_ahead_stays_premature() -> None:
+    at = unheld(spec(pandas(time_mode="none")))[0]
+    assert (at.field, at.reason(LAST + US), bool(at.reason(FIRST - US))) == ("at", "", True)
+
+
 def test_the_bytes_of_a_record_that_may_be_malformed_for_it_come_back() -> None:
     sent = datetime(2026, 1, 1, tzinfo=UTC)
     policy = CapturePolicy(0, BUDGET, int(sent.timestamp()) * 1000)
