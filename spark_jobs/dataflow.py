@@ -16,7 +16,9 @@ from pyspark.sql import DataFrame, Observation, functions as F
 from spark_jobs.classify.archived import all_good, archive_rows
 from spark_jobs.classify.capture import observe_classified, observe_stateful_input
 from spark_jobs.classify.classifier import classify, good_records, outcome_counts
+from spark_jobs.classify.unheld import refuse_unheld
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.unheld import unheld
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
@@ -40,6 +42,10 @@ class Dataflow(NamedTuple):
     """
     stateful_input: DataFrame
     """The good records after the Transforms before the first stateful step, with the column kafka.
+    """
+    by_decoder: DataFrame
+    """As `classified`, by no expression of the spec: among these, records are looked for that one
+    fails on. Those that a GroupState cannot hold are good.
     """
 
     def output(self, root: UPath, timers: Timers, topic_id: str = "") -> DataFrame:
@@ -83,10 +89,12 @@ def dataflow(
         # Every raw byte is kept, and of the fields only the one that an archive has a column for.
         when = [field for field in spec.topic.fields if field.name == spec.topic.event_time]
         decoded = decode(records, spec.topic, None, failing, notes, when)
-        classified = all_good(decoded)
+        classified = by_decoder = all_good(decoded)
     else:
-        decoded = decode(records, spec.topic, capture, failing, notes)
-        classified = classify(decoded, spec.topic, clock)
+        decoded = decode(records, spec.topic, capture, failing, notes, unheld=unheld(spec))
+        by_decoder = classify(decoded, spec.topic, clock)
+        held = refuse_unheld(decoded, spec)
+        classified = by_decoder if held is decoded else classify(held, spec.topic, clock)
     if capture and observed:
         classified = observe_classified(classified, spec)
     if counts:
@@ -94,4 +102,4 @@ def dataflow(
     stateful_input = chain.stateful_input(good_records(classified), spec)
     if capture and observed:
         stateful_input = observe_stateful_input(stateful_input, spec, capture)
-    return Dataflow(spec, classified, stateful_input)
+    return Dataflow(spec, classified, stateful_input, by_decoder)

@@ -6,12 +6,13 @@ looks a day ahead of it, and "year 0 is out of range".
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import types
+from pyspark.sql import Column, functions as F, types
 
-from spark_jobs.python_times import date_of, time_of
+from spark_jobs.contract.field_types import Value
+from spark_jobs.python_times import EPOCH, date_of, time_of
 
 
 def make_total() -> None:
@@ -27,6 +28,17 @@ def make_total() -> None:
         (types.DateType, _date),
     ):
         kind.fromInternal = found  # type: ignore[assignment, method-assign]
+
+
+def literal(value: Value) -> Column:
+    """As F.lit, which takes a time before 1582 through the calendar of those days, two days off in
+    the year 1.
+    """
+    if isinstance(value, datetime):
+        return F.timestamp_micros(F.lit((value - EPOCH) // timedelta(microseconds=1)))
+    if isinstance(value, date):
+        return F.date_from_unix_date(F.lit((value - EPOCH.date()).days))
+    return F.lit(value)
 
 
 def _naive(_: Any, us: int | None) -> Any:

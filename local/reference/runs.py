@@ -9,6 +9,7 @@ from local.reference.models import model_section
 from spark_jobs.contract import event
 from spark_jobs.contract.change import Change
 from spark_jobs.contract.checks import STATE_METRICS
+from spark_jobs.contract.held_back import HeldBack
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.state_checks import state_checks_of
@@ -16,7 +17,7 @@ from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 
-REPORT = (Report, Account, StateUse, CheckResult, Problem, Change)
+REPORT = (Report, Account, StateUse, HeldBack, CheckResult, Problem, Change)
 
 
 def ops() -> str:

@@ -17,7 +17,7 @@ from sluice_airflow.xcom import SHOWN, STAGE, planned_repair, plans_rebuild
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import root
+from spark_jobs.contract.settings import record_bytes, root
 from spark_jobs.contract.spec import Pipeline
 
 PATIENCE = timedelta(days=7)
@@ -91,7 +91,8 @@ class ConfirmOperator(ApprovalOperator):
             refuse_unranged(spec, manifest)
             refuse_other_spec(spec, manifest)
             # Set here, and so not rendered by Jinja: the rows come from Kafka.
-            self.body = body(manifest, sample(paths.staging(repair_id)))
+            rows = sample(paths.staging(repair_id)) if record_bytes() else None
+            self.body = body(manifest, rows)
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:

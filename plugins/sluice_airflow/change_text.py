@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.contract.withheld import SETTING
+
 if TYPE_CHECKING:
     from spark_jobs.repair.manifest import Manifest
 
@@ -13,9 +15,9 @@ LONGEST = 60
 """Characters of a value."""
 
 
-def body(manifest: Manifest, rows: Sequence[dict[str, Any]]) -> str:
+def body(manifest: Manifest, rows: Sequence[dict[str, Any]] | None) -> str:
     """Counts, ranges and sample rows. `rows` have op, before, after and explained, as the
-    staged changes.
+    staged changes; None where values of records are withheld.
     """
     spans = manifest.differing
     ranges = [f"- {span}" for span in spans[:SHOWN_SPANS]]
@@ -44,8 +46,10 @@ def body(manifest: Manifest, rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _table(rows: Sequence[dict[str, Any]] | None) -> list[str]:
     """Each changed row on a line: of a changed one, each value that differs as before -> after."""
+    if rows is None:
+        return [f"No rows are shown. {SETTING}"]
     if not rows:
         return ["No sample of the rows."]
     columns = list(next(filter(None, (rows[0]["after"], rows[0]["before"]))))

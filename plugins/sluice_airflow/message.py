@@ -9,20 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from spark_jobs.contract.errors import (
-    CheckBroken,
-    ExpressionFailed,
-    ProcessorFailed,
-    SluiceError,
-    SparkFailed,
-    StateMisused,
-)
+from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.report import CheckResult
+from spark_jobs.contract.withheld import quotes, said
 
 LONGEST_LINE, LONGEST_SUBJECT, MOST_LINES = 1000, 150, 20
 """Characters, characters, problems. A chat refuses more than a few thousand characters."""
-QUOTING = (CheckBroken, ExpressionFailed, ProcessorFailed, SparkFailed, StateMisused)
-"""Errors that quote an engine or the pipeline's code, and so perhaps a record's values."""
 WARNING = "WARNING"
 """The code of a failed check that stops nothing."""
 
@@ -67,12 +59,12 @@ def of_error(error: object) -> Problems:
     """The one problem of a task that failed; the error may be Airflow's text, or missing."""
     if not isinstance(error, SluiceError):
         # Not its text: any library may quote a record or a password in it.
-        kind = type(error).__name__ if isinstance(error, BaseException) else "TASK_FAILED"
-        return {kind: f"{kind}: the task failed. Next: read its log."}
-    quotes = isinstance(error, QUOTING) or type(error) is SluiceError
-    said = (type(error).__doc__ or "").split("\n\n")[0] if quotes else error.what
-    remedy = type(error).usual_remedy if quotes else error.remedy or type(error).usual_remedy
-    return {error.code: f"{error.code}: {' '.join(said.split())} Next: {remedy}"}
+        name = type(error).__name__ if isinstance(error, BaseException) else "TASK_FAILED"
+        return {name: f"{name}: the task failed. Next: read its log."}
+    kind = type(error)
+    what = said(kind) if quotes(kind) else " ".join(error.what.split())
+    remedy = kind.usual_remedy if quotes(kind) else error.remedy or kind.usual_remedy
+    return {error.code: f"{error.code}: {what} Next: {remedy}"}
 
 
 def of_checks(checks: tuple[CheckResult, ...]) -> Problems:

@@ -24,6 +24,7 @@ from spark_jobs.contract.errors import ConnectionMissing, SettingInvalid, SparkF
 from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.withheld import for_tasks
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import end_tree
 
@@ -85,7 +86,7 @@ class Submission:
             if not self._run_warm(settings, records, words):
                 self.hook = self._hook_for(settings, records, words)
                 self._submit(self.hook)
-        return read_report(path)
+        return for_tasks(read_report(path))
 
     def kill(self) -> None:
         """Ends spark-submit, its driver in Python and the driver's workers; of a warm run the

@@ -17,6 +17,7 @@ from spark_jobs.contract.report import CheckResult, Report, parse_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.summary import check_line
+from spark_jobs.contract.withheld import check_for_tasks
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
@@ -101,7 +102,7 @@ def accept(
         (
             f"{spec.name}: accept table version {report.table_version}, which run {report.run_id} "
             "judged",
-            *(check_line(check) for check in accepted),
+            *(check_line(check_for_tasks(check)) for check in accepted),
             f"reason: {reason}",
         ),
         execute,

@@ -175,8 +175,7 @@ class Audit:
             shown = visible(self.run, batch)
             if shown.committed != progress.read:
                 return self._read_again(batch)
-        if rejected:
-            keep(self.run, batch, rejected)
+        unkept = keep(self.run, batch, rejected) if rejected else 0
         # All that Spark read is still there: what is gone was never read, and has no slice.
         there = shown.there or batch
         keep_slices(self.run, batch, there, slices, progress.read)
@@ -186,6 +185,7 @@ class Audit:
             malformed=counts[Outcome.MALFORMED],
             premature=counts[Outcome.PREMATURE],
             late=counts[Outcome.LATE],
+            unkept=unkept,
             reread=False,
             gone=batch.covered - there.covered,
             aborted=shown.aborted,

@@ -33,6 +33,8 @@ class RecordCounts(NamedTuple):
     malformed: int = 0
     premature: int = 0
     late: int = 0
+    unkept: int = 0
+    """Malformed and premature records whose bytes are not kept (byte_budget.py)."""
     accepted: int = 0
     first_event_us: int | None = None
     last_event_us: int | None = None
@@ -118,6 +120,7 @@ def _by_progress(
         undated=progress.counted(CLASSIFIED_SEEN, "undated"),
         malformed=malformed,
         premature=premature,
+        unkept=records.unkept if records else 0,
         filtered=filtered,
         late=late,
         accepted=entered - late,
@@ -146,6 +149,7 @@ def _by_reading(spec: Pipeline, batch: Batch, found: RecordCounts | None, rows_o
         undated=records.undated,
         malformed=records.malformed,
         premature=records.premature,
+        unkept=records.unkept,
         filtered=records.filtered,
         late=records.late,
         accepted=records.accepted,

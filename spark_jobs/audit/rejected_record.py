@@ -69,6 +69,7 @@ class RejectedRecord(NamedTuple):
             "kind": self.outcome.value,
             "reason": self._reason(topic, batch),
             "planned_at": moment(batch.clock_ms * 1000) if batch.clock_ms else None,
+            "left_out": None,
         }
 
     def late(self, topic: Topic, batch: Batch, step: str) -> Row:

@@ -6,17 +6,20 @@ A record that an earlier try stored stays, and is not stored again: Kafka may ha
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from spark_jobs.audit.byte_budget import ByteBudget, Share
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.path_forms import spark_url
+from spark_jobs.contract.reader_options import tasks
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.run import Run
@@ -37,22 +40,26 @@ def key(run: Run, batch: Batch) -> dict[str, str | int]:
     }
 
 
-def keep(run: Run, batch: Batch, rejected: Iterable[RejectedRecord]) -> None:
-    """Store records that are in the driver's memory."""
-    as_row = _Rows(run, batch)
-    rejected = list(rejected)
+def keep(run: Run, batch: Batch, rejected: Iterable[RejectedRecord]) -> int:
+    """Store records that are in the driver's memory; of how many quarantined ones the bytes are not
+    kept.
+    """
+    as_row, unkept = _Rows(run, batch, tasks=1), 0
+    rejected, made = list(rejected), as_row.task()
     for table, outcomes in TABLES.items():
         records = [record for record in rejected if record.outcome in outcomes]
         if not records:
             continue
-        stored = {
-            (row["partition"], row["offset"]) for row in _stored(run, batch, table).to_pylist()
-        }
+        earlier = _stored(run, batch, table).to_pylist()
+        stored = {(row["partition"], row["offset"]) for row in earlier}
         new = [
-            as_row(record) for record in records if (record.partition, record.offset) not in stored
+            made(record) for record in records if (record.partition, record.offset) not in stored
         ]
+        unkept += sum(row["left_out"] for row in earlier)
+        unkept += sum(row.get("left_out") is not None for row in new)
         if new:
             ops_tables.append(run.paths.root, table, new)
+    return unkept
 
 
 def keep_on_executors(run: Run, batch: Batch, rejected: DataFrame) -> dict[str, int]:
@@ -60,24 +67,26 @@ def keep_on_executors(run: Run, batch: Batch, rejected: DataFrame) -> dict[str, 
     to the ops table. None passes the driver.
 
     `rejected` has a column for each field of RejectedRecord. The result is how many records of each
-    outcome are stored, counted as they were written.
+    outcome are stored, counted as they were written; and as "unkept" of how many quarantined ones
+    the bytes are not kept.
     """
-    return {
-        outcome: count
-        for table in TABLES
-        for outcome, count in _keep_in(run, batch, table, rejected).items()
-    }
+    counts = Counter[str]()
+    for table in TABLES:
+        counts.update(_keep_in(run, batch, table, rejected))
+    return dict(counts)
 
 
 def _keep_in(run: Run, batch: Batch, table: str, rejected: DataFrame) -> dict[str, int]:
     # Spark's own commit to a Delta table would not see that of another pipeline's run, whose
     # writer is delta-rs: on a local disk the later one of the two takes the other's place.
     schema = SCHEMAS[table].remove(SCHEMAS[table].get_field_index("pipeline"))
-    as_row, outcomes = _Rows(run, batch), TABLES[table]
+    readers = tasks(run.spec.reader_options, len(batch.end))
+    as_row, outcomes = _Rows(run, batch, readers), TABLES[table]
 
     def rows(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        made_row = as_row.task()
         for part in given:
-            made = [as_row(RejectedRecord.of_row(row)) for row in part.to_pylist()]
+            made = [made_row(RejectedRecord.of_row(row)) for row in part.to_pylist()]
             yield pa.RecordBatch.from_pylist(made, schema)
 
     stored = _stored(run, batch, table)
@@ -88,6 +97,8 @@ def _keep_in(run: Run, batch: Batch, table: str, rejected: DataFrame) -> dict[st
     written = Observation()
     kind = F.col("kind") if table == "quarantine" else F.lit(Outcome.LATE.value)
     counts = [F.count_if(kind == outcome.value).alias(outcome.value) for outcome in outcomes]
+    if table == "quarantine":
+        counts.append(F.count(F.col("left_out")).alias("unkept"))
     folder = ops_tables.made(run.paths.root, table) / f"pipeline={run.spec.name}" / uuid.uuid4().hex
     (
         new.mapInArrow(rows, from_arrow_schema(schema))
@@ -95,38 +106,51 @@ def _keep_in(run: Run, batch: Batch, table: str, rejected: DataFrame) -> dict[st
         .write.parquet(spark_url(folder))
     )
     ops_tables.add_files(run.paths.root, table, run.spec.name, folder)
-    earlier = stored["outcome"].to_pylist()
-    return {
-        outcome.value: written.get[outcome.value] + earlier.count(outcome.value)
-        for outcome in outcomes
-    }
+    earlier = Counter(stored["outcome"].to_pylist())
+    if table == "quarantine":
+        earlier["unkept"] = sum(stored["left_out"].to_pylist())
+    return {name: count + earlier[name] for name, count in written.get.items()}
 
 
 def _stored(run: Run, batch: Batch, table: str) -> pa.Table:
-    """Places and outcomes of the batch's records that an earlier try stored: also one of an earlier
-    generation, whose batch a rewind kept before it had an account.
+    """Places and outcomes of the batch's records that an earlier try stored, and whether it left
+    their bytes out: also one of an earlier generation, whose batch a rewind kept before it had an
+    account.
     """
-    outcome = "kind" if table == "quarantine" else f"'{Outcome.LATE.value}'"
+    outcome, left_out = f"'{Outcome.LATE.value}'", "false"
+    if table == "quarantine":
+        outcome, left_out = "kind", "left_out IS NOT NULL"
     of_batch = ops_tables.equals({"pipeline": run.spec.name, "batch_id": batch.id})
     return ops_tables.query(
         run.paths.root,
         table,
-        f'SELECT partition, "offset", {outcome} AS outcome FROM {table} '
+        f'SELECT partition, "offset", {outcome} AS outcome, '
+        f"{left_out} AS left_out FROM {table} "
         f"WHERE {of_batch} AND {ops_tables.among('generation', run.identity.generations)}",
     )
 
 
 class _Rows:
-    """A rejected record's row in its ops table. Goes to the executors, so it holds plain values."""
+    """A rejected record's row in its ops table, by several tasks. Goes to the executors, so it
+    holds plain values.
+    """
 
-    def __init__(self, run: Run, batch: Batch) -> None:
+    def __init__(self, run: Run, batch: Batch, tasks: int) -> None:
+        self._share = Share.of(run.settings.quarantine_megabytes, tasks)
         self._where: Row = {**key(run, batch), "run_id": run.run_id}
         self._batch = batch
         self._topic = run.spec.topic
         # Without a stateful step no record is late.
         self._step = run.spec.entry.kind if run.spec.entry else ""
 
-    def __call__(self, record: RejectedRecord) -> Row:
-        if record.outcome is Outcome.LATE:
-            return self._where | record.late(self._topic, self._batch, self._step)
-        return self._where | record.quarantined(self._topic, self._batch)
+    def task(self) -> Callable[[RejectedRecord], Row]:
+        """What makes the rows of one task."""
+        budget = ByteBudget(self._share)
+
+        def row(record: RejectedRecord) -> Row:
+            # The bytes of a late record are all kept: a repair merges it.
+            if record.outcome is Outcome.LATE:
+                return self._where | record.late(self._topic, self._batch, self._step)
+            return budget.row(self._where | record.quarantined(self._topic, self._batch))
+
+        return row

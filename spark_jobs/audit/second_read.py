@@ -67,7 +67,7 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
         every = _outcomes(run, there).where(has_outcome(REJECTED))
         stored = keep_on_executors(run, batch, every.select(*rejected_columns(run.spec.topic)))
     else:
-        keep(run, batch, records)
+        stored = {"unkept": keep(run, batch, records)}
     keep_slices(run, batch, there, notes.take(there, run.spec.topic), read.get["read"])
     gaps = there.covered - read.get["read"]
     aborted = visible(run, there).aborted if gaps else 0

@@ -8,7 +8,8 @@ Source: OperatorStateMetadataV2 of Spark 4.2.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.files import write_whole
@@ -27,29 +28,27 @@ def follow(checkpoint: UPath, confirm: Callable[[], None] = lambda: None) -> int
     The newest of a step's notes is written last: while it names this place, all do, and no other is
     read. So this may be cut off anywhere, and is repeated. Raises what `confirm` does.
     """
-    return sum(_step(folder, checkpoint, confirm) for folder in _steps(checkpoint))
+    return sum(_step(notes, checkpoint, confirm) for notes in _steps(checkpoint))
 
 
 def elsewhere(checkpoint: UPath) -> bool:
     """Whether notes of the checkpoint name files of another place."""
-    newest = (notes[-1] for folder in _steps(checkpoint) if (notes := _notes(folder)))
-    return any(_followed(note.read_text(), checkpoint) is not None for note in newest)
+    newest = (notes[-1].read_text() for notes in _steps(checkpoint))
+    return any(_followed(text, checkpoint) is not None for text in newest)
 
 
-def _steps(checkpoint: UPath) -> Iterator[UPath]:
-    yield from checkpoint.glob("state/*/_metadata/v2")
+def _steps(checkpoint: UPath) -> list[list[UPath]]:
+    """The notes of each step, by their batch."""
+    found: defaultdict[str, list[UPath]] = defaultdict(list)
+    for note in checkpoint.glob("state/*/_metadata/v2/*"):
+        if note.name.isdigit():
+            found[str(note.parent)].append(note)
+    return [sorted(notes, key=lambda note: int(note.name)) for notes in found.values()]
 
 
-def _notes(folder: UPath) -> list[UPath]:
-    """A step's notes, by their batch."""
-    return sorted(
-        (note for note in folder.iterdir() if note.name.isdigit()), key=lambda note: int(note.name)
-    )
-
-
-def _step(folder: UPath, checkpoint: UPath, confirm: Callable[[], None]) -> int:
-    notes, changed = _notes(folder), 0
-    if not notes or _followed(notes[-1].read_text(), checkpoint) is None:
+def _step(notes: list[UPath], checkpoint: UPath, confirm: Callable[[], None]) -> int:
+    changed = 0
+    if _followed(notes[-1].read_text(), checkpoint) is None:
         return 0
     for note in notes:
         text = _followed(note.read_text(), checkpoint)

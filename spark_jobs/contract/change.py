@@ -47,6 +47,11 @@ class Change(Part):
         description="how far the records that an Aggregate's `counts` has gained are from the late "
         "and replayed records that were merged",
     )
+    thinned: int = Described(
+        default=0,
+        description="records of the ranges that drains read and that compaction has removed from "
+        "Kafka since: without them nobody can compute the rows",
+    )
     unaccounted: int = Described(
         default=0,
         description="mismatches between the records that were read and what became of them, or "
@@ -79,12 +84,18 @@ class Change(Part):
             else ""
         )
         order = f" ({self.rounded:,} but for the order of doubles)" if self.rounded else ""
+        gone = (
+            f"; compaction has removed {self.thinned:,} of their records from Kafka: how rows "
+            "differ says nothing"
+            if self.thinned
+            else ""
+        )
         return (
             f"{self.rows_before:,} rows -> {self.rows_after:,}: {self.added:,} added, "
             f"{self.removed:,} removed, {self.changed:,} changed, {same:,} as they were{order}; "
             f"{sources}: {self.merged:,} merged, {self.duplicates:,} duplicates, {self.filtered:,} "
             f"filtered; {explained:,} of {self.differs:,} changes explained, unexplained "
-            f"{self.unexplained:,}{bad}{parts}"
+            f"{self.unexplained:,}{bad}{parts}{gone}"
         )
 
 
@@ -97,10 +108,11 @@ def needs_approval(change: Change, policy: str) -> bool:
     )
 
 
-def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
+def change_checks(kind: RepairKind, policy: str, *, thinned: bool = False) -> tuple[Check, ...]:
     """The checks of a change, whatever the spec has.
 
-    What a person is asked about only warns; where nobody is asked it fails.
+    What a person is asked about only warns; where nobody is asked it fails. Of a range that is
+    `thinned` only that is judged: how its rows differ says nothing then.
     """
     asked: Severity = "critical" if kind == "verify" or policy == "never" else "warning"
     unaccounted = _at_most(
@@ -110,6 +122,15 @@ def change_checks(kind: RepairKind, policy: str) -> tuple[Check, ...]:
         "every record of the ranges must be accounted for; if not, records are gone from Kafka, "
         "or Sluice has a bug",
     )
+    compacted = _at_most(
+        "thinned",
+        0,
+        "critical",
+        "compaction has removed records that drains read: the range cannot be proved, nor computed "
+        "again",
+    )
+    if thinned:
+        return (unaccounted, compacted)
     unexplained = _at_most(
         "unexplained",
         0,

@@ -407,6 +407,18 @@ class ChangeUnexplained(SluiceError):
     usual_remedy = "Find what changed the rows in the log of the stage, or ask for a backfill."
 
 
+class RangeThinned(SluiceError):
+    """Kafka has compacted records away that drains read for the range: nobody can prove its rows,
+    nor compute them again.
+    """
+
+    code, exit_status = "RANGE_THINNED", 91
+    usual_remedy = (
+        "Ask for a later range. To keep all records from now on, declare Topic(archive=...), or "
+        "take `compact` from the topic's cleanup.policy."
+    )
+
+
 class RepairOverlapped(SluiceError):
     """A later repair has changed rows of the same range."""
 

@@ -18,6 +18,7 @@ from spark_jobs.contract.checks import Severity
 from spark_jobs.contract.errors import ReportMissing, SluiceError, by_code
 from spark_jobs.contract.files import write_whole
 from spark_jobs.contract.form_version import refuse_newer
+from spark_jobs.contract.held_back import HeldBack
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.part import Part
 from spark_jobs.contract.store import is_remote
@@ -78,6 +79,11 @@ class Account(Part):
         default=0,
         description="records with an event time more than max_ahead after the Kafka timestamp, or "
         "after the batch's clock; in ops.quarantine",
+    )
+    unkept: int = Described(
+        default=0,
+        description="malformed and premature records whose bytes ops.quarantine does not keep: "
+        "SLUICE_QUARANTINE_MEGABYTES of their batch were spent",
     )
     filtered: int = Described(
         default=0, description="records that a Transform before the first stateful step removed"
@@ -249,6 +255,10 @@ class Report(Part):
         default_factory=dict,
         description="partition -> first and last offset of unread records that retention removed "
         "and the run skipped",
+    )
+    held_back: dict[str, HeldBack] = Described(
+        default_factory=dict,
+        description="partition -> what waited behind an open transaction when the run began",
     )
     bounded_by: str = Described(
         default="",

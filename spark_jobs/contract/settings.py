@@ -83,13 +83,19 @@ VARIABLES = {
         "SLUICE_HISTORY_DAYS; or forever",
         "forever",
     ),
+    "SLUICE_QUARANTINE_MEGABYTES": (
+        "megabytes of keys and values that ops.quarantine keeps of one batch; of the records "
+        "beyond them it has place, kind and reason",
+        "256",
+    ),
     "SLUICE_MAINTAIN_CRON": (
         "when Airflow's DAG sluice_maintain runs, in UTC: five cron fields, or never",
         "17 3 * * 0",
     ),
     "SLUICE_RECORD_BYTES": (
-        "whether the views in Airflow's UI show keys and values of rejected records, and rows of "
-        "state, to those who may edit the pipeline's DAG: hidden or shown",
+        "whether Airflow shows values of records: its tasks' logs, XCom and approvals to all who "
+        "may read them, and the views, with records and rows of state, to those who may edit the "
+        "pipeline's DAG: hidden or shown",
         "hidden",
     ),
     "SLUICE_WARM": (
@@ -144,6 +150,7 @@ class Settings(NamedTuple):
     locks: str = "safe"
     history_days: str = "400"
     rejected_days: str = FOREVER
+    quarantine_megabytes: str = "256"
     maintain_cron: str = "17 3 * * 0"
     record_bytes: str = "hidden"
     warm: str = "off"
@@ -211,6 +218,7 @@ class Settings(NamedTuple):
                 "with one-host, two machines that start runs would write one checkpoint",
             ),
             *_retention(values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]),
+            _whole_number("SLUICE_QUARANTINE_MEGABYTES", values["SLUICE_QUARANTINE_MEGABYTES"]),
             _cron(values["SLUICE_MAINTAIN_CRON"]),
             _one_of(
                 "SLUICE_RECORD_BYTES",

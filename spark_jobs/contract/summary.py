@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from spark_jobs.contract.held_back import held_back_line
 from spark_jobs.contract.report import CheckResult, Report
 
 UNKNOWN: Final = "null"
@@ -24,6 +25,8 @@ def summary(report: Report) -> tuple[str, ...]:
         f"late {account.late:,}, filtered {account.filtered:,}, malformed {account.malformed:,}, "
         f"premature {account.premature:,}, unaccounted {told(account.unaccounted)}"
     )
+    if account.unkept:
+        counts += f", counted and not kept {account.unkept:,}"
     if account.unknown:
         counts += f", unknown {account.unknown:,}"
     watermark = report.watermark.isoformat() if report.watermark else "none yet"
@@ -42,6 +45,7 @@ def summary(report: Report) -> tuple[str, ...]:
         lines.append(
             f"ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run"
         )
+    lines += (held_back_line(partition, held) for partition, held in report.held_back.items())
     return tuple(lines)
 
 

@@ -7,16 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_jobs.contract.errors import ChangeUnexplained, CheckBroken, CheckFailed, SluiceError
+from spark_jobs.contract.errors import (
+    ChangeUnexplained,
+    CheckBroken,
+    CheckFailed,
+    RangeThinned,
+    SluiceError,
+)
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.span import Span
 
-CHECK_CODES = frozenset({CheckFailed.code, CheckBroken.code, ChangeUnexplained.code})
+CHECK_CODES = frozenset(
+    {CheckFailed.code, CheckBroken.code, ChangeUnexplained.code, RangeThinned.code}
+)
 """Problems of a run that did its work. For these the check tasks fail, not the run's task."""
 UNEXPLAINED, NEWLY_BAD = "unexplained", "newly_bad"
 """Metrics of a repair's suite `change`: changed rows which no record explains, and records that are
 bad by today's spec and in no quarantine.
 """
+THINNED, UNACCOUNTED = "thinned", "unaccounted"
+"""Two more: records that compaction has removed, and mismatches that it does not explain."""
 
 
 def verdict(
@@ -46,20 +56,27 @@ def staged_verdict(
 ) -> SluiceError | None:
     """The same for the rows that a repair has staged: the table is as it was.
 
-    ChangeUnexplained if the check of that is among those that failed. `span` is the range that a
-    verify has compared.
+    RangeThinned if compaction has removed records of them. ChangeUnexplained if the check of that
+    is among those that failed. `span` is the range that a verify has compared.
     """
     results = tuple(checks)
     if broken := _broken(pipeline, results):
         return broken
     if not (failed := _failed(results)):
         return None
+    of_change = {check.column: check for check in failed if check.suite == "change"}
+    if THINNED in of_change and UNACCOUNTED not in of_change:
+        gone = of_change[THINNED].observed
+        return RangeThinned(
+            f"{pipeline}: this cannot be proved: compaction has removed {gone} of the records "
+            "that drains read for these ranges. The table is as it was.",
+            RangeThinned.usual_remedy,
+        )
     what = (
         f"{pipeline}: {len(failed)} critical check(s) of the computed rows failed: "
         f"{_named(failed)}. The table is as it was."
     )
-    metrics = {check.column for check in failed if check.suite == "change"}
-    if span is not None and NEWLY_BAD in metrics:
+    if span is not None and NEWLY_BAD in of_change:
         start, end = (at.isoformat().replace("+00:00", "Z") for at in span)
         remedy = (
             "Drains took records that are malformed or premature by today's spec. A backfill "
@@ -67,11 +84,11 @@ def staged_verdict(
             "replay brings them back once a spec decodes them: "
             f"`sluice backfill {pipeline} --from {start} --to {end}`."
         )
-    elif UNEXPLAINED in metrics:
+    elif UNEXPLAINED in of_change:
         remedy = "The log of the stage has examples: find what changed them, or ask for a backfill."
     else:
         remedy = "See the failing values above; correct the data, or the check."
-    return (ChangeUnexplained if UNEXPLAINED in metrics else CheckFailed)(what, remedy)
+    return (ChangeUnexplained if UNEXPLAINED in of_change else CheckFailed)(what, remedy)
 
 
 def _broken(pipeline: str, results: tuple[CheckResult, ...]) -> CheckBroken | None:

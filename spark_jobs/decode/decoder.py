@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
+from spark_jobs.contract.gap import Unheld
 from spark_jobs.contract.own_columns import KAFKA, MALFORMED
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.decode.formats import DECODERS, Decoder
@@ -34,6 +35,7 @@ def decode(
     failing: Mapping[tuple[int, int], str] | None = None,
     notes: SliceNotes | None = None,
     fields: Sequence[Field] | None = None,
+    unheld: Sequence[Unheld] = (),
 ) -> DataFrame:
     """Columns: the topic's fields, kafka struct as given, and MALFORMED string (the reason; null if
     decoded). With `fields`, these of the topic's, the event time among them: Spark prunes no column
@@ -41,7 +43,8 @@ def decode(
 
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records
     that may be rejected. `failing` has the records that are malformed although they can be decoded:
-    partition and offset -> the reason. `notes` gets the slices of the records.
+    partition and offset -> the reason. `notes` gets the slices of the records. `unheld` are times
+    for which a record may be rejected later.
     """
     wanted = topic.fields if fields is None else fields
     columns = [StructField(field.name, spark_type(field.type)) for field in wanted]
@@ -54,7 +57,7 @@ def decode(
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = DECODERS[topic.format](topic, [field.name for field in wanted])
-        raw_filter = RawFilter(topic, capture) if capture else None
+        raw_filter = RawFilter(topic, capture, unheld) if capture else None
         counter = SliceCounter(topic, noted[0]) if noted else None
         for batch in batches:
             yield _decoded(batch, topic, wanted, decoder, raw_filter, failing or {}, counter)
@@ -95,7 +98,7 @@ def _decoded(
     if counter:
         counter.add(kafka, event_time)
     if raw_filter:
-        kafka = raw_filter.apply(kafka, event_time)
+        kafka = raw_filter.apply(kafka, arrays)
     return pa.RecordBatch.from_pydict(
         {**arrays, KAFKA: kafka, MALFORMED: pa.array(reasons, pa.string())}
     )

@@ -8,8 +8,11 @@ again for them (audit/rejected_record.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from spark_jobs.contract.gap import Unheld
 from spark_jobs.contract.topic import Topic
 
 if TYPE_CHECKING:
@@ -49,15 +52,17 @@ class CapturePolicy(NamedTuple):
 class RawFilter:
     """The filter of one task."""
 
-    def __init__(self, topic: Topic, policy: CapturePolicy) -> None:
+    def __init__(self, topic: Topic, policy: CapturePolicy, unheld: Sequence[Unheld] = ()) -> None:
+        self._event_time = topic.event_time
         self._max_ahead = topic.max_ahead
+        self._unheld = unheld
         self._late_before_ms = policy.late_before_ms
         self._clock_ms = policy.clock_ms
         self._bytes_left = policy.task_bytes
 
-    def apply(self, kafka: pa.StructArray, event_time: pa.Array) -> pa.StructArray:
+    def apply(self, kafka: pa.StructArray, fields: Mapping[str, pa.Array]) -> pa.StructArray:
         """The column kafka struct<partition, offset, timestamp, raw>, with `raw` null except for
-        records that may be rejected.
+        records that may be rejected. `fields` are the decoded ones.
 
         When the task's byte budget is spent, `raw` is null for all.
         """
@@ -67,7 +72,9 @@ class RawFilter:
 
         raw = kafka.field("raw")
         key_and_value = [raw.field(name) for name in ("key", "value")]
-        suspect = self._may_be_rejected(kafka.field("timestamp"), event_time)
+        suspect = self._may_be_rejected(kafka.field("timestamp"), fields[self._event_time])
+        for limit in self._unheld:
+            suspect |= _outside(fields[limit.field], limit)
         sizes = sum(
             pc.fill_null(pc.binary_length(part), 0).to_numpy().astype("int64")
             for part in key_and_value
@@ -108,3 +115,22 @@ class RawFilter:
         )  # a malformed record has no event time
         suspect: npt.NDArray[np.bool_] = pc.invert(timely).to_numpy(zero_copy_only=False)
         return suspect
+
+
+def _outside(values: pa.Array, limit: Unheld) -> npt.NDArray[np.bool_]:
+    """One boolean for each record: whether its time is one that is not held."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    at = values.cast(pa.timestamp("us", "UTC"))
+    within = [
+        pc.and_(
+            pc.greater_equal(at, pa.scalar(gap.first, at.type)),
+            pc.less_equal(at, pa.scalar(gap.last, at.type)),
+        )
+        for gap in limit.gaps
+    ]
+    found: npt.NDArray[np.bool_] = pc.fill_null(reduce(pc.or_, within), fill_value=False).to_numpy(
+        zero_copy_only=False
+    )
+    return found

@@ -158,6 +158,7 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
         seconds=report.seconds if report else {},
         offsets_start=report.offsets_start if report else {},
         offsets_end=report.offsets_end if report else {},
+        held_back=report.held_back if report else {},
         batches=tuple(_batches(root, of_it, "batch_id")),
         checks=tuple(check_lines(root, line, results)),
         next_command=next_steps(line, results)[0].command,

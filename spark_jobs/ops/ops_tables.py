@@ -96,7 +96,8 @@ def replace_parts(
 
 @patiently
 def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
-    """Add the Parquet files of a folder within the pipeline's partition, in one commit.
+    """Add the Parquet files of a folder within the pipeline's partition, in one commit. Before it,
+    columns that an older Sluice's table lacks: nobody would see what the files have there.
 
     They have all columns but `pipeline`. Nothing is committed if there are none.
     """
@@ -114,8 +115,18 @@ def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
         for file in files
     ]
     if actions:
-        stored = delta.open_table(path)
+        stored = _widened(path, table)
         stored.create_write_transaction(actions, "append", stored.schema(), ["pipeline"])
+
+
+def _widened(path: UPath, table: str) -> deltalake.DeltaTable:
+    stored = delta.open_table(path)
+    known = {field.name for field in stored.schema().fields}
+    wanted = deltalake.Schema.from_arrow(_schema(table)).fields
+    if missing := [field for field in wanted if field.name not in known]:
+        stored.alter.add_columns(missing)
+        stored = delta.open_table(path)
+    return stored
 
 
 @patiently

@@ -184,6 +184,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "when its batch was planned, or a repair judged it: an event time much later than that "
             "is premature; null if an older Sluice wrote the row",
         ),
+        Column(
+            "left_out",
+            _LONG,
+            "bytes of its key and value, if they are not kept: SLUICE_QUARANTINE_MEGABYTES of its "
+            "batch were spent; else null",
+        ),
     ),
     "late": (
         *_RECORD,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field as Described
 
+from spark_jobs.contract.held_back import HeldBack
 from spark_jobs.contract.part import Part
 from spark_jobs.contract.report import Account, CheckResult, Problem, StateUse
 
@@ -145,6 +146,10 @@ class RunPage(Part):
     seconds: dict[str, float] = Described(description="phase -> seconds")
     offsets_start: dict[str, int] = Described(description="partition -> first offset")
     offsets_end: dict[str, int] = Described(description="partition -> next offset to read")
+    held_back: dict[str, HeldBack] = Described(
+        default_factory=dict,
+        description="partition -> what waited behind an open transaction when it began",
+    )
     batches: tuple[BatchLine, ...] = Described(description="its batches, ascending")
     checks: tuple[CheckLine, ...] = Described(description="its checks")
     next_command: str = Described(description="the command to look closer, or to go on")

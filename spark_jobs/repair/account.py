@@ -13,7 +13,7 @@ from spark_jobs.contract.report import Account
 from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.contract.windows import Tumbling
 from spark_jobs.repair.change import rounded
-from spark_jobs.repair.held import held
+from spark_jobs.repair.held import held, thinned
 from spark_jobs.repair.staged import hour
 from spark_jobs.runs.run_outcome import Drained
 
@@ -74,7 +74,7 @@ def change_of(
     computed: Computed,
     merged: tuple[MergedRecord, ...],
 ) -> Change:
-    became = [record.fate for record in merged]
+    became, given = [record.fate for record in merged], held(plan, computed)
     in_groups = 0 if told.gained is None else abs(told.gained - became.count("merged"))
     return Change(
         **told.rows,
@@ -84,7 +84,8 @@ def change_of(
         replayed=sum(record.source == "quarantine" for record in merged),
         newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
         count_difference=in_groups,
-        unaccounted=held(plan, computed).unaccounted,
+        thinned=thinned(plan, given.topic),
+        unaccounted=given.unaccounted - thinned(plan, given.topic),
         parts=parts(way, plan.spans, carried),
     )
 

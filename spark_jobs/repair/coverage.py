@@ -42,7 +42,9 @@ MOST: Final = 20_000
 """Intervals. A longer history shows its newest ones: since 1970 there are half a million hours."""
 
 MOST_READ: Final = 200_000
-"""Quarantined records that are decoded, in about two seconds."""
+"""Quarantined records that a command decodes, in about two seconds."""
+MOST_READ_BY_A_PAGE: Final = 5_000
+"""In some 50 ms, in which the API server answers nobody else: decoding holds the interpreter."""
 
 ENDED: Final = "('swapped', 'canonical', 'staged')"
 """SQL: the states of repairs whose computed rows are in the table, or can still be."""
@@ -104,10 +106,15 @@ class _Done(NamedTuple):
 
 
 def coverage(
-    spec: Pipeline, paths: Paths, earliest: Offsets | None = None, bound: Span | None = None
+    spec: Pipeline,
+    paths: Paths,
+    earliest: Offsets | None = None,
+    bound: Span | None = None,
+    most_read: int = MOST_READ,
 ) -> Coverage:
     """Of all that was drained, or of `bound`. `earliest` are the first offsets that Kafka still
-    has; without them nothing is called unreachable.
+    has; without them nothing is called unreachable. So many quarantined records are decoded: the
+    balance says how many more there are.
 
     Raises RangeUnsupported; RangeOpen before the first batch; CheckpointForeign; CheckpointBroken.
     """
@@ -123,7 +130,7 @@ def coverage(
     late = LateSpans(way, paths, generations, audited)
     newest = Checkpoint(paths.checkpoint).batch(audited)
     until = way.closed_until(newest.watermark)
-    good, quarantined = _quarantined(way, paths, generations, audited, until)
+    good, quarantined = _quarantined(way, paths, generations, audited, until, most_read)
     length = LENGTHS[spec.ranges.every]
     final = [each for each in good if until is not None and each.end <= until]
     # A good record may be far in the future: it waits, and stretches nothing.
@@ -198,11 +205,16 @@ def _interval(
 
 
 def _quarantined(
-    way: Ranged, paths: Paths, generations: Sequence[str], batch: int, until: datetime | None
+    way: Ranged,
+    paths: Paths,
+    generations: Sequence[str],
+    batch: int,
+    until: datetime | None,
+    most: int,
 ) -> tuple[list[Span], QuarantineBalance]:
     """What the quarantined records touch that are good by today's spec, and the balance."""
     touched, bad = list[Span](), 0
-    for each in islice(waiting(way.spec, paths, generations, batch), MOST_READ):
+    for each in islice(waiting(way.spec, paths, generations, batch), most):
         if isinstance(each, str):
             bad += 1
         else:
@@ -211,7 +223,7 @@ def _quarantined(
     total = count(paths, "quarantine", generations, batch)
     # `sluice maintain` may have removed the records of others, which are in no line then.
     settled = fates(paths, "quarantine", generations, batch)
-    unread = total - settled.total() - bad - len(touched) if bad + len(touched) == MOST_READ else 0
+    unread = total - settled.total() - bad - len(touched) if bad + len(touched) == most else 0
     good = ripe, len(touched) - ripe
     return touched, quarantine_balance(total, settled, good, bad, unread)
 

@@ -53,3 +53,10 @@ def held(plan: RepairPlan, computed: Computed) -> Held:
         Source(plan.late, fetched.late.get["records"] if plan.late else 0),
         Source(plan.from_quarantine, fetched.quarantine.get["records"] if plan.quarantined else 0),
     )
+
+
+def thinned(plan: RepairPlan, topic: Source) -> int:
+    """Records that drains read at the plan's offsets, and that a topic which Kafka compacts no
+    longer gives: it has removed them since. Retention has not, as the plan has looked.
+    """
+    return topic.fewer if plan.compacted else 0

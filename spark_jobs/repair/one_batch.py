@@ -30,6 +30,7 @@ from spark_jobs.contract.steps import GroupState
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.steps.batch_chain import event_time
 from spark_jobs.steps.group_state import GroupStateOperator
+from spark_jobs.steps.held import held
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.timers import Timers
 
@@ -76,7 +77,7 @@ class OneBatch:
 
     def output(self, rows: DataFrame, until: datetime) -> DataFrame:
         """The rows that the processor yields until the watermark is `until` and no timer is due."""
-        rows = rows.drop(KAFKA)
+        rows = held(rows.drop(KAFKA), self._spec, self._context.step_index, self._event_time)
         rows.write.parquet(spark_url(self._input))
         with _without_batches_of_sparks_own(self._spark):
             self._run(rows)

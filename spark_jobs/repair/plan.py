@@ -65,6 +65,8 @@ class RepairPlan(Stored):
     be computed without them.
     """
     topic_id: str
+    compacted: bool = False
+    """Whether Kafka compacts the topic: then it may have removed some of these records."""
     quarantined: dict[int, tuple[int, ...]] = Described(default_factory=dict)
     """Partition -> offsets of the records that ops.quarantine has and that are used nevertheless:
     a replay has brought them into the rows, or this one is to.

@@ -127,6 +127,7 @@ def plan_repair(
         records=reach.slices.records_at(where.parts) + counted.found,
         without=counted.lost,
         topic_id=closed.found.topic.id,
+        compacted=closed.found.topic.compacted,
         quarantined=_by_partition({*used, *(each[:2] for each in replayed)}),
         replays=replayed,
         late=late,
@@ -137,6 +138,9 @@ def plan_repair(
     touching = sum(each.records for each in found if each.span not in left)
     lines = plan_lines(plan, closed, covered, touching, waits, counted)
     lines = (*lines, *left_lines(left, sum(each.records for each in found) - touching))
+    if plan.compacted and plan.parts:
+        told = "  compaction      Kafka compacts the topic: a range of which it has removed records"
+        lines = (*lines, f"{told} can be neither proved nor computed again")
     if reach.broken and where.parts:
         unread = f"  archive         not read: {reach.broken.what} Kafka has all that is needed."
         lines = (*lines, f"{unread} {reach.broken.remedy}")

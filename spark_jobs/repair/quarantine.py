@@ -12,6 +12,7 @@ from spark_jobs.checkpoint.failing import PUT_ASIDE
 from spark_jobs.contract.errors import RecordsUnreachable
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import FIRST, LAST, Span
+from spark_jobs.contract.unheld import unheld
 from spark_jobs.decode.formats import DECODERS
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.late import waiting_sql
@@ -44,12 +45,15 @@ def waiting(
 
     `reason` is text that must be in its kind and reason, in capitals or not.
     """
-    decoder = DECODERS[spec.topic.format](spec.topic, [spec.topic.event_time])
+    limits = unheld(spec)
+    fields = [spec.topic.event_time, *(limit.field for limit in limits)]
+    decoder = DECODERS[spec.topic.format](spec.topic, fields)
     text = reason.lower()
     parts = ops_tables.stream(
         paths.root,
         "quarantine",
-        'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, value '
+        'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, value, '
+        "left_out "
         f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
         "merged",
     )
@@ -57,12 +61,17 @@ def waiting(
         rows: list[Row] = [
             row for row in part.to_pylist() if text in f"{row['kind']}: {row['reason']}".lower()
         ]
-        (times,), malformed = decoder.columns([row["value"] for row in rows])
-        for row, time, why in zip(rows, times, malformed, strict=True):
+        (times, *limited), malformed = decoder.columns([row["value"] for row in rows])
+        for number, (row, time, why) in enumerate(zip(rows, times, malformed, strict=True)):
+            held = (
+                limit.reason(values[number]) for limit, values in zip(limits, limited, strict=True)
+            )
             # Named by a person, it stays until one asks for it by its reason.
             aside = not text and row["reason"].startswith(PUT_ASIDE)
-            still = why or (row["reason"] if aside else "")
+            still = why or next(filter(None, held), "") or (row["reason"] if aside else "")
             bad = f"malformed: {still}" if still else _bad(spec, row, time)
+            if row["left_out"] is not None:
+                bad = f"{row['kind']}: {row['reason']}"
             yield bad or Replayable(row["partition"], row["offset"], time)
 
 

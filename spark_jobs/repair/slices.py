@@ -6,6 +6,7 @@ span reads these too.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -108,12 +109,21 @@ def gaps(ranges: Iterable[Offset], within: Offset) -> list[Offset]:
 
 
 def without(ranges: Iterable[Offset], taken: Sequence[Offset]) -> list[Offset]:
-    """The offsets of the ranges that are not in those of `taken`, which ascend.
+    """The offsets of the ranges that are not in those of `taken`. Both ascend, and there may be
+    tens of thousands of each.
 
     >>> without([(0, 10), (20, 30)], [(5, 22), (25, 26)])
     [(0, 5), (22, 25), (26, 30)]
     """
-    return [left for each in ranges for left in gaps(taken, each)]
+    found, behind = list[Offset](), 0
+    for each in ranges:
+        while behind < len(taken) and taken[behind][1] <= each[0]:
+            behind += 1
+        until = behind
+        while until < len(taken) and taken[until][0] < each[1]:
+            until += 1
+        found += gaps(taken[behind:until], each)
+    return found
 
 
 def merged(
@@ -123,35 +133,37 @@ def merged(
     barred: Sequence[Offset] = (),
 ) -> list[Offset]:
     """The same offsets in at most `most` ranges, ascending, with `near` offsets or more from one to
-    the next. So the offsets between the closest are added; but none of `barred`: there may then be
-    more ranges, and closer ones.
+    the next. So the offsets between the closest are added; but none of `barred`, which ascend and
+    do not overlap: there may then be more ranges, and closer ones.
 
     >>> merged([(50, 60), (0, 10), (5, 20), (95, 99)], near=31, most=8)
     [(0, 60), (95, 99)]
     >>> merged([(0, 10), (20, 30), (40, 50)], most=1, barred=[(12, 15)])
     [(0, 10), (20, 50)]
     """
+    ends = [stop for _, stop in barred]
+
+    def free(first: int, stop: int) -> bool:
+        """Whether none of the offsets between is barred."""
+        place = bisect_right(ends, first)
+        return stop <= first or place == len(barred) or barred[place][0] >= stop
+
     found: list[Offset] = []
     for first, stop in sorted(each for each in ranges if each[0] < each[1]):
-        if found and first - found[-1][1] < max(near, 1) and _free(found[-1][1], first, barred):
+        if found and first - found[-1][1] < max(near, 1) and free(found[-1][1], first):
             found[-1] = (found[-1][0], max(found[-1][1], stop))
         else:
             found.append((first, stop))
     if not found:
         return []
     apart = range(1, len(found))
-    must = [n for n in apart if not _free(found[n - 1][1], found[n][0], barred)]
+    must = [n for n in apart if not free(found[n - 1][1], found[n][0])]
     between = sorted({*apart} - {*must}, key=lambda n: found[n - 1][1] - found[n][0])
     kept = sorted([0, *must, *between[: max(0, most - 1 - len(must))]])
     return [
         (found[n][0], found[(after or len(found)) - 1][1])
         for n, after in zip(kept, [*kept[1:], None], strict=True)
     ]
-
-
-def _free(first: int, stop: int, barred: Sequence[Offset]) -> bool:
-    """Whether none of the offsets between is barred."""
-    return not any(max(first, begin) < min(stop, end) for begin, end in barred)
 
 
 def clipped(ranges: Iterable[Offset], within: Offset) -> list[Offset]:

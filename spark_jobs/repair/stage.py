@@ -24,8 +24,10 @@ from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.report import Report
+from spark_jobs.contract.settings import record_bytes
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.verdict import staged_verdict
+from spark_jobs.contract.withheld import SETTING
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.session import for_records
@@ -214,7 +216,7 @@ def _compute_and_judge(
     stop.raise_if_asked()
     warming.join()
     after = rows_after(paired, way.position.sql(plan.spans))
-    asked = change_checks(plan.kind, plan.approve)
+    asked = change_checks(plan.kind, plan.approve, thinned=bool(outcome.change.thinned))
     outcome.checks = (
         *expectations.check_rows(way.spec, after),
         *expectations.check_change(asked, metrics(outcome.change)),
@@ -224,13 +226,16 @@ def _compute_and_judge(
     problem = staged_verdict(plan.pipeline, outcome.checks, compared_span)
     put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
     failpoint.at("staged.judged")
-    if problem:
+    if problem and not outcome.change.thinned:
         _log_rows(folder)
     return problem
 
 
 def _log_rows(folder: UPath) -> None:
-    """Nobody is asked about a stage that failed, so its log shows the rows."""
+    """Nobody is asked about a stage that failed, so its log shows the rows, if values may be."""
+    if not record_bytes():
+        LOG.warning("the rows that differ are in %s. %s", folder / "changes", SETTING)
+        return
     try:
         for line in sample_lines(sample(folder)):
             LOG.warning("%s", line)

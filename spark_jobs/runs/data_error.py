@@ -20,6 +20,8 @@ _FRAGMENT = re.compile(r"^== SQL [^\n]*==\n(?P<text>.*?)\n *\^+", re.MULTILINE |
 _ADVICE = re.compile(r" *(?:Use [`']try_\w+[`'][^.]*\.|If necessary,? set .*)", re.DOTALL)
 _CONDITION_WITHIN = re.compile(r": [A-Z][A-Z0-9_]{2,}(?:\.[A-Z0-9_]+)*: ")
 _SUM = re.compile(r"\bsum\b", re.IGNORECASE)
+_BEFORE_STATE = re.compile(r"step \d+ \(group_state\)")
+"""How steps/held.py begins its own message."""
 MOST = 300
 """Characters of Spark's message that are kept: it may contain the value."""
 REPEATS = "The next run repeats the batch on the same state."
@@ -63,6 +65,8 @@ class DataError(NamedTuple):
         Of some errors Spark does not know the SQL: then every field of which it may be.
         """
         fields = _expressions(spec)
+        if before_state := _BEFORE_STATE.match(self.message):
+            return before_state[0]
         own = [(name, text) for name, text in fields if self._is_of(name, text)]
         if own:
             return ": ".join(own[0])
@@ -84,7 +88,8 @@ class DataError(NamedTuple):
 
     def reason(self, spec: Pipeline) -> str:
         """Why a record is malformed on which it happens."""
-        return f"{self.where(spec)}: {self.condition}: {self.message}"
+        where = self.where(spec)
+        return f"{where}: {self.condition}: {self.message.removeprefix(f'{where}: ')}"
 
     def failed(
         self, pipeline: str, where: str, why: str, then: str = REPEATS, first: str = ""

@@ -16,6 +16,7 @@ from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.removed import note_removed
 from spark_jobs.checks import expectations
 from spark_jobs.contract.errors import SluiceError
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.settings import Settings
@@ -77,6 +78,7 @@ def _run(
     still evaluates its checks. A stop requested during the checks has no effect.
     """
     paths = Paths(settings.root, spec)
+    state_url(paths.checkpoint)  # raises now what would stop the reading of state behind a commit
     require_writable(paths)
     with (
         leased(spec, paths, outcome.run_id) as held,
@@ -89,10 +91,12 @@ def _run(
             LOG.warning("%s", line)
         for line in begin_anew(spec, paths, held, outcome.run_id):
             LOG.warning("%s", line)
+        if not paths.version.exists():  # what was completed, or begins anew, has moved it aside
+            require_writable(paths)
         found = preflight(spec, settings, paths)
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)
-        outcome.lost = found.lost
+        outcome.lost, outcome.held = found.lost, found.topic.held
         held.confirm()  # without the lease, another run may write these files now
         if spec.is_archive:
             note_removed(paths, {p: [(at, last + 1)] for p, (at, last) in found.lost.items()})

@@ -133,7 +133,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
     for part in slices(batch):
         records = kafka_source.read_batch(run.spark, spec, run.settings, part)
         flow = dataflow(records, spec, clock_ms=part.clock_ms or None, failing=known.reasons)
-        good = good_records(flow.classified).persist()
+        good = good_records(flow.by_decoder).persist()
 
         def computed(rows: DataFrame, late_before_ms: int = part.late_before_ms) -> DataFrame:
             return chain.row_part(chain.stateful_input(rows, spec), spec, late_before_ms)

@@ -39,6 +39,8 @@ WHOSE_CLOCK = {
 }
 """What TopicState.timestamps says."""
 
+BLOCKED = "nothing to do now: all that waits is behind an open transaction"
+
 
 class Plan(BaseModel):
     """The work of the next drain. `reasons` is empty if there is none; `lines` are for printing."""
@@ -100,7 +102,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
             *_lines(found, settings, done, new),
             *filter(None, (no_data_batch.clock_ahead(found.spec, clock),)),
             *_to_publish(to_publish, paths),
-            *(reasons or (NOTHING_TO_DO,)),
+            *(reasons or (BLOCKED if found.topic.held else NOTHING_TO_DO,)),
         ),
     )
 

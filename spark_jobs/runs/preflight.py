@@ -26,6 +26,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.classification import with_classification
 from spark_jobs.contract.correction import with_expressions
 from spark_jobs.contract.fingerprint import in_force, in_todays_form
+from spark_jobs.contract.held_back import held_back_lines
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
@@ -106,7 +107,11 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     earlier = with_expressions(ours, made.fingerprint)
     if made.classification:
         earlier = with_classification(earlier, made.classification, other_code=other_code)
-    told = (*_slow_clock(topic, datetime.now(UTC)), *_long_replay(ours, settings))
+    told = (
+        *_slow_clock(topic, datetime.now(UTC)),
+        *_long_replay(ours, settings),
+        *held_back_lines(topic.held),
+    )
     return Preflight(
         ours, topic, identity, target, cursor, gone, earlier, other_code, warnings, told
     )

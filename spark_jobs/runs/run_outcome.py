@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
@@ -10,6 +11,7 @@ from typing import Literal
 from spark_jobs.checkpoint.identity import DataLoss
 from spark_jobs.contract.change import Change
 from spark_jobs.contract.errors import SluiceError, unexpected
+from spark_jobs.contract.held_back import HeldBack
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
@@ -58,6 +60,7 @@ class RunOutcome:
     run_id: str
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     lost: DataLoss = field(default_factory=dict)
+    held: Mapping[int, HeldBack] = field(default_factory=dict)
     drained: Drained = Drained()
     checks: tuple[CheckResult, ...] = ()
     repair_id: str = ""
@@ -109,6 +112,7 @@ class RunOutcome:
             query_seconds=self.seconds.get("query", 0),
             seconds=dict(self.seconds),
             lost={str(partition): span for partition, span in self.lost.items()},
+            held_back={str(partition): held for partition, held in self.held.items()},
             generation=drained.generation,
             batches=drained.batches,
             recovered=drained.recovered,

@@ -177,8 +177,8 @@ _RAISED = re.compile(
 _OWN = re.compile(r"(?P<code>[A-Z_]+): (?P<what>.+)")
 """A SluiceError as text."""
 _UNREADABLE = re.compile(
-    r"ChecksumException: Checksum error: (?:file:)?(?P<changed>\S+)"
-    r"|FileNotFoundException: (?:File )?(?:file:)?(?P<gone>/\S+/state/\S+)"
+    r"ChecksumException: Checksum error: (?:file:)?(?P<changed>[^\n]+?)(?= at -?\d+ exp:|\n|$)"
+    r"|FileNotFoundException: (?:File )?(?:file:)?(?P<gone>/[^\n]+/state/\S+)"
     r"|FileNotFoundException: (?:No such file or directory: )?(?P<lost>s3a://\S+/state/\S+)"
     r"|(?P<state>\[CANNOT_LOAD_STATE_STORE[\w.]*\] .*?)\.? (?:If the stream job|SQLSTATE)"
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from confluent_kafka import (
@@ -29,9 +30,11 @@ from confluent_kafka.admin import (
 
 from spark_jobs.contract import kafka_time
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
+from spark_jobs.contract.held_back import HeldBack
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.settings import Settings
 from spark_jobs.source import token_endpoint
+from spark_jobs.source.held import held_back
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
 
 TIMEOUT_SECONDS = 7.0
@@ -66,6 +69,10 @@ class TopicState(NamedTuple):
     """With LogAppendTime: the broker's clock when the newest record came. Its clock is not earlier
     now. No request of Kafka's protocol asks a broker for its clock itself.
     """
+    compacted: bool = False
+    """Whether Kafka compacts it; False if this user may not read its configuration."""
+    held: Mapping[int, HeldBack] = MappingProxyType({})
+    """Partition -> what waits behind an open transaction: from `latest` to the partition's end."""
 
 
 def topic_state(settings: Settings, topic: str) -> TopicState:
@@ -87,9 +94,23 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
             raise KafkaRefused(*missing_right("READ", topic, settings))
         partitions = [partition.id for partition in described.partitions]
         earliest = _list_offsets(client, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        # The ends first: what comes in between is not held back.
+        ends = _list_offsets(
+            client,
+            topic,
+            partitions,
+            OffsetSpec.latest(),  # type: ignore[no-untyped-call]
+            IsolationLevel.READ_UNCOMMITTED,
+        )
         latest = _list_offsets(client, topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-        timestamps, appended = "", None
+        waits = {
+            partition: ends[partition].offset - stable.offset
+            for partition, stable in latest.items()
+            if ends[partition].offset > stable.offset
+        }
+        timestamps, appended, compacted = "", None, False
         with suppress(KafkaException, KeyError):  # they are only told, and not every server answers
+            compacted = "compact" in _setting(configured, "cleanup.policy")
             timestamps = _setting(configured, "message.timestamp.type")
             appended = _newest(client, topic, partitions) if timestamps == LOG_APPEND_TIME else None
         return TopicState(
@@ -98,6 +119,8 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
             latest={partition: result.offset for partition, result in latest.items()},
             timestamps=timestamps,
             appended=appended,
+            compacted=compacted,
+            held=held_back(settings, topic, {p: latest[p].offset for p in waits}, waits),
         )
 
 
@@ -220,11 +243,15 @@ def _connect(client: AdminClient, errors: list[KafkaError]) -> None:
 
 
 def _list_offsets(
-    client: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec
+    client: AdminClient,
+    topic: str,
+    partitions: Iterable[int],
+    spec: OffsetSpec,
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
 ) -> dict[int, ListOffsetsResultInfo]:
     futures = client.list_offsets(
         {TopicPartition(topic, partition): spec for partition in partitions},
-        isolation_level=IsolationLevel.READ_COMMITTED,
+        isolation_level=isolation,
         request_timeout=TIMEOUT_SECONDS,
     )
     results = {partition.partition: future.result() for partition, future in futures.items()}

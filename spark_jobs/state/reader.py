@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Observation, Row, SparkSession, functions as 
 from spark_jobs.contract.errors import StateUnreadable
 from spark_jobs.contract.path_forms import SparkPath
 from spark_jobs.contract.steps import GroupState, Step
+from spark_jobs.spark_times import literal
 from spark_jobs.state.by_key import by_key
 from spark_jobs.state.literal import parse
 from spark_jobs.state.store_columns import StoreColumn, store_columns
@@ -139,7 +140,7 @@ def _matching(flat: DataFrame, columns: list[StoreColumn], keys: Mapping[str, st
             raise StateUnreadable(f"the key has no column {name}.", f"Its columns are {key}.")
         kind = columns[index].type
         flat = flat.where(
-            F.col(f"c{index}") == F.lit(parse(name, text, kind.simpleString())).cast(kind)
+            F.col(f"c{index}") == literal(parse(name, text, kind.simpleString())).cast(kind)
         )
     return flat
 

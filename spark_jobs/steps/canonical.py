@@ -62,7 +62,11 @@ def arrival(rows: DataFrame) -> Column:
         return F.to_json(F.struct(*(_named(column) for column in sorted(rows.columns))))
     fields = rows.select(f"{KAFKA}.*").columns
     order = ["late"] if "late" in fields else []
-    return F.struct(*(f"{KAFKA}.{name}" for name in (*order, "timestamp", "partition", "offset")))
+    sent = F.unix_micros(f"{KAFKA}.timestamp")
+    if "millis" in fields:  # what is no time is ordered as the number that it is
+        sent = F.coalesce(F.col(f"{KAFKA}.millis"), F.unix_millis(f"{KAFKA}.timestamp"))
+    places = (f"{KAFKA}.{name}" for name in ("partition", "offset"))
+    return F.struct(*(f"{KAFKA}.{name}" for name in order), sent.alias("sent"), *places)
 
 
 def _keys(rows: DataFrame, step: Deduplicate) -> list[str]:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.contract.duration import interval
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.steps import transform
+from spark_jobs.steps.held import held
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.operators import operator, stateful_operator
 from spark_jobs.steps.raw_bytes import refuse_raw_bytes
@@ -47,6 +48,7 @@ def stateful_output(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers
         rows = rows.withWatermark(event_time, interval(spec.watermark_delay))
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         applied = operator(step)
+        rows = held(rows, spec, index, event_time)
         rows = applied.apply(rows, StepContext(spec, index, event_time, root, timers))
         rows = rows.observe(
             observation_name(index), F.count(F.lit(1)).alias("rows"), *applied.counts()
@@ -66,10 +68,11 @@ def row_part(stateful_input: DataFrame, spec: Pipeline, late_before_ms: int) -> 
     if spec.entry and spec.entry.balance.only_fewer:
         rows = rows.where(~is_late(spec, late_before_ms))
     event_time = spec.topic.event_time
-    for step in spec.steps[spec.first_stateful :]:
+    for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         if not step.stateful:
             rows = transform.apply(rows, step, spec.name)
         else:
+            rows = held(rows, spec, index, event_time)
             rows = stateful_operator(step).row_part(rows, event_time)
             if not step.balance.only_fewer:
                 break

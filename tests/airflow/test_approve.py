@@ -253,10 +253,12 @@ def test_a_question_that_nobody_answers_in_time_still_waits(paths: Paths, dag: D
     assert state(paths) == "staged"
 
 
-def test_a_person_is_asked_with_the_rows_and_answers_by_the_api(
-    api: Any, paths: Paths, dag: DAG
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_person_is_asked_with_the_rows_if_values_are_shown_and_answers_by_the_api(
+    api: Any, paths: Paths, dag: DAG, monkeypatch: pytest.MonkeyPatch, shown: bool
 ) -> None:
     """Airflow's own runner, question and answer: only the scheduler's hand is ours."""
+    monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown" if shown else "hidden")
     staged(paths, "needed")
     run = f"asked-{uuid.uuid4().hex[:6]}"
     base = f"/api/v2/dags/{backfill_id(NAME)}/dagRuns"
@@ -274,14 +276,12 @@ def test_a_person_is_asked_with_the_rows_and_answers_by_the_api(
     question = api.get(f"{path}/-1/hitlDetails").json()
     assert question["subject"] == f"{NAME}: change the table?"
     assert question["options"] == ["Approve", "Reject"]
-    for text in (
-        "| 1 | 0 | 1 | 1 |",
-        "- 2013-02-01 08:00 to 09:00",
-        # The row that no record explains comes first.
-        "| added, unexplained | AA | 1 |\n"
-        r"| changed | &lt;b&gt;\|\*UA\* | 12 → **13** |",
-    ):
+    for text in ("| 1 | 0 | 1 | 1 |", "- 2013-02-01 08:00 to 09:00"):
         assert text in question["body"]
+    # The row that no record explains comes first.
+    rows = "| added, unexplained | AA | 1 |\n" r"| changed | &lt;b&gt;\|\*UA\* | 12 → **13** |"
+    assert (rows in question["body"]) is shown
+    assert ("UA" in question["body"]) is ("SLUICE_RECORD_BYTES" not in question["body"]) is shown
 
     wrong = api.patch(f"{path}/-1/hitlDetails", json={"chosen_options": ["Maybe"]})
     assert wrong.status_code == 400

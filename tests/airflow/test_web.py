@@ -42,6 +42,7 @@ MINE, OTHER = "departure_delays", "flight_events"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script>\"'>\u202eevil\x1b[31m\x00" + "x" * 5_000_000
 PAGE = {"accept": "text/html"}
+VALUE_OF = "secret of a person"
 LATE = "?table=late&generation=g1&partition=0&offset=7"
 BAD = "?table=quarantine&generation=g1&partition=0&offset=8"
 QUESTIONS = {"run": "?run_id={run}", "record": LATE}
@@ -97,9 +98,11 @@ def _report(name: str, place: int) -> Report:
         severity="critical",
         outcome="failed" if failed else "passed",
         observed=str(place),
-        sample=HOSTILE,
+        sample=f'["{VALUE_OF}"]{HOSTILE}',
         unexpected=3 * failed,
     )
+    distinct = check.model_copy(update={"column": "name", "observed": f'["{VALUE_OF}"]'})
+    broken = check.model_copy(update={"outcome": "broken", "observed": f"no {VALUE_OF} in it"})
     return Report(
         pipeline=name,
         run_id=f"scheduled__{place}+00:00-try1",
@@ -113,7 +116,7 @@ def _report(name: str, place: int) -> Report:
         offsets_end={"0": 100 * (place + 1)},
         account=Account(covered=100, read=100, accepted=90, duplicates=5, late=10, rows_out=85),
         state=StateUse(rows=1000 * (place + 1)),
-        checks=(check,),
+        checks=(check, distinct, broken),
         seconds={"query": 3.0},
     )
 
@@ -156,6 +159,10 @@ def _tables(root: Any, name: str) -> None:
         "watermark_missed": NOON - timedelta(minutes=1),
     }
     bad = {"offset": 8, "kind": "malformed", "reason": HOSTILE, "value": HOSTILE.encode() + b"\xff"}
+    quoting = bad | {
+        "offset": 9,
+        "reason": f"step 1 (transform), a: a: CAST_INVALID_INPUT: {VALUE_OF}",
+    }
     slices = [
         own
         | {"batch_id": place, "run_id": "r", "partition": 0, "records": 100, "late": 0}
@@ -168,7 +175,7 @@ def _tables(root: Any, name: str) -> None:
     ]
     ops_tables.append(root, "slices", slices)
     ops_tables.append(root, "late", [record | late])
-    ops_tables.append(root, "quarantine", [record | bad])
+    ops_tables.append(root, "quarantine", [record | bad, record | quoting])
     checks = [
         own | {"suite": "output", "type": "expect_column_values_to_not_be_null", "column": "origin"}
         | {"checked_at": NOON + timedelta(hours=place, minutes=1), "observed": str(place)}
@@ -354,7 +361,7 @@ def test_the_overview_has_each_pipeline_with_its_last_runs_and_what_waits(
     get: Callable[..., Any],
 ) -> None:
     [line] = get("/api/pipelines").json()["pipelines"]
-    assert (line["pipeline"], line["late"], line["quarantined"]) == (MINE, 1, 1)
+    assert (line["pipeline"], line["late"], line["quarantined"]) == (MINE, 1, 2)
     assert [run["state_rows"] for run in line["runs"]] == [3000, 2000, 1000]
     both = get("/api/pipelines", "everything").json()["pipelines"]
     assert {MINE, OTHER} <= {each["pipeline"] for each in both}
@@ -387,7 +394,7 @@ def test_a_run_has_its_account_its_batches_and_each_check_with_what_it_observed_
     found = get(f"/api/pipelines/{MINE}/run?run_id=scheduled__2%2B00:00-try1").json()
     assert found["account"]["late"] == 10
     assert [batch["batch"] for batch in found["batches"]] == [2]
-    [check] = found["checks"]
+    check, *_ = found["checks"]
     assert (check["result"]["observed"], check["history"]) == ("2", ["1", "0"])
     assert found["next_command"] == f"sluice show checks --pipeline {MINE}"
     assert get(f"/api/pipelines/{MINE}/run?run_id=none' OR 'a'='a").status_code == 404
@@ -522,6 +529,25 @@ def test_a_page_does_not_wait_for_brokers_that_do_not_answer(
         assert (page.status_code, "Kafka did not answer" in page.text) == (200, True)
         assert not answer.done(), "the page has waited for the brokers"
         assert reach.WAIT_SECONDS <= 2
+
+
+def test_no_page_and_no_json_has_a_value_of_a_record_for_those_who_may_not_see_it(
+    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for setting, roles in (("hidden", ("viewer", "user", "admin")), ("shown", ("viewer",))):
+        monkeypatch.setenv("SLUICE_RECORD_BYTES", setting)
+        for address in addresses(MINE):
+            for role in roles:
+                for page in (True, False):
+                    assert VALUE_OF not in get(address, role=role, page=page).text, address
+    run = f"/pipelines/{MINE}/run?run_id=scheduled__2%2B00:00-try1"
+    for address in (
+        run,
+        f"/pipelines/{MINE}/quarantine",
+        f"/dags/{MINE}/runs/scheduled__2%2B00:00",
+    ):
+        assert VALUE_OF in get(address, role="user", page=True).text, address
+    assert "CAST_INVALID_INPUT: values withheld" in get(f"/api/pipelines/{MINE}/quarantine").text
 
 
 def test_a_page_says_that_the_store_stands_still_and_the_server_answers_others_meanwhile(
@@ -665,7 +691,7 @@ def test_the_overview_says_what_waits_what_is_not_published_and_when_the_next_ru
     get: Callable[..., Any],
 ) -> None:
     [line] = get("/api/pipelines").json()["pipelines"]
-    assert (line["late_waiting"], line["quarantined_waiting"]) == (1, 1)
+    assert (line["late_waiting"], line["quarantined_waiting"]) == (1, 2)
     assert (line["unpublished_batches"], line["unpublished_rows"]) == (1, 85)
     assert line["paused"] is True
     assert line["next_run"] is None
@@ -711,7 +737,7 @@ def test_a_run_that_was_not_published_says_why_and_what_to_do(get: Callable[...,
     assert "CHECK_FAILED" in text
     assert f"sluice accept {MINE} --check 'expect_column_values_to_not_be_null(origin)'" in text
     assert 'class="stage"' in text
-    assert text.count('<svg class="small"') == 1, "the check's history"
+    assert text.count('<svg class="small"') == 3, "each check's history"
 
 
 def test_the_page_before_the_first_days_that_there_are_has_an_address(server: Client) -> None:

@@ -36,7 +36,6 @@ KINDS = (
     "rewind",
     "accept",
     "delete bad",
-    "restore",
     "reset",
 )
 

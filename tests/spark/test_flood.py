@@ -97,3 +97,29 @@ def test_a_record_that_executors_did_not_store_is_unaccounted(scene, monkeypatch
     assert report.problem is not None
     assert report.problem.code == "CHECK_FAILED"
     assert report.account.unaccounted > 0
+
+
+@pytest.mark.parametrize("by", ["driver", "executors"])
+def test_a_flood_beyond_the_byte_budget_is_counted_and_keeps_its_place_and_reason(
+    scene, kept, monkeypatch, by
+):
+    if by == "executors":
+        monkeypatch.setattr(second_read, "COLLECTED_BYTES", LIMIT // 4)
+    made = scene("flight_events", events=60, deliveries=1, partitions=1)
+    made.settings = made.settings._replace(quarantine_megabytes="2")
+    made.deliver()
+    producer = Producer({"bootstrap.servers": made.kafka, "compression.type": "zstd"})
+    flood = 9
+    for number in range(flood):
+        producer.produce(made.topic, b"%06d" % number + b"x" * MEGABYTE, partition=0)
+    assert producer.flush(60) == 0
+    report = made.run()
+    assert kept[by] == [0]
+    rows = made.ops("quarantine")
+    without = [row for row in rows if row["left_out"] is not None]
+    assert report.account.unkept == len(without) == flood - 2
+    assert report.account.malformed == sum(row["kind"] == "malformed" for row in rows)
+    assert sum(len(row["value"] or b"") for row in rows) < 2_000_000
+    assert all(row["value"] is None and "not JSON" in row["reason"] for row in without)
+    [batch] = made.ops("batches")
+    assert (batch["unkept"], batch["unaccounted"]) == (flood - 2, 0)

@@ -17,6 +17,8 @@ from local.publish import create_topic
 from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.contract.errors import TopicRemade
+from spark_jobs.contract.summary import summary
+from spark_jobs.ops import history
 from spark_jobs.runs.plan import plan
 from spark_jobs.source.record_count import count_records
 from spark_jobs.source.topic_state import topic_state
@@ -112,6 +114,40 @@ def test_a_record_that_spark_did_not_read_is_no_gap(scene, monkeypatch):
     assert report.problem is not None
     assert report.problem.code == "CHECK_FAILED"
     assert report.account.unaccounted > 0
+
+
+def test_records_behind_an_open_transaction_are_told_by_plan_run_and_page_until_it_ends(scene):
+    made = scene("flight_events", events=100, deliveries=1, partitions=2)
+    made.deliver_all()
+    producer = Producer({"bootstrap.servers": made.kafka, "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    began = datetime.now(UTC)
+    for value in events(made, ["o1", "o2", "o3"]):
+        producer.produce(made.topic, value, partition=1)
+    assert producer.flush(30) == 0
+    others = Producer({"bootstrap.servers": made.kafka})
+    for value in events(made, ["w1", "w2"]):
+        others.produce(made.topic, value, partition=1)
+    assert others.flush(30) == 0
+
+    report = made.run("held")
+    assert {name: held.offsets for name, held in report.held_back.items()} == {"1": 5}
+    since = report.held_back["1"].since
+    assert since is not None
+    assert abs(since - began) < timedelta(minutes=1)
+    page = history.run(made.paths.root, made.spec.name, "held")
+    assert page is not None
+    assert page.held_back == report.held_back
+    assert any("partition 1: 5 offsets wait" in line for line in summary(report))
+    found = plan(made.spec, made.settings)
+    assert found.idle
+    assert any("partition 1: 5 offsets wait" in line for line in found.lines)
+
+    producer.abort_transaction(30)
+    account = made.run("after").account
+    assert (account.read, account.aborted, account.markers) == (2, 3, 1)
+    assert plan(made.spec, made.settings).lines[-1].startswith("nothing to do: ")
 
 
 def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_than_were_read(

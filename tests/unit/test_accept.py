@@ -20,6 +20,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.publication import due
 from spark_jobs.runs.run_record import append_row
+from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
@@ -83,7 +84,7 @@ class Root:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
+    return Root(tmp_path / ROOT)
 
 
 @pytest.mark.parametrize("name", ["expect_x", "expect_x(n)"])
@@ -102,6 +103,17 @@ def test_the_rows_pass_the_decision_is_kept_and_publish_has_work(root: Root, nam
         "accepted by ana",
     )
     assert (row["column"], row["unexpected"], row["table_version"]) == ("n", 3, 0)
+
+
+def test_what_is_accepted_is_shown_without_values_unless_they_are_shown(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow's task logs these lines."""
+    root.ended(failed("n").model_copy(update={"sample": '["Ann"]', "observed": '["Ann"]'}))
+    for setting in ("hidden", "shown"):
+        monkeypatch.setenv("SLUICE_RECORD_BYTES", setting)
+        lines = accept(SPEC, root.settings, ("expect_x",), "why", "ana").lines
+        assert any("Ann" in line for line in lines) is (setting == "shown")
 
 
 def test_every_check_that_failed_must_be_named(root: Root) -> None:

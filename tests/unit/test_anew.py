@@ -99,7 +99,8 @@ def test_a_plan_says_that_the_changed_spec_begins_anew_and_a_run_does_it(
     assert not vain.paths.superseded.exists(), "a plan writes nothing"
     lines = begin(vain, spec)
     assert lines[0] == reason
-    assert (vain.paths.version.exists(), vain.paths.table.exists()) == (False, False)
+    assert (vain.paths.identity.exists(), vain.paths.table.exists()) == (False, False)
+    assert vain.paths.version.exists(), "the run stores its identity there"
     kept = list(Path(str(vain.paths.version.parent)).glob("v1.kept-*/identity.json"))
     assert len(kept) == 1
     rows = ops_tables.query(vain.paths.root, "batches", "SELECT malformed FROM batches")

@@ -26,6 +26,7 @@ from spark_jobs.rebuild.side import begin
 from spark_jobs.repair.planner import Brought
 from spark_jobs.source.topic_state import TopicState
 from spark_jobs.steps.group_state import initial_state_path
+from tests.harness.roots import ROOT
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.test_rebuild_plan import NEXT, began
 
@@ -33,7 +34,7 @@ from tests.unit.test_rebuild_plan import NEXT, began
 @pytest.fixture
 def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
     """The live table has offsets 0 to 4, the archive all of them, and NEXT has drained from 3 on."""
-    live = Drains(tmp_path / "root")
+    live = Drains(tmp_path / ROOT)
     live.drain(0, 4)
     began(live, "g1")
     begin(live.paths, NEXT, "topic-1", "ada")

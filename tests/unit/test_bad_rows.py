@@ -29,6 +29,7 @@ from spark_jobs.repair import swap as swapping
 from spark_jobs.repair.bad_rows import BAD, put_bad
 from spark_jobs.repair.manifest import MergedRecord, read_manifest
 from tests.harness.long_form import long_form
+from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Changes, Root, hour, hours, late, row
 
 CHANGE: Changes = [(row(1, "a"), None)]
@@ -48,7 +49,7 @@ def way_back(root: Root, version: int) -> Callable[[], None]:
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
     """Batches 0 to 5 have passed; a drain has quarantined offset 2."""
-    made = Root(tmp_path / "root")
+    made = Root(tmp_path / ROOT)
     made.drain(0, 5)
     ops_tables.append(made.paths.root, "quarantine", [bad(2, "run-2", 2)])
     return made
@@ -108,7 +109,7 @@ def test_a_swap_keeps_what_the_repair_found_bad_byte_for_byte_and_twice_is_once(
     [found] = ops_tables.query(
         root.paths.root, "quarantine", "SELECT * FROM quarantine WHERE offset = 4"
     ).to_pylist()
-    unknown = dict.fromkeys(("kafka_timestamp", "kafka_millis", "event_time", "key"))
+    unknown = dict.fromkeys(("kafka_timestamp", "kafka_millis", "event_time", "key", "left_out"))
     assert found == unknown | bad(4, "stage-r1")
 
 

@@ -15,6 +15,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.runs.begun import Begun, begun
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
+from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
@@ -22,7 +23,7 @@ SPEC = pipeline()
 
 @pytest.fixture
 def paths(tmp_path: Path) -> Paths:
-    found = Paths(str(tmp_path / "root"), SPEC)
+    found = Paths(str(tmp_path / ROOT), SPEC)
     found.running.parent.mkdir(parents=True)  # as the lease does
     return found
 

@@ -22,6 +22,7 @@ from spark_jobs.repair.coverage import coverage
 from spark_jobs.repair.swap import described
 from spark_jobs.runs import preflight
 from spark_jobs.source.topic_state import TopicState
+from tests.harness.roots import ROOT
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
 
@@ -39,7 +40,7 @@ class Terminal:
     """A root in which a late record of hour 1 waits, and the commands over it."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
-        self.root = Root(folder / "root")
+        self.root = Root(folder / ROOT)
         self.root.drain(0, 9)
         clock = int((DAY + timedelta(days=1)).timestamp() * 1000)
         plan_batch(self.root.folder, 9, {0: 10}, clock, topic="sales")

@@ -12,6 +12,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import repairs
 from spark_jobs.runs import days
 from spark_jobs.runs.publication import publish
+from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Root, hour, hours, row
 
 
@@ -20,7 +21,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
     """The watermark of batch n is the beginning of hour n, and hour 0 begins a day."""
     # The table's columns are not called as the spec's.
     monkeypatch.setattr(days, "ranged", lambda spec: Ranged(spec, POSITION))
-    return Root(tmp_path / "root", hourly=True)
+    return Root(tmp_path / ROOT, hourly=True)
 
 
 def told(root: Root, announced: int, spec: Pipeline = SPEC) -> list[str] | None:

@@ -24,6 +24,7 @@ from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.sql_settings import FAMILIES, PINNED
 from spark_jobs.launch import session
 from spark_jobs.source.topic_state import TopicState
+from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline
 
@@ -69,7 +70,7 @@ class Code:
 def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Code:
     (folder := tmp_path / "pipelines").mkdir()
     monkeypatch.setattr(pipelines, "__path__", [str(folder)])
-    made = Code(folder, tmp_path / "root")
+    made = Code(folder, tmp_path / ROOT)
     made.write()
     made.paths.ensure_writable()
     made.run()

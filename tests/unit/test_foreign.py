@@ -17,6 +17,7 @@ from spark_jobs.repair.coverage import coverage
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.runs import preflight
 from spark_jobs.source.topic_state import TopicState
+from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import pipeline
 from tests.unit.test_rebuild_plan import began
@@ -30,7 +31,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drains:
     """Drained by state version 1."""
     for module in (preflight, rebuild):
         monkeypatch.setattr(module, "topic_state", lambda *_: TopicState("topic-1", {0: 0}, {0: 5}))
-    made = Drains(tmp_path / "root")
+    made = Drains(tmp_path / ROOT)
     made.drain(0, 4)
     began(made, "g1")
     return made

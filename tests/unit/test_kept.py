@@ -17,6 +17,7 @@ from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair import kept
 from spark_jobs.repair.plan import RepairPlan
+from tests.harness.roots import ROOT
 from tests.unit.specs import group_state, pipeline
 
 SPEC = pipeline(steps=(group_state(),))
@@ -27,7 +28,7 @@ BYTES = b"\x00\xff\xfe not text"
 
 @pytest.fixture
 def paths(tmp_path: Path) -> Paths:
-    return Paths(str(tmp_path / "root"), SPEC)
+    return Paths(str(tmp_path / ROOT), SPEC)
 
 
 def record(offset: int, hours: int = 0, **columns: Any) -> dict[str, Any]:

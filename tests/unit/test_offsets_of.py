@@ -15,7 +15,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.repair.holes import holes
 from spark_jobs.repair.plan import offsets_in
 from spark_jobs.repair.reading import reading
-from spark_jobs.repair.slices import MOST_RANGES, NEAR, Index, Parts, gaps, merged
+from spark_jobs.repair.slices import MOST_RANGES, NEAR, Index, Parts, gaps, merged, without
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
@@ -52,6 +52,12 @@ def test_merging_adds_the_smallest_gaps_and_nothing_at_the_ends(ranges, most):
 @given(RANGES, st.tuples(st.integers(0, 150), st.integers(150, 360)))
 def test_gaps_are_what_the_ranges_leave_out(ranges, within):
     assert offsets(gaps(sorted(ranges), within)) == set(range(*within)) - offsets(ranges)
+
+
+@given(RANGES, RANGES)
+def test_what_is_taken_is_left_out(ranges, taken):
+    ranges, taken = (merged(each, 1, len(each) + 1) for each in (ranges, taken))
+    assert offsets(without(ranges, taken)) == offsets(ranges) - offsets(taken)
 
 
 @given(RANGES, st.integers(0, 50), st.integers(1, 6), RANGES)

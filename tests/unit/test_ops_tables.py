@@ -10,6 +10,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake.exceptions import CommitFailedError
 from upath import UPath
@@ -17,6 +18,7 @@ from upath import UPath
 from spark_jobs.contract.paths import OPS_TABLES
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
+from tests.harness.roots import ROOT
 
 REPO = Path(__file__).parents[2]
 FIRST = "pipeline = 'p' AND batch_id = 0"
@@ -36,7 +38,7 @@ for batch in range(int(sys.argv[3])):
 
 @pytest.fixture
 def root(tmp_path: Path) -> UPath:
-    return UPath(tmp_path / "root")
+    return UPath(tmp_path / ROOT)
 
 
 def batch(pipeline: str = "p", number: int = 0, **columns: Any) -> dict[str, Any]:
@@ -247,3 +249,17 @@ def test_what_a_plan_loads_is_without_arrow() -> None:
     command = [sys.executable, "-c", load]
     done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_files_for_a_table_of_an_older_sluice_have_their_new_columns_seen(tmp_path: Path) -> None:
+    """Executors write them: they know the columns of today."""
+    root, schema = UPath(tmp_path), SCHEMAS["quarantine"]
+    older = schema.remove(schema.get_field_index("left_out"))
+    deltalake.DeltaTable.create(str(root / "ops" / "quarantine"), older, partition_by=["pipeline"])
+    folder = root / "ops" / "quarantine" / "pipeline=sales" / "abc"
+    folder.mkdir(parents=True)
+    rows = pa.Table.from_pylist([batch(offset=3, left_out=7)], schema).drop_columns("pipeline")
+    pq.write_table(rows, str(folder / "part.parquet"))
+    ops_tables.add_files(root, "quarantine", "sales", folder)
+    sql = 'SELECT "offset", left_out FROM quarantine'
+    assert ops_tables.query(root, "quarantine", sql).to_pylist() == [{"offset": 3, "left_out": 7}]

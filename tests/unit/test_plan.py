@@ -22,6 +22,7 @@ from spark_jobs.contract.errors import (
     RootNotWritable,
     StateIncompatible,
 )
+from spark_jobs.contract.held_back import HeldBack
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import StateUse
 from spark_jobs.contract.settings import REPO, Settings
@@ -29,6 +30,7 @@ from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.plan import Plan
 from spark_jobs.source.topic_state import TopicState
+from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
@@ -66,7 +68,7 @@ class Installation:
 
 @pytest.fixture
 def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
-    return Installation(tmp_path / "root", monkeypatch)
+    return Installation(tmp_path / ROOT, monkeypatch)
 
 
 def test_a_new_pipeline_on_an_empty_topic_has_nothing_to_do(installation: Installation) -> None:
@@ -350,3 +352,23 @@ def test_a_newest_record_from_the_future_is_told_and_hides_no_silence(
     plan = installation.plan(spec)
     assert "silent for close_after" in " ".join(plan.reasons)
     assert "which is still to come" in " ".join(plan.lines)
+
+
+def test_what_waits_behind_an_open_transaction_is_told_and_not_that_all_is_drained(
+    installation: Installation,
+) -> None:
+    since = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    installation.holds({0: 50, 1: 7})
+    installation.has_drained({0: 50, 1: 7}, judged=0)
+    installation.topic = installation.topic._replace(
+        held={1: HeldBack(offsets=16, since=since), 0: HeldBack(offsets=2, since=None)}
+    )
+    plan = installation.plan()
+    assert plan.idle
+    told = " ".join(plan.lines)
+    assert "partition 0: 2 offsets wait behind an open transaction, of unknown age" in told
+    assert (
+        "partition 1: 16 offsets wait behind an open transaction, open since 2026-01-02 03:04:05"
+        in told
+    )
+    assert "every offset is drained" not in told

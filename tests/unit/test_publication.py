@@ -21,6 +21,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.runs.due import due
 from spark_jobs.runs.publication import publication
+from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 from tests.unit.test_report import report
 
@@ -89,7 +90,7 @@ class Root:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
+    return Root(tmp_path / ROOT)
 
 
 def test_a_table_that_was_made_and_has_no_batch_that_passed_is_not_published(root: Root) -> None:

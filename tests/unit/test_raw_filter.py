@@ -51,7 +51,7 @@ def captured(
         TOPIC, CapturePolicy(int(WATERMARK.timestamp()) * 1000, BUDGET, CLOCK_MS)
     )
     given_ = kafka([b"key"] * len(times), values or [b"value"] * len(times))
-    made = task.apply(given_, pa.array(times, pa.timestamp("us", "UTC")))
+    made = task.apply(given_, {"at": pa.array(times, pa.timestamp("us", "UTC"))})
     assert made.type == given_.type
     assert [made.field(name).to_pylist() for name in ("partition", "offset")] == [
         given_.field(name).to_pylist() for name in ("partition", "offset")
@@ -93,7 +93,7 @@ def test_without_a_kafka_timestamp_only_the_batchs_clock_tells_what_is_premature
     undated = pa.StructArray.from_arrays(parts, fields=list(given_.type))
     events = [clock, clock + AHEAD + timedelta(seconds=1), MALFORMED]
     task = RawFilter(TOPIC, CapturePolicy(0, BUDGET, CLOCK_MS))
-    made = task.apply(undated, pa.array(events, pa.timestamp("us", "UTC")))
+    made = task.apply(undated, {"at": pa.array(events, pa.timestamp("us", "UTC"))})
     assert [raw is not None for raw in made.field("raw").to_pylist()] == [False, True, True]
 
 
@@ -104,7 +104,7 @@ def test_a_tombstone_is_let_through_as_one():
 def test_no_byte_of_any_other_record_is_in_what_it_returns():
     task = RawFilter(TOPIC, CapturePolicy(0, BUDGET, CLOCK_MS))
     time = pa.array([SENT], pa.timestamp("us", "UTC"))
-    array = task.apply(kafka([b"key"], [b"x" * 1_000_000]), time)
+    array = task.apply(kafka([b"key"], [b"x" * 1_000_000]), {"at": time})
     assert array.nbytes < 1000
 
 

@@ -22,6 +22,7 @@ from spark_jobs.contract.errors import (
 from spark_jobs.contract.report import Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.side import begin
+from tests.harness.roots import ROOT
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.test_rebuild_plan import NEXT
 
@@ -31,7 +32,7 @@ PASSED_OVER = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
 @pytest.fixture
 def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
     """NEXT has drained all there is, and dropped one record as late."""
-    live = Drains(tmp_path / "root")
+    live = Drains(tmp_path / ROOT)
     live.drain(0, 4)
     begin(live.paths, NEXT, "topic-1", "ada")
     side = Drains(Path(str(live.paths.rebuild)), NEXT, "g2")

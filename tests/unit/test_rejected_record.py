@@ -99,7 +99,7 @@ def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
         "value": b"value",
     }
     reason = "event time is 1:00:00 past the Kafka timestamp; at most 0:10:00 is allowed"
-    kept = raw | {"kind": "premature", "reason": reason, "planned_at": None}
+    kept = raw | {"kind": "premature", "reason": reason, "planned_at": None, "left_out": None}
     assert PREMATURE.quarantined(topic(), BATCH) == kept, "nobody knows when"
     both = PREMATURE._replace(kafka_timestamp=PREMATURE.event_time)
     planned = BATCH._replace(clock_ms=int(SENT.timestamp() * 1000))

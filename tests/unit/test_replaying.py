@@ -20,6 +20,7 @@ from spark_jobs.contract.settings import REPO
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
+from spark_jobs.contract.topic import Field
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair import coverage as covering, replaying
 from spark_jobs.repair.coverage import Coverage, coverage
@@ -28,7 +29,7 @@ from spark_jobs.repair.replaying import Replaying
 from spark_jobs.repair.swap import described
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hours, late, row
-from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
+from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
 
 FINAL = 6
 """Hours of which all rows are final."""
@@ -280,7 +281,7 @@ def covered(root: Root, spec: Pipeline = CORRECTED) -> Coverage:
 
 
 def test_coverage_knows_which_hours_a_replay_would_complete_and_its_balance_closes(
-    root: Root, monkeypatch: pytest.MonkeyPatch
+    root: Root,
 ) -> None:
     put(root, quarantined(20, 0.3), quarantined(21, 2.5), quarantined(22, 8), quarantined(23, 2.6))
     put(root, quarantined(24, 1, value=None))
@@ -306,9 +307,15 @@ def test_coverage_knows_which_hours_a_replay_would_complete_and_its_balance_clos
         0,
         0,
     )
-    monkeypatch.setattr(covering, "MOST_READ", 1)
-    assert "3 that were not looked at" in str(covered(root).quarantine)
-    assert covered(root).quarantine.off == 0
+    page = covering.coverage(CORRECTED, root.paths, most_read=1).quarantine
+    assert "3 that were not looked at" in str(page)
+    assert page.off == 0
+
+
+def test_a_record_whose_bytes_were_not_kept_stays_bad_and_says_so(root: Root) -> None:
+    """Its null value is no tombstone's, and by no spec it becomes good."""
+    put(root, quarantined(20, 1.5, value=b"", left_out=7, reason="x (its 7 bytes are not kept)"))
+    assert sifted(root) == {-1: "malformed: x (its 7 bytes are not kept)"}
 
 
 def test_a_replay_is_planned_and_its_records_are_decoded_without_spark() -> None:
@@ -338,3 +345,19 @@ def test_a_record_without_a_time_of_our_days_stays_and_hides_no_other(root: Root
     early |= {"first_offset": 0, "last_offset": 9, "records": 10}
     ops_tables.append(root.paths.root, "slices", [early | ends])
     assert [each for each in covered(root).intervals if each.start >= DAY] == [*found.intervals]
+
+
+def test_a_record_that_the_code_could_not_hold_stays(root: Root) -> None:
+    """Planned without Spark: a replay that brought it would find it malformed again."""
+    fields = (*OPTIONAL, Field(name="until", type="timestamp", required=False))
+    spec = CORRECTED.model_copy(
+        update={"topic": topic(fields=fields), "steps": (group_state(form="pandas"),)}
+    )
+    at = (DAY + timedelta(hours=1)).isoformat()
+    far = json.dumps({"id": "1", "at": at, "amount": 1, "until": "9999-12-31T00:00:00Z"}).encode()
+    put(root, quarantined(20, 1.5), quarantined(21, 1, value=far))
+    good, bad = sifted(root, spec).items()
+    assert (good, bad[1].startswith("malformed: until is 9999-12-31 00:00:00: ")) == (
+        (20, ""),
+        True,
+    )

@@ -13,6 +13,7 @@ from spark_jobs.cli import app
 from spark_jobs.cli.growth import CELLS, bar
 from spark_jobs.contract.report import Account, CheckResult, Report, StateUse
 from spark_jobs.runs.run_record import append_row
+from tests.harness.roots import ROOT
 
 NAME = "departure_delays"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -98,10 +99,10 @@ def test_the_report_is_one_file_that_loads_and_runs_nothing_and_has_no_failing_v
 def test_the_report_of_a_pipeline_that_never_ran_is_written_and_makes_no_root(
     tmp_path: Path,
 ) -> None:
-    done = sluice(tmp_path / "root", "report", NAME, "--html", str(tmp_path / "r.html"))
+    done = sluice(tmp_path / ROOT, "report", NAME, "--html", str(tmp_path / "r.html"))
     assert done.exit_code == 0, done.output
     assert "no runs" in (tmp_path / "r.html").read_text()
-    assert not (tmp_path / "root").exists()
+    assert not (tmp_path / ROOT).exists()
 
 
 def test_a_report_that_cannot_be_written_is_refused_in_words(root: Path, tmp_path: Path) -> None:

@@ -224,6 +224,7 @@ def test_another_form_of_the_log_is_refused_and_told_as_text(
         ({"HISTORY_DAYS": "0"}, "SLUICE_HISTORY_DAYS is '0'"),
         ({"REJECTED_DAYS": "-1"}, "SLUICE_REJECTED_DAYS is '-1'"),
         ({"REJECTED_DAYS": "500"}, "SLUICE_REJECTED_DAYS is 500, and SLUICE_HISTORY_DAYS 400"),
+        ({"QUARANTINE_MEGABYTES": "lots"}, "SLUICE_QUARANTINE_MEGABYTES is 'lots'"),
         ({"MAINTAIN_CRON": "weekly"}, "SLUICE_MAINTAIN_CRON is 'weekly'"),
     ],
 )

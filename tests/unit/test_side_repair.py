@@ -9,6 +9,7 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
+from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Changes, Root, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2))]
@@ -17,7 +18,7 @@ WRONG: Changes = [(row(1, "a"), row(1, "a", 2))]
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
     """Batches 0 to 5 have passed."""
-    made = Root(tmp_path / "root")
+    made = Root(tmp_path / ROOT)
     made.drain(0, 5)
     return made
 

@@ -4,6 +4,7 @@ import pytest
 
 from spark_jobs.contract.errors import CheckFailed, LeaseLost, RowRefused, unexpected
 from spark_jobs.runs.spark_errors import translate_error
+from tests.harness.roots import ROOT
 
 TRACE = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: ...
 pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
@@ -273,6 +274,19 @@ def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(
         (
             "java.io.FileNotFoundException: File file:/r/v1/spark/state/0/0/3.delta does not exist",
             "state/0/0/3.delta is missing",
+        ),
+        (
+            f"java.io.FileNotFoundException: File file:/{ROOT}/v1/spark/state/0/0/3.delta does not",
+            f": /{ROOT}/v1/spark/state/0/0/3.delta is missing",
+        ),
+        (
+            f"java.io.FileNotFoundException: /{ROOT}/v1/spark/state/0/0/3.delta (No such file",
+            f": /{ROOT}/v1/spark/state/0/0/3.delta is missing",
+        ),
+        (
+            "org.apache.hadoop.fs.ChecksumException: Checksum error: "
+            f"file:/{ROOT}/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: -1",
+            f": /{ROOT}/v1/spark/state/1/0/SSTs/1.sst is not what was written",
         ),
     ],
 )

@@ -21,6 +21,7 @@ from spark_jobs.source.topic_state import TopicState
 from spark_jobs.state.keys import key_columns, key_types
 from spark_jobs.state.literal import parse
 from spark_jobs.state.query import StateQuery, StateTarget, format_batches, resolve
+from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, keep_state, plan_batch
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
@@ -127,7 +128,7 @@ def test_what_is_not_there_is_refused_with_what_there_is(
 
 
 def test_a_pipeline_that_never_ran_has_no_state(tmp_path: Path) -> None:
-    settings = Settings(str(tmp_path / "root"), "a:1", tmp_path, "local[2]", "2g")
+    settings = Settings(str(tmp_path / ROOT), "a:1", tmp_path, "local[2]", "2g")
     with pytest.raises(StateUnreadable, match=r"no batch is committed.*sluice drain"):
         ask(settings)
     assert list(tmp_path.iterdir()) == []

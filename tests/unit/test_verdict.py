@@ -2,10 +2,15 @@
 
 from datetime import UTC, datetime
 
-from spark_jobs.contract.errors import ChangeUnexplained, CheckBroken, CheckFailed
+import pytest
+
+from spark_jobs.contract.change import Change, change_checks, metrics
+from spark_jobs.contract.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned
 from spark_jobs.contract.report import CheckResult
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.verdict import staged_verdict, verdict
+from spark_jobs.repair.held import Source, thinned
+from spark_jobs.repair.plan import RepairPlan
 
 
 def check(
@@ -93,3 +98,33 @@ def test_a_verify_with_bad_records_that_nobody_has_quarantined_names_the_command
     refused = staged_verdict("p", [bad])
     assert refused is not None
     assert "backfill" not in refused.remedy, "it is a backfill itself, of which nobody is asked"
+
+
+def test_a_range_that_compaction_has_thinned_cannot_be_proved_and_nothing_else_is_blamed() -> None:
+    found = Change(rows_before=9, rows_after=4, removed=5, unexplained=5, thinned=7)
+    for kind in ("verify", "backfill"):
+        asked = change_checks(kind, "unexplained", thinned=True)
+        failed = [
+            check("failed", column=each.kwargs["column"], suite="change").model_copy(
+                update={"observed": str(metrics(found)[each.kwargs["column"]])}
+            )
+            for each in asked
+            if metrics(found)[each.kwargs["column"]]
+        ]
+        error = staged_verdict("p", failed)
+        assert isinstance(error, RangeThinned)
+        assert "compaction has removed 7 of the records" in error.what
+    assert "compaction has removed 7" in str(found)
+    off = check("failed", column="unaccounted", suite="change")
+    assert isinstance(staged_verdict("p", [*failed, off]), CheckFailed), "that is no compaction"
+
+
+@pytest.mark.parametrize(
+    ("compacted", "records", "read", "gone"),
+    [(True, 10, 7, 3), (True, 10, 10, 0), (True, 10, 12, 0), (False, 10, 7, 0)],
+)
+def test_thinned_is_what_the_index_has_and_a_compacted_topic_no_longer_gives(
+    compacted: bool, records: int, read: int, gone: int
+) -> None:
+    plan = RepairPlan.model_construct(compacted=compacted)
+    assert thinned(plan, Source(records, read)) == gone

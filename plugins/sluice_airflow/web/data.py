@@ -12,7 +12,7 @@ from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.readings import Place
 from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
-from spark_jobs.ops import history, phases as ops_phases, rejected
+from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.shown import Batches, Overview, Phases, RecordPage, Rejected, RunPage, Runs
 from spark_jobs.repair.coverage import Coverage
 from spark_jobs.repair.touched import Touched
@@ -61,27 +61,28 @@ def phases(pipeline: Permitted, limit: Limit = 60, offset: Offset = 0) -> Respon
 
 
 @router.get("/pipelines/{pipeline}/run", response_model=RunPage)
-def run(pipeline: Permitted, run_id: RunId) -> Response:
+def run(pipeline: Permitted, run_id: RunId, withheld: BytesWithheld) -> Response:
     """One run: account, state, batches, checks."""
-    with installed() as root:
-        found = history.run(root, pipeline, run_id)
+    found = readings.run(pipeline, run_id, withheld)
     if found is None:
         raise not_found()
     return _json(found)
 
 
 @router.get("/pipelines/{pipeline}/late", response_model=Rejected)
-def late(pipeline: Permitted, limit: Limit = 100, offset: Offset = 0) -> Response:
+def late(
+    pipeline: Permitted, withheld: BytesWithheld, limit: Limit = 100, offset: Offset = 0
+) -> Response:
     """Late records, by day and step, without their bytes."""
-    with installed() as root:
-        return _json(rejected.rejected(root, pipeline, "late", limit, offset))
+    return _json(readings.rejected(pipeline, "late", limit, offset, withheld))
 
 
 @router.get("/pipelines/{pipeline}/quarantine", response_model=Rejected)
-def quarantine(pipeline: Permitted, limit: Limit = 100, offset: Offset = 0) -> Response:
+def quarantine(
+    pipeline: Permitted, withheld: BytesWithheld, limit: Limit = 100, offset: Offset = 0
+) -> Response:
     """Malformed and premature records, by day and reason, without their bytes."""
-    with installed() as root:
-        return _json(rejected.rejected(root, pipeline, "quarantine", limit, offset))
+    return _json(readings.rejected(pipeline, "quarantine", limit, offset, withheld))
 
 
 @router.get("/pipelines/{pipeline}/record", response_model=RecordPage)

@@ -22,6 +22,7 @@ from sluice_airflow.web.rights import (
     MayTrigger,
     Permitted,
     Readable,
+    WithheldOfDag,
     not_found,
     permitted,
     pipeline_of,
@@ -31,9 +32,9 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.kind import AskedKind
 from spark_jobs.contract.ranged import ranged, unranged
-from spark_jobs.ops import history, rejected
+from spark_jobs.ops import history
 from spark_jobs.ops.rejected import Table
-from spark_jobs.ops.shown import PipelineLine, RunPage
+from spark_jobs.ops.shown import PipelineLine, RunPage, Withheld
 from spark_jobs.pages.bars import Bar
 from spark_jobs.pages.day_bars import day_chart
 from spark_jobs.pages.figures import figures, of_check
@@ -81,10 +82,9 @@ def pipeline(pipeline: Permitted, page: Page = 0) -> Response:
 
 
 @router.get("/pipelines/{pipeline}/run")
-def run(pipeline: Permitted, run_id: RunId) -> Response:
+def run(pipeline: Permitted, run_id: RunId, withheld: BytesWithheld) -> Response:
     """One run."""
-    with installed() as root:
-        found = history.run(root, pipeline, run_id)
+    found = readings.run(pipeline, run_id, withheld)
     if found is None:
         raise not_found()
     return _run(pipeline, found)
@@ -129,15 +129,15 @@ def state(pipeline: Permitted, withheld: BytesWithheld) -> Response:
 
 
 @router.get("/pipelines/{pipeline}/late")
-def late(pipeline: Permitted, page: Page = 0) -> Response:
+def late(pipeline: Permitted, withheld: BytesWithheld, page: Page = 0) -> Response:
     """Late records."""
-    return _rejected(pipeline, "late", page)
+    return _rejected(pipeline, "late", page, withheld)
 
 
 @router.get("/pipelines/{pipeline}/quarantine")
-def quarantine(pipeline: Permitted, page: Page = 0) -> Response:
+def quarantine(pipeline: Permitted, withheld: BytesWithheld, page: Page = 0) -> Response:
     """Malformed and premature records."""
-    return _rejected(pipeline, "quarantine", page)
+    return _rejected(pipeline, "quarantine", page, withheld)
 
 
 @router.get("/pipelines/{pipeline}/repair")
@@ -165,12 +165,12 @@ def of_dag(dag_id: str, names: Readable) -> Response:
 
 
 @router.get("/dags/{dag_id}/runs/{dag_run_id:path}")
-def of_dag_run(dag_id: str, dag_run_id: str, names: Readable) -> Response:
+def of_dag_run(dag_id: str, dag_run_id: str, names: Readable, withheld: WithheldOfDag) -> Response:
     """The tab of a DAG run: its tries, the last one whole."""
     name = permitted(pipeline_of(dag_id), names)
     with installed() as root:
         tries = history.tries(root, name, dag_run_id, drains=dag_id == name)
-        found = history.run(root, name, tries[0].run_id) if tries else None
+    found = readings.run(name, tries[0].run_id, withheld) if tries else None
     if found is None:
         return message(200, "No run yet", "No task of this DAG run has started a run of Sluice.")
     return _run(name, found, tries=tries)
@@ -213,9 +213,8 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
     )
 
 
-def _rejected(pipeline: str, table: Table, page: int) -> Response:
-    with installed() as root:
-        found = rejected.rejected(root, pipeline, table, ROWS, page * ROWS)
+def _rejected(pipeline: str, table: Table, page: int, withheld: Withheld | None) -> Response:
+    found = readings.rejected(pipeline, table, ROWS, page * ROWS, withheld)
     repair, lacking = _to_repair(pipeline) if table == "late" else (None, "")
     return _page(
         "rejected.html",

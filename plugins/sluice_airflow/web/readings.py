@@ -11,6 +11,7 @@ from sluice_airflow.web.next_run import with_next_runs
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.reach import earliest
 from sluice_airflow.web.rights import not_found
+from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
@@ -18,10 +19,10 @@ from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.request import Request
 from spark_jobs.contract.span import Span
-from spark_jobs.ops import history, record as ops_record
+from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
 from spark_jobs.ops.rejected import Table
-from spark_jobs.ops.shown import Overview, RecordPage, Withheld
-from spark_jobs.repair.coverage import Coverage, coverage
+from spark_jobs.ops.shown import Overview, RecordPage, Rejected, RunPage, Withheld
+from spark_jobs.repair.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
 from spark_jobs.repair.touched import Touched, touched
 from spark_jobs.state.answer import StateAnswer, read_answer
 
@@ -83,7 +84,23 @@ def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPag
         found = ops_record.record(root, pipeline, place.table, place[1:], declared, withheld)
     if found is None:
         raise not_found()
-    return found
+    return of_record(found) if withheld else found
+
+
+def run(pipeline: str, run_id: str, withheld: Withheld | None) -> RunPage | None:
+    """One run; None without it."""
+    with installed() as root:
+        found = history.run(root, pipeline, run_id)
+    return of_run(found) if found and withheld else found
+
+
+def rejected(
+    pipeline: str, table: Table, limit: int, offset: int, withheld: Withheld | None
+) -> Rejected:
+    """Rejected records of a table."""
+    with installed() as root:
+        found = ops_rejected.rejected(root, pipeline, table, limit, offset)
+    return of_rejected(found) if withheld else found
 
 
 def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage, bool]:
@@ -97,7 +114,8 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
     with installed() as root:
         spec = live_spec(spec, str(root))
         first = earliest(spec.topic.name)
-        return coverage(spec, Paths(str(root), spec), first, bound), first is not None
+        found = coverage(spec, Paths(str(root), spec), first, bound, MOST_READ_BY_A_PAGE)
+        return found, first is not None
 
 
 def newest(found: Coverage) -> Coverage:

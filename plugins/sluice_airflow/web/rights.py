@@ -93,3 +93,10 @@ def may_trigger(pipeline: Permitted, user: Person) -> bool:
 
 MayTrigger = Annotated[bool, Depends(may_trigger)]
 BytesWithheld = Annotated[Withheld | None, Depends(bytes_withheld)]
+
+
+def _withheld_of_dag(dag_id: str, names: Readable, user: Person) -> Withheld | None:
+    return bytes_withheld(permitted(pipeline_of(dag_id), names), user)
+
+
+WithheldOfDag = Annotated[Withheld | None, Depends(_withheld_of_dag)]

@@ -1,0 +1,38 @@
+"""Unheld: a decoded record with a time that the pipeline's GroupState cannot hold is malformed, if
+no Transform removes it before.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, functions as F
+
+from spark_jobs.contract.gap import Unheld
+from spark_jobs.contract.own_columns import MALFORMED
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.contract.unheld import unheld
+from spark_jobs.steps.held import within
+
+
+def refuse_unheld(decoded: DataFrame, spec: Pipeline) -> DataFrame:
+    """The decoded records, malformed with the reason of contract/unheld.py where there is one. As
+    any malformed record they have no event time then.
+    """
+    if not (limits := unheld(spec)):
+        return decoded
+    types = {field.name: field.type for field in spec.topic.fields}
+    reasons = (_reason(limit, types[limit.field]) for limit in limits)
+    time = spec.topic.event_time
+    return decoded.withColumn(MALFORMED, F.coalesce(MALFORMED, *reasons)).withColumn(
+        time, F.when(F.col(MALFORMED).isNull(), F.col(time))
+    )
+
+
+def _reason(limit: Unheld, kind: str) -> Column:
+    """Why the record is malformed; null if it is not."""
+    outside = F.coalesce(within(limit.gaps, limit.field, kind), F.lit(False))
+    # Spark looks at the conditions of a record only where the time is outside.
+    reached = (F.expr(f"({condition})") for condition in limit.reached_if)
+    told = F.concat(F.lit(f"{limit.field} is "), F.col(limit.field).cast("string"))
+    return F.when(reduce(Column.__and__, reached, outside), F.concat(told, F.lit(f": {limit.why}")))

@@ -1,0 +1,70 @@
+"""Held: since when records wait behind an open transaction: its first record is where the last
+stable offset is, and a read_uncommitted consumer sees it.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from spark_jobs.contract.held_back import HeldBack
+from spark_jobs.contract.kafka_time import clamped, is_time
+from spark_jobs.source import token_endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_jobs.contract.micro_batch import Offsets
+    from spark_jobs.contract.settings import Settings
+
+PATIENCE_SECONDS = 5.0
+"""It is told only: a plan does not fail for it, nor wait for long."""
+
+
+def held_back(
+    settings: Settings, topic: str, stable: Offsets, waits: Mapping[int, int]
+) -> dict[int, HeldBack]:
+    """Of each partition with so many offsets behind its last stable one."""
+    since = _times(settings, topic, stable) if waits else {}
+    return {
+        partition: HeldBack(offsets=offsets, since=since.get(partition))
+        for partition, offsets in waits.items()
+    }
+
+
+def _times(settings: Settings, topic: str, at: Offsets) -> dict[int, datetime]:
+    """Partition -> the Kafka timestamp of the first record from this offset on; as many as the
+    brokers tell in time.
+    """
+    found, asked = dict[int, datetime](), {*at}
+    config = settings.kafka_config
+    options: dict[str, Any] = {  # Any: librdkafka's properties are strings, numbers and callbacks
+        "bootstrap.servers": settings.kafka,
+        "group.id": "unused",  # the client wants one; without a subscription it joins none
+        "enable.auto.commit": False,
+        "isolation.level": "read_uncommitted",
+        "log_level": 0,
+    }
+    places = [TopicPartition(topic, partition, offset) for partition, offset in at.items()]
+    with suppress(KafkaException):
+        consumer = Consumer(config.librdkafka() | token_endpoint.authorities(config) | options)
+        try:
+            consumer.assign(places)
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while asked and time.monotonic() < deadline:
+                message = consumer.poll(0.2)
+                if message is None or message.error():
+                    continue
+                partition, (_, milliseconds) = message.partition(), message.timestamp()
+                assert partition is not None
+                if partition in asked and is_time(milliseconds):
+                    found[partition] = clamped(milliseconds)
+                asked.discard(partition)
+                consumer.pause([TopicPartition(topic, partition)])
+        finally:
+            consumer.close()
+    return found

@@ -1,0 +1,108 @@
+"""With values of records hidden, none of them is in what a task of Airflow logs, passes on or fails by."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from spark_jobs.contract.errors import by_code
+from spark_jobs.contract.report import CheckResult, Problem, Report
+from spark_jobs.contract.summary import check_line, summary
+from spark_jobs.contract.verdict import staged_verdict, verdict
+from spark_jobs.contract.withheld import QUOTING, for_tasks, of_reason
+
+VALUE = "Ann from Accounts"
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def checks() -> tuple[CheckResult, ...]:
+    """Failed and broken ones, with the value wherever Great Expectations puts one."""
+    failed = CheckResult(
+        suite="output",
+        type="expect_column_distinct_values_to_be_in_set",
+        column="name",
+        severity="critical",
+        outcome="failed",
+        observed=f'["{VALUE}"]',
+        unexpected=3,
+        sample=f'["{VALUE}", "{VALUE}"]',
+    )
+    broken = failed.model_copy(
+        update={"outcome": "broken", "observed": f"could not convert string to float: {VALUE}"}
+    )
+    counted = failed.model_copy(update={"column": "n", "observed": '{"rows": 7}'})
+    state = failed.model_copy(update={"suite": "state", "observed": "0.25", "sample": ""})
+    return failed, broken, counted, state
+
+
+def report(code: str) -> Report:
+    return Report(
+        pipeline="sales",
+        run_id="r",
+        status="failed",
+        problem=Problem(code=code, what=f"it fails for {VALUE}", remedy=f"Look at {VALUE}."),
+        started_at=NOW,
+        ended_at=NOW,
+        checks=checks(),
+    )
+
+
+def told(of: Report) -> str:
+    """All that tasks tell of a report: in XCom, in their logs, by their errors."""
+    assert of.problem is not None
+    errors = [
+        of.problem.error(),
+        verdict("sales", 1, of.checks),
+        staged_verdict("sales", of.checks),
+    ]
+    lines = [*summary(of), *map(check_line, of.checks), *map(str, errors)]
+    return "\n".join((of.model_dump_json(), *lines))
+
+
+@pytest.mark.parametrize("code", [*(kind.code for kind in QUOTING), "OF_A_NEWER_SLUICE"])
+def test_a_task_tells_no_value_unless_values_are_shown(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SLUICE_RECORD_BYTES", raising=False)
+    hidden = for_tasks(report(code))
+    assert VALUE not in told(hidden)
+    assert hidden.problem is not None
+    assert type(hidden.problem.error()) is by_code(code), "a retry is decided by its class"
+    assert [each.observed for each in hidden.checks[2:]] == ['{"rows": 7}', "0.25"]
+    assert [each.unexpected for each in hidden.checks] == [3] * 4
+    monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
+    assert told(for_tasks(report(code))).count(VALUE) > 9
+
+
+def test_an_error_that_quotes_nobody_keeps_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLUICE_RECORD_BYTES", raising=False)
+    given = report("LEASE_HELD").model_copy(update={"checks": ()})
+    assert for_tasks(given) == given
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "malformed: key 'Flight' is in the wrong case: the field is 'flight'",
+        "malformed: Object missing required field `flight`",
+        "malformed: not JSON: JSON is malformed: invalid character (byte 5)",
+        "premature: event time is 3 days, 0:00:00 past the Kafka timestamp; at most 1:00:00 is allowed",
+    ],
+)
+def test_a_reason_without_a_value_is_told_whole(reason: str) -> None:
+    assert of_reason(reason) == reason
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        f"malformed: Invalid enum value '{VALUE}'",
+        f'malformed: For input string: "{VALUE}',
+        f"malformed: step 2 (aggregate), measures['x']: sum(a): USER_RAISED_EXCEPTION: {VALUE}",
+        f"malformed: key '{VALUE}' is in the wrong case: the field is 'x'; '{VALUE}'",
+    ],
+)
+def test_a_reason_with_one_is_told_without_it(reason: str) -> None:
+    assert VALUE not in of_reason(reason)
+    assert of_reason(reason)
