@@ -39,11 +39,14 @@ def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
         yield held
 
 
-def settle(spec: Pipeline, paths: Paths, who: str) -> None:
-    """Complete what was begun, if anything was: for those who look before they take the lease."""
-    if under_way(paths):
-        with leased(spec, paths, who):
-            pass
+def settle(spec: Pipeline, paths: Paths, who: str) -> bool:
+    """Complete what was begun: for those who look before they take the lease. Whether there was
+    anything.
+    """
+    if under_way(paths) is None:
+        return False
+    with leased(spec, paths, who):
+        return True
 
 
 def carry_out(

@@ -21,6 +21,7 @@ from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
 from spark_jobs.published.aside import Aside, aside, lead_consumers, move_folders
 from spark_jobs.storage import delta
+from spark_jobs.storage.object_store import require_writable
 
 
 class Anew(NamedTuple):
@@ -105,6 +106,7 @@ def begin_anew(spec: Pipeline, paths: Paths, held: HeldLease, run_id: str) -> tu
         ),
     )
     carry_out(ANEW, facts, spec, paths, held, run_id)
+    require_writable(paths)  # whoever stores the new identity finds its folder
     return (
         due.line,
         *(f"{spec.name}: moved {paths.root / old} to {new}" for old, new in facts.moves),

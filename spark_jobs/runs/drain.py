@@ -24,6 +24,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.state_checks import REJECTIONS
 from spark_jobs.contract.verdict import verdict
 from spark_jobs.journal.runner import leased
+from spark_jobs.journal.runner import settle as settle_begun
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
 from spark_jobs.rebuild.switch import complete
@@ -80,6 +81,8 @@ def _run(
     paths = Paths(settings.root, spec)
     state_url(paths.checkpoint)  # raises now what would stop the reading of state behind a commit
     require_writable(paths)
+    if settle_begun(spec, paths, outcome.run_id):
+        require_writable(paths)  # a reset has moved the folder aside
     with (
         leased(spec, paths, outcome.run_id) as held,
         begun(paths, outcome),
@@ -91,8 +94,6 @@ def _run(
             LOG.warning("%s", line)
         for line in begin_anew(spec, paths, held, outcome.run_id):
             LOG.warning("%s", line)
-        if not paths.version.exists():  # what was completed, or begins anew, has moved it aside
-            require_writable(paths)
         found = preflight(spec, settings, paths)
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)
