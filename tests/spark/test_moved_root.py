@@ -52,10 +52,12 @@ def test_a_root_restored_to_another_place_drains_on_exactly_repairs_and_verifies
     there.assert_exact()
     assert there.ops("late")
     assert [*state_view(there.spec, there.settings, StateQuery())]
-    report, swapped = Repairs(there).done()
-    assert swapped is not None
-    assert (report.change and report.change.unexplained) == 0
-    report, _ = Repairs(there).done("verify")
-    assert report.status == "succeeded"
+    repairs = Repairs(there)
+    report = repairs.stage(plan := repairs.plan())
+    assert (report.problem, report.change and report.change.unexplained) == (None, 0)
+    repairs.swap(plan)
+    report, _ = repairs.done("verify", plan.spans[0].start, plan.spans[0].end)
+    assert report.change is not None
+    assert report.change.added + report.change.removed + report.change.changed == 0
     assert not Path(first.settings.root).exists()
     assert names(Path(str(there.paths.checkpoint)), first.settings.root) == []
