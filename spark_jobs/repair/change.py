@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, Window, functions as F
-from pyspark.sql.types import AtomicType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.own_columns import own
 from spark_jobs.contract.rounding import deciding
@@ -60,12 +60,17 @@ def explained(paired: DataFrame, late: DataFrame | None) -> DataFrame:
     """
     if late is None:
         return paired.withColumn("explained", F.lit(False))
-    row, kinds = F.coalesce("after", "before"), late.schema
+    row = F.coalesce("after", "before")
+    known = {field.name.lower(): field for field in paired.select("before.*").schema}
+    kinds = {name: known[name.lower()] for name in late.columns}
     keys = late.select(
-        _struct(_comparable(late[f"`{each.name}`"], each) for each in kinds).alias(_LATE)
+        _struct(
+            _comparable(late[f"`{name}`"].cast(field.dataType), field)
+            for name, field in kinds.items()
+        ).alias(_LATE)
     )
     keys = keys.distinct().withColumn("explained", F.lit(True))
-    of = _struct(_comparable(row[each.name], each) for each in kinds)
+    of = _struct(_comparable(row[field.name], field) for field in kinds.values())
     found = paired.join(F.broadcast(keys), of.eqNullSafe(F.col(_LATE)), "left_outer")
     told = F.coalesce("explained", F.lit(False)).alias("explained")
     return found.select("before", "after", "op", told)
@@ -83,14 +88,13 @@ def rows_after(paired: DataFrame, within: str) -> DataFrame:
 
 
 def rounded(paired: DataFrame) -> Column:
-    """Whether a row counts as equal, and its numbers are not: the order of added doubles."""
-    plain = [
-        field
-        for field in paired.select("before.*").schema
-        if isinstance(field.dataType, AtomicType)
-    ]
-    equal = _all(F.col("before")[each.name].eqNullSafe(F.col("after")[each.name]) for each in plain)
-    return F.col("op").isNull() & ~equal
+    """Whether a row counts as equal, and its values are not: the order of added doubles."""
+    before, after = F.col("before"), F.col("after")
+    equal = (
+        _comparable(before[each.name], each).eqNullSafe(_comparable(after[each.name], each))
+        for each in paired.select("before.*").schema
+    )
+    return F.col("op").isNull() & ~_all(equal)
 
 
 def identity(spec: Pipeline) -> tuple[str, ...] | None:

@@ -23,8 +23,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.state_checks import REJECTIONS
 from spark_jobs.contract.verdict import verdict
-from spark_jobs.journal.runner import leased
-from spark_jobs.journal.runner import settle as settle_begun
+from spark_jobs.journal.runner import leased, settle as settle_begun
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
 from spark_jobs.rebuild.switch import complete

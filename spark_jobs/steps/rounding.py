@@ -29,6 +29,8 @@ UNIT = "2.2313e-16D"
 """A little more than 2^-52, for the sum of absolutes is rounded too; and of many digits, so that a
 sum that is moved by a multiple of it is never just 0, by which an expression may divide.
 """
+FAILING = frozenset({"raise_error", "assert_true"})
+"""A measure that calls one is not moved: it may fail by that alone."""
 NESTED = (ArrayType, MapType, StructType)
 
 
@@ -79,14 +81,17 @@ def _moved(rows: DataFrame, sql: str, *, counted: bool) -> str:
 def _calls(rows: DataFrame, sql: str) -> Iterator[Call]:
     spark: Any = rows.sparkSession  # Any: the parser is not public
     parser = spark._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - as above
-    for node in all_nodes(parser.parseExpression(sql)):
-        if class_name(node) != "UnresolvedFunction":
-            continue
-        name = sequence(node.nameParts())[-1].lower()
-        if name not in BOUNDED | UNBOUNDED:
-            continue
+    nodes = all_nodes(parser.parseExpression(sql))
+    found = [
+        (sequence(node.nameParts())[-1].lower(), node)
+        for node in nodes
+        if class_name(node) == "UnresolvedFunction"
+    ]
+    if any(name in FAILING for name, _ in found):
+        return
+    for name, node in found:
         place = _place(node)
-        if isinstance(_type(rows, sql[place]), DoubleType):
+        if name in BOUNDED | UNBOUNDED and isinstance(_type(rows, sql[place]), DoubleType):
             where = _place(node.filter().get()) if node.filter().isDefined() else None
             condition = f" FILTER (WHERE {sql[where]})" if where else ""
             argument = sql[_place(node.arguments().apply(0))]

@@ -25,6 +25,7 @@ from spark_jobs.contract.ranges import Ranges
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs import days
 from tests.airflow.metadata import BUNDLE, REPO, no_other_dags, rest_api
+from tests.harness.roots import ROOT
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, POSITION, SPEC, Root, row
 
@@ -47,8 +48,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
     monkeypatch.setattr(registry, "load", lambda name: SPEC if name == NAME else load(name))
     # Its columns are not called as the spec's.
     monkeypatch.setattr(days, "ranged", lambda spec: Ranged(spec, POSITION))
-    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / "root"))
-    return Root(tmp_path / "root", hourly=True)
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / ROOT))
+    return Root(tmp_path / ROOT, hourly=True)
 
 
 class Publishes(BaseOperator):

@@ -29,6 +29,7 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.repair.reject import reject
 from tests.airflow.metadata import rest_api
+from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, row
 
 NAME = "departure_delays"
@@ -182,7 +183,7 @@ def test_of_a_no_that_an_older_sluice_recorded_it_says_that_a_person_said_it(
 @pytest.fixture
 def sales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
     """A pipeline with a table, of which a repair waits for a person."""
-    made = Root(tmp_path / "root")
+    made = Root(tmp_path / ROOT)
     made.drain(0, 5)
     deploy(tmp_path, "pipeline()", monkeypatch)
     monkeypatch.setenv("SLUICE_ROOT", made.settings.root)

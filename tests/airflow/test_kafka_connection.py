@@ -17,6 +17,7 @@ from sluice_airflow import kafka
 from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
+from tests.harness.roots import ROOT
 
 EXTRA = {
     "bootstrap.servers": "a:1",
@@ -162,7 +163,7 @@ def test_what_a_killed_task_left_is_removed_by_the_next_and_what_another_uses_is
 def test_a_drain_is_submitted_with_the_file_and_without_a_secret_and_ends_without_the_file(
     connected: pytest.MonkeyPatch, submitted: Callable[..., None], tmp_path: Path
 ) -> None:
-    connected.setenv("SLUICE_ROOT", str(tmp_path / "root"))
+    connected.setenv("SLUICE_ROOT", str(tmp_path / ROOT))
     connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
     config = KafkaConfig.of({**EXTRA, "enable.ssl.certificate.verification": "true"}, "x")
     connected.setattr(kafka, "kafka_connection", lambda: config)

@@ -34,6 +34,7 @@ from spark_jobs.runs.plan import Plan
 from tests.airflow.metadata import fill, forget_events, run_dag
 from tests.airflow.reports import NOON, PERSON, check, report
 from tests.harness.openlineage import Event, Receiver, problems, receiving
+from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, hours, row
 
 HOSTILE = "<script>alert(1)</script> {{ 7 * 7 }} \u202egpj\x1b[2J\r\n\"}]}'"
@@ -77,7 +78,7 @@ class Installation:
     """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.root = Root(folder / "root")
+        self.root = Root(folder / ROOT)
         self.root.drain(0, 0)
         self.bin = folder / "bin"
         for path in (self.bin, folder / "jars" / "spark"):
@@ -86,7 +87,7 @@ class Installation:
         monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
         monkeypatch.setattr(registry, "load", lambda _: SPEC)
         monkeypatch.setattr(registry, "load_next", lambda _: None)
-        monkeypatch.setenv("SLUICE_ROOT", str(folder / "root"))
+        monkeypatch.setenv("SLUICE_ROOT", str(folder / ROOT))
         monkeypatch.setenv("SLUICE_JARS", str(folder / "jars" / "spark"))
         spark = {"conn_type": "spark", "host": "local[2]"}
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(spark))

@@ -31,6 +31,7 @@ from spark_jobs.source.topic_state import TopicState
 from tests.airflow.drains_beside import END, NEXT, began
 from tests.airflow.metadata import rest_api, run_dag
 from tests.airflow.reports import NOON
+from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
 PATIENCE_SECONDS = 60
@@ -48,7 +49,7 @@ class Installation:
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.patch = patch
-        self.live = Drains(folder / "root")
+        self.live = Drains(folder / ROOT)
         self.live.drain(0, 4)
         began(self.live, "g1")
         script = folder / "bin" / "spark-submit"
@@ -60,7 +61,7 @@ class Installation:
         patch.setattr(sys, "executable", str(script.parent / "python"))
         patch.setattr(registry, "load", lambda _: SPEC)
         self.next_is(NEXT)
-        patch.setenv("SLUICE_ROOT", str(folder / "root"))
+        patch.setenv("SLUICE_ROOT", str(folder / ROOT))
         patch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
         patch.setenv("SLUICE_JARS", str(folder / "jars" / "spark"))
         patch.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')

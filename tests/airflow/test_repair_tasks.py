@@ -33,6 +33,7 @@ from spark_jobs.contract.paths import local_report_path
 from spark_jobs.contract.report import CheckResult, Report
 from spark_jobs.contract.span import Span
 from spark_jobs.contract.spec import Pipeline
+from tests.harness.roots import ROOT
 
 NAME = "departure_delays"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -166,12 +167,12 @@ class Installation:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.called = folder / "called"
         self.bin = folder / "bin"
-        self.report = local_report_path(str(folder / "root"), NAME, "manual__1-repair-try1")
+        self.report = local_report_path(str(folder / ROOT), NAME, "manual__1-repair-try1")
         for path in (self.bin, folder / "jars" / "spark"):
             path.mkdir(parents=True)
         (folder / "jars" / "spark" / "delta-spark_0.jar").touch()
         monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
-        monkeypatch.setenv("SLUICE_ROOT", str(folder / "root"))
+        monkeypatch.setenv("SLUICE_ROOT", str(folder / ROOT))
         monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
         monkeypatch.setenv("SLUICE_JARS", str(folder / "jars" / "spark"))
         monkeypatch.setenv(
@@ -183,9 +184,9 @@ class Installation:
         submit = self.bin / "spark-submit"
         lines = (
             "#!/bin/sh",
-            f'echo "$@" >>{self.called}',
-            f"mkdir -p {self.report.parent}",
-            f"cp {self.bin / 'report.json'} {self.report}",
+            f"printf '%s\\n' \"$@\" >>{self.called}",
+            f"mkdir -p '{self.report.parent}'",
+            f"cp {self.bin / 'report.json'} '{self.report}'",
         )
         submit.write_text("\n".join(lines))
         submit.chmod(0o700)
@@ -250,7 +251,7 @@ class TestStage:
         installation.spark_reports(report(check("passed")))
         found = run(dag.get_task("stage"), {"plan": PLANNED})
         assert found["checks"][0]["suite"] == "change"
-        words = installation.called.read_text().split()
+        words = installation.called.read_text().splitlines()
         assert words[words.index("stage") :] == [
             *("stage", NAME, "--repair", REPAIR_ID, "--report", str(installation.report)),
             *("--run-id", "manual__1-repair-try1"),

@@ -51,6 +51,7 @@ from spark_jobs.runs.plan import Plan
 from spark_jobs.runs.publication import move_table, table_due
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
+from tests.harness.roots import ROOT
 
 NAME = "flight_events"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -73,9 +74,9 @@ class Events(list[Any]):
 class Installation:
     """A root, jars that are none, and a spark-submit whose work is a few lines of shell."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, root: str = ROOT) -> None:
         self.announced: list[Any] = []
-        self.root = folder / "root"
+        self.root = folder / root
         self.called = folder / "called"
         self.bin = folder / "bin"
         (folder / "jars").mkdir()
@@ -100,8 +101,8 @@ class Installation:
     def spark_reports(self, report: Report, exit_status: int) -> None:
         report.write(self.bin / "report.json")
         self.spark_does(
-            f"mkdir -p {self.report.parent}",
-            f"cp {self.bin / 'report.json'} {self.report}",
+            f"mkdir -p '{self.report.parent}'",
+            f"cp {self.bin / 'report.json'} '{self.report}'",
             f"exit {exit_status}",
         )
 
@@ -276,6 +277,9 @@ class TestDrain:
                 {"conn_type": "spark", "host": "master.example", "port": 7077, "extra": extra}
             ),
         )
+        plain = str(installation.root.with_name("root"))  # on a cluster an odd one is refused
+        monkeypatch.setenv("SLUICE_ROOT", plain)
+        installation.report = local_report_path(plain, NAME, "manual__1-try1")
         installation.spark_reports(report(), 0)
         installation.run("drain")
         words = installation.called.read_text().split()
@@ -335,13 +339,9 @@ class TestDrain:
         words = installation.called.read_text().split()
         assert words[words.index("--master") + 1] == "local[2]"
         assert words[words.index("--deploy-mode") + 1] == "client"
-        assert words[words.index("drain") + 1 :] == [
-            NAME,
-            "--report",
-            str(installation.report),
-            "--run-id",
-            "manual__1-try1",
-        ]
+        assert installation.called.read_text().endswith(
+            f"drain {NAME} --report {installation.report} --run-id manual__1-try1\n"
+        )
 
     def test_hands_over_its_report(self, installation: Installation) -> None:
         installation.spark_reports(report(), 0)

@@ -64,7 +64,7 @@ sys.exit(Worker(Path(sys.argv[2]), born, Limits(9, 600, 100), run, NoSpark).work
 
 @pytest.fixture
 def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
-    made = Installation(tmp_path, monkeypatch)
+    made = Installation(tmp_path, monkeypatch, "root")  # a cluster refuses an odd one
     monkeypatch.setenv("SLUICE_WARM", "on")
     report().write(made.bin / "report.json")
     (made.bin / "worker.py").write_text(WORKER)

@@ -16,6 +16,7 @@ from local.airflow_api import Api
 from spark_jobs.checkpoint.log import Checkpoint
 from tests.harness import oracle
 from tests.harness.broker import forget_topic
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
 PIPELINE = "departure_delays"
@@ -65,7 +66,7 @@ class Drained(NamedTuple):
 @contextmanager
 def drained(kafka: str, folder: Path) -> Iterator[Drained]:
     """Every delivery is drained by Airflow. Before the last, a person takes a row out of the table."""
-    home, root = folder / "airflow", folder / "root"
+    home, root = folder / "airflow", folder / ROOT
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=DELIVERIES, topic="flights")
     variables = {"SLUICE_KAFKA": kafka, "SLUICE_ROOT": str(root)}
     try:

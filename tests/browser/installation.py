@@ -11,6 +11,7 @@ from typing import NamedTuple
 from local import airflow
 from local.airflow_api import Api
 from tests.browser import written
+from tests.harness.roots import ROOT
 
 NO_BROKER = "127.0.0.1:9"
 
@@ -26,7 +27,7 @@ class Installed(NamedTuple):
 @contextmanager
 def installation(folder: Path) -> Iterator[Installed]:
     """Started while the root is written."""
-    home, root = folder / "airflow", folder / "root"
+    home, root = folder / "airflow", folder / ROOT
     variables = {
         "SLUICE_KAFKA": NO_BROKER,
         "SLUICE_ROOT": str(root),

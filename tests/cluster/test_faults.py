@@ -52,6 +52,7 @@ def scene(kafka: str, tmp_path: Path) -> Scene:
         deliveries=TRIES,
         checked=True,
         stores=1,
+        root="root",  # on a cluster an odd one is refused
     )
 
 

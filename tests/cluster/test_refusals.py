@@ -19,7 +19,7 @@ WAIT_SECONDS = "12"
 
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Scene:
-    made = Scene(kafka, tmp_path, "flight_events", events=600, deliveries=1, stores=1)
+    made = Scene(kafka, tmp_path, "flight_events", events=600, deliveries=1, stores=1, root="root")
     made.deliver_all()
     made.settings = made.settings._replace(executor_wait=WAIT_SECONDS)
     return made

@@ -22,7 +22,9 @@ pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns w
 def test_a_pipelines_table_is_the_oracles_on_workers_that_have_nothing_of_it(
     kafka: str, tmp_path: Path
 ) -> None:
-    scene = Scene(kafka, tmp_path, "departure_delays", events=3000, deliveries=1, checked=True)
+    scene = Scene(
+        kafka, tmp_path, "departure_delays", events=3000, deliveries=1, checked=True, root="root"
+    )
     scene.deliver_all()
     running = Running(scene, tmp_path, "run")
     assert running.end() == 0, running.said

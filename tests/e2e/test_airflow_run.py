@@ -23,6 +23,7 @@ from spark_jobs.contract.report import read_report
 from spark_jobs.launch.submit import application
 from tests.e2e import pipelines
 from tests.harness.openlineage import Receiver, problems, receiving
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.harness.statsd import Statsd, statsd
 
@@ -65,7 +66,7 @@ class Installed(NamedTuple):
 def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("airflow-run")
     home = folder / "airflow"
-    root = folder / "root"
+    root = folder / ROOT
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
     with receiving() as lineage, statsd() as metrics:
         variables = {

@@ -15,6 +15,7 @@ from spark_jobs.warm.place import log_path, socket_path
 from tests.e2e import pipelines
 from tests.e2e.test_airflow_run import EVENTS, PATIENCE_SECONDS, PIPELINE
 from tests.harness.long_form import long_form
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 def test_the_drain_of_the_next_dag_run_finds_the_worker_of_the_first(
     kafka: str, tmp_path: Path
 ) -> None:
-    home, root = tmp_path / "airflow", tmp_path / "root"
+    home, root = tmp_path / "airflow", tmp_path / ROOT
     scene = Scene(kafka, tmp_path, PIPELINE, events=EVENTS, deliveries=2, topic="flights")
     variables = {
         "SLUICE_KAFKA": kafka,

@@ -24,6 +24,7 @@ from spark_jobs.launch.submit import application, command, environment
 from spark_jobs.source import topic_state as kafka_questions
 from tests.harness.command import sluice_here
 from tests.harness.long_form import LONG
+from tests.harness.roots import ROOT
 
 LIMIT_SECONDS = 30
 """Within which a broker that does not answer is given up: of waiting.
@@ -86,7 +87,7 @@ def sluice(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 )
 def test_what_is_missing_is_named_in_one_line(kafka, tmp_path, code, words, variables, says):
     """`drain` in a process of its own; in the long form all of them."""
-    told = {"SLUICE_ROOT": str(tmp_path / "root"), **variables}
+    told = {"SLUICE_ROOT": str(tmp_path / ROOT), **variables}
     result = sluice(*words, **told) if LONG or words[0] == "drain" else sluice_here(told, *words)
     assert result.returncode == by_code(code).exit_status
     lines = [line for line in result.stderr.splitlines() if line.strip()]
@@ -98,7 +99,7 @@ def test_what_is_missing_is_named_in_one_line(kafka, tmp_path, code, words, vari
 
 def test_missing_jars_are_named_before_a_jvm_starts(kafka, tmp_path):
     create_topic(kafka, "flights", 1)
-    variables = {"SLUICE_ROOT": str(tmp_path / "root"), "SLUICE_JARS": str(tmp_path)}
+    variables = {"SLUICE_ROOT": str(tmp_path / ROOT), "SLUICE_JARS": str(tmp_path)}
     result = sluice_here(variables, "drain", "flight_events")
     # An empty topic gives a drain nothing to do; jars are asked for only when a JVM would start.
     assert result.returncode == 0
@@ -112,9 +113,7 @@ def test_a_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
     """The application without spark-submit, which has started no Spark when it is refused; in
     tests/faults/test_machine.py spark-submit gives the status on.
     """
-    settings = Settings.from_environment()._replace(
-        kafka="127.0.0.1:1", root=str(tmp_path / "root")
-    )
+    settings = Settings.from_environment()._replace(kafka="127.0.0.1:1", root=str(tmp_path / ROOT))
     path = tmp_path / "report.json"
     words = command(settings, "flight_events", path, "run")
     ended = subprocess.run(

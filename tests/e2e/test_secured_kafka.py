@@ -24,6 +24,7 @@ from spark_jobs.launch.submit import configuration, environment
 from spark_jobs.source.topic_state import newest_record, topic_state
 from tests.harness.long_form import long_form
 from tests.harness.process import Running
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.harness.secured_broker import Broker, running
 from tests.harness.token_server import Issuer
@@ -239,7 +240,7 @@ def test_the_command_line_says_it_in_one_line(broker: Broker, tmp_path: Path) ->
         capture_output=True,
         text=True,
         check=False,
-        env={**variables, "SLUICE_KAFKA_CONFIG": str(file), "SLUICE_ROOT": str(tmp_path / "root")},
+        env={**variables, "SLUICE_KAFKA_CONFIG": str(file), "SLUICE_ROOT": str(tmp_path / ROOT)},
         timeout=PATIENCE_SECONDS,
     )
     assert ended.returncode == by_code("KAFKA_REFUSED").exit_status
@@ -322,7 +323,7 @@ def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(
     scene.assert_exact()
     key = (broker.files / "hidden.key").read_text().splitlines()[2]
     secrets = (CANARY, "opens the key", key)
-    assert with_canary(tmp_path / "run", tmp_path / "root", tmp_path / "spark", words=secrets) == []
+    assert with_canary(tmp_path / "run", tmp_path / ROOT, tmp_path / "spark", words=secrets) == []
     assert [word for word in seen if any(secret in word for secret in secrets)] == []
     assert any("spark-submit" in word or "SparkSubmit" in word for word in seen), (
         "the process list was looked at"

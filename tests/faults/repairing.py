@@ -27,7 +27,7 @@ from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.swap import swap
 from spark_jobs.sink import history, table
-from spark_jobs.storage.delta import open_table
+from spark_jobs.storage.log_entries import entries
 from tests.faults.campaign import PIPELINES
 from tests.faults.catalogue import Kill, Lengths
 from tests.faults.stage_kills import COMPUTES, Round, landed, since
@@ -252,6 +252,5 @@ def _files(scene: Scene) -> dict[str, tuple[int, int]]:
 
 def _commits(scene: Scene) -> Counter[str | None]:
     """Repair -> the commits that it has made in the table."""
-    entries = open_table(scene.paths.table).history()
-    notes = (json.loads(entry.get("userMetadata") or "{}") for entry in entries)
+    notes = (json.loads(entry.get("userMetadata") or "{}") for entry in entries(scene.paths.table))
     return Counter(note.get(history.REPAIR) for note in notes)

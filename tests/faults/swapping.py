@@ -24,6 +24,7 @@ from spark_jobs import failpoint
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink import history
+from spark_jobs.storage.log_entries import entries
 from tests.harness.crash import files
 from tests.unit.repaired import SPEC, Changes, Root, Row, hour, hours, late, row, texts
 
@@ -164,7 +165,7 @@ class Swapping:
 
     def _hold_record(self, kind: Kind, root: Root, name: str) -> None:
         """One commit, one row in ops.repairs, each record once in ops.merged or not at all."""
-        notes = [json.loads(entry.get("userMetadata", "{}")) for entry in root.table.history()]
+        notes = [json.loads(entry.get("userMetadata", "{}")) for entry in entries(root.paths.table)]
         made = Counter(note.get(history.REPAIR) for note in notes)
         ids = [name, f"{name}/undo"] if kind == "undo" else [name]
         assert [made[each] for each in ids] == [1] * len(ids), made

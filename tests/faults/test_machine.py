@@ -26,6 +26,7 @@ from tests.harness import oracle, verifier
 from tests.harness.broker import JARS, start_again
 from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running, lives
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -147,7 +148,7 @@ def test_a_broker_that_stands_still_for_a_while_is_waited_for(own_kafka, spark, 
 
 
 def test_a_full_disk_ends_the_drain_and_space_lets_the_next_go_on(plain, tmp_path):
-    disk = tmp_path / "root"
+    disk = tmp_path / ROOT
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "sluice-test", str(disk)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:

@@ -12,6 +12,7 @@ from tests.faults.campaign import Campaign
 from tests.faults.catalogue import IN_STORES, at_failpoint
 from tests.faults.warm_kills import KILLS, RESTED, SHORT, schedule
 from tests.harness.long_form import long_form
+from tests.harness.roots import ROOT
 from tests.harness.warm_process import Workers
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns w
 
 @long_form
 def test_a_kill_of_a_worker_is_a_kill_of_its_drain_and_no_more(kafka, spark, tmp_path):
-    workers = Workers(str(tmp_path / "root"))
+    workers = Workers(str(tmp_path / ROOT))
     try:
         figures = Campaign(
             kafka,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.faults.campaign import Campaign
 from tests.faults.warm_kills import schedule
+from tests.harness.roots import ROOT
 from tests.harness.warm_process import Workers
 
 STORES = 2
@@ -25,7 +26,7 @@ def run(
     """What it found, in words. Raises AssertionError as Campaign.run does, and if no worker did
     more than one drain.
     """
-    workers = Workers(str(folder / "root"))
+    workers = Workers(str(folder / ROOT))
     try:
         drains = Campaign(
             kafka, folder, schedule(seed, kills), say, again, start=workers, stores=STORES

@@ -31,6 +31,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.runs.drain import drain
 from tests.harness import oracle
 from tests.harness.lines import heard
+from tests.harness.roots import ROOT
 from tests.harness.verifier import Verifier
 
 MESS = Mess(duplicate_share=0.05, late_share=0.02, malformed_share=0.02, premature_share=0.005)
@@ -72,6 +73,7 @@ class Scene:
         checked: bool = False,
         stores: int | None = None,
         partitions: int = 4,
+        root: str = ROOT,
         **changes: Any,
     ) -> None:
         """`stores` is how many state stores a step has, if not as many as the spec says: each costs
@@ -91,7 +93,7 @@ class Scene:
         self.spec: Pipeline = spec.model_copy(
             update={"topic": spec.topic.model_copy(update={"name": self.topic}), **changes}
         )
-        self.settings = Settings.from_environment()._replace(kafka=kafka, root=str(folder / "root"))
+        self.settings = Settings.from_environment()._replace(kafka=kafka, root=str(folder / root))
         self.paths = Paths(self.settings.root, self.spec)
         self._parts = iter(enumerate(split(records(events), deliveries), 1))
 

@@ -11,6 +11,7 @@ import pytest
 from spark_jobs.contract.spec import Pipeline
 from tests.harness.broker import kafka
 from tests.harness.crash import copied
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.harness.session import COMPILED, INTERPRETED, spark, surroundings
 
@@ -57,7 +58,7 @@ def drained_once(kafka: str, as_submitted: None, tmp_path_factory: pytest.TempPa
 @pytest.fixture
 def drained(drained_once: Scene, tmp_path: Path) -> Scene:
     """It over a copy of its root."""
-    return copied(drained_once, tmp_path / "root")
+    return copied(drained_once, tmp_path / ROOT)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken
 from tests.harness.crash import copied
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
 Damage = Callable[[Path], object]
@@ -89,7 +90,7 @@ def base(kafka, tmp_path_factory):
 @pytest.fixture
 def scene(base, tmp_path, request) -> Scene:
     """A copy of it to damage."""
-    return copied(base(getattr(request, "param", "rocksdb")), tmp_path / "root")
+    return copied(base(getattr(request, "param", "rocksdb")), tmp_path / ROOT)
 
 
 def mended(scene: Scene) -> str:

@@ -98,7 +98,7 @@ def test_what_spark_does_not_know_is_found_without_kafka(step, says):
     "query",
     [
         "SELECT *, to_json(struct(*)) AS whole FROM rows",
-        "SELECT *, struct(kafka).col1.raw.key AS key FROM rows",
+        "SELECT *, named_struct('k', kafka).k.raw.key AS key FROM rows",
         "SELECT event_time, kafka AS record, kafka FROM rows",
         "SELECT r.*, cast(k.raw.key AS string) AS key FROM (SELECT *, kafka AS k FROM rows) AS r",
     ],

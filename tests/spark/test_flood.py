@@ -22,7 +22,10 @@ def kept(monkeypatch):
     monkeypatch.setattr(
         second_read,
         "keep",
-        lambda run, batch, *rest: (batches["driver"].append(batch.id), driver(run, batch, *rest)),
+        lambda run, batch, *rest: (
+            batches["driver"].append(batch.id),
+            driver(run, batch, *rest),
+        )[1],
     )
     monkeypatch.setattr(
         second_read,
@@ -121,5 +124,5 @@ def test_a_flood_beyond_the_byte_budget_is_counted_and_keeps_its_place_and_reaso
     assert report.account.malformed == sum(row["kind"] == "malformed" for row in rows)
     assert sum(len(row["value"] or b"") for row in rows) < 2_000_000
     assert all(row["value"] is None and "not JSON" in row["reason"] for row in without)
-    [batch] = made.ops("batches")
+    batch = min(made.ops("batches"), key=lambda row: row["batch_id"])
     assert (batch["unkept"], batch["unaccounted"]) == (flood - 2, 0)

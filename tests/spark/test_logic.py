@@ -20,6 +20,7 @@ from spark_jobs.contract.topic import Field
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.crash import over
 from tests.harness.long_form import long_form
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
 CARRIER = (Field(name="carrier", type="string"),)
@@ -223,7 +224,7 @@ def test_code_that_fails_in_a_later_batch_counts_what_came_before_and_goes_on_wh
     delivered, tmp_path, write
 ):
     spec = misusing("Counts", time_mode="none", output=(*CARRIER, *N))
-    made = over(delivered, tmp_path / "root", spec)
+    made = over(delivered, tmp_path / ROOT, spec)
     made.change(max_offsets_per_batch=100)
     write(COUNTS.format(wrong="assert not before"))
     failed = made.drain("failed")
@@ -320,7 +321,7 @@ def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_made_again_by_
 ):
     made = over(
         delivered,
-        tmp_path / "root",
+        tmp_path / ROOT,
         misusing("Counts", time_mode="none", output=(*CARRIER, *N)),
     )
     write(COUNTS.format(wrong="pass"))

@@ -19,6 +19,7 @@ from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publication import due, move_table
 from spark_jobs.storage.delta_log import Log
 from tests.harness.long_form import long_form
+from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 
 CARRIERS = Check(
@@ -87,7 +88,7 @@ def by_all(spark: Any, paths: Paths) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def tables(spark: Any, tmp_path: Path) -> Tables:
-    return Tables(spark, tmp_path / "root")
+    return Tables(spark, tmp_path / ROOT)
 
 
 @long_form

@@ -46,6 +46,7 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publication import publish
 from spark_jobs.source.topic_state import topic_state
+from spark_jobs.storage.log_entries import entries
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene, records
@@ -208,7 +209,7 @@ def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_b
     it.scene.deliver()
     report = it.drain(it.next, "live-3")  # completes the switch, and drains
     assert report.account.read > 0
-    told = [each["operation"] for each in deltalake.DeltaTable(str(it.live.table)).history()]
+    told = [each["operation"] for each in entries(it.live.table)]
     assert told.count("SLUICE SWITCH") == 1
     assert it.rows() == it.expected("max", it.paths)
     assert it.rows(version + 1) == computed

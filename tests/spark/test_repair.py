@@ -43,6 +43,7 @@ from tests.harness.command import answer, sluice, undone
 from tests.harness.compare import assert_same
 from tests.harness.crash import copied
 from tests.harness.long_form import LONG, long_form
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
 from tests.spark.operators import Operator
@@ -124,7 +125,7 @@ def waiting(bases: Callable[[str], Scene], tmp_path: Path) -> MakeScene:
     """A copy of it, to repair: late records wait."""
 
     def make(operator: Operator) -> Scene:
-        return copied(bases(operator.spec.name), tmp_path / "root")
+        return copied(bases(operator.spec.name), tmp_path / ROOT)
 
     return make
 

@@ -28,6 +28,7 @@ from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from tests.harness.crash import Images, copied, over
 from tests.harness.long_form import long_form
+from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
 from tests.spark.operators import Operator
@@ -102,7 +103,7 @@ def test_state_that_lacks_its_last_store_is_not_moved(images, tmp_path):
     was in that one.
     """
     base, taken = images
-    made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
     for store in Path(str(made.paths.checkpoint)).glob("state/*/1"):
         shutil.rmtree(store)
     with pytest.raises(CheckpointBroken, match=r"state/\d+/1/.* is missing"):
@@ -196,7 +197,7 @@ def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_an
     images, tmp_path, place
 ):
     base, taken = images
-    killed = copied(over(base, taken[place]), tmp_path / "root")
+    killed = copied(over(base, taken[place]), tmp_path / ROOT)
     old = place != "repartition.counts"
     assert number(killed) == (2 if old else 4)
     said: list[str] = []
@@ -229,7 +230,7 @@ def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_an
 )
 def test_the_same_command_behind_one_that_was_killed_ends_as_another(images, tmp_path, place):
     base, taken = images
-    killed = copied(over(base, taken[place]), tmp_path / "root")
+    killed = copied(over(base, taken[place]), tmp_path / ROOT)
     lines = moved(killed, 4)
     assert any("nothing to move" in line for line in lines) is (place == "repartition.counts")
     assert number(killed) == 4
@@ -241,7 +242,7 @@ def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the
     images, tmp_path
 ):
     base, taken = images
-    torn = copied(over(base, taken["torn and counts"]), tmp_path / "root")
+    torn = copied(over(base, taken["torn and counts"]), tmp_path / ROOT)
     report = torn.drain("behind it")
     assert report.problem
     assert report.problem.code == "CHECKPOINT_BROKEN"
@@ -256,7 +257,7 @@ def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the
 def test_a_batch_behind_which_an_older_sluice_has_drained_counts(images, tmp_path, monkeypatch):
     """It knows no note, and goes on in the stores that Spark finds."""
     base, taken = images
-    made = copied(over(base, taken["repartition.written"]), tmp_path / "root")
+    made = copied(over(base, taken["repartition.written"]), tmp_path / ROOT)
     with monkeypatch.context() as older:
         older.setattr("spark_jobs.runs.drain.settle", lambda *_: ())
         made.run("older")
@@ -277,7 +278,7 @@ def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_p
     killed in its own second batch.
     """
     base, taken = images
-    made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
     slept = Path(str(over(base, taken["repartition.written"]).paths.checkpoint))
     newest = max(Checkpoint(made.paths.checkpoint).committed())
     reached: list[str] = []
@@ -308,7 +309,7 @@ def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_p
 @long_form
 def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tmp_path):
     base, taken = images
-    made = copied(over(base, taken["repartition.counts"]), tmp_path / "root")
+    made = copied(over(base, taken["repartition.counts"]), tmp_path / ROOT)
     before, newest = state(made, 2, 0), max(Checkpoint(made.paths.checkpoint).committed())
     made.run("behind it")
     for batch, stores in ((newest, 4), (0, 2)):
@@ -328,7 +329,7 @@ def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tm
 )
 def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch, wrong):
     base, taken = images
-    made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
     files = Path(str(made.paths.checkpoint))
     planned = {*files.glob("*/[0-9]*")}
 
@@ -376,7 +377,7 @@ def command(made: Scene, **more: str) -> subprocess.Popen[bytes]:
 @long_form
 def test_it_is_a_command_whose_kill_leaves_the_old_number(images, tmp_path):
     base, taken = images
-    made = copied(over(base, taken["repartition.leased"]), tmp_path / "root")
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
     assert command(made, SLUICE_FAILPOINTS="repartition.written=exit").wait() != 0
     assert number(made) == 2
     assert command(made).wait() == 0

@@ -36,6 +36,7 @@ from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form
 from tests.harness.moments import EPOCH
+from tests.harness.roots import ROOT
 from tests.spark import operators, truth
 from tests.spark.whole import FOR_EVER, sent, stateful_input
 
@@ -74,9 +75,7 @@ def replayed(
     """The whole chain over the stateful input."""
     first = next_group_state(spec, 0)
     before = canonical_output(rows, spec, until=first)
-    return replay(
-        spark, spec, before, first, UPath(folder / "root"), UPath(folder / "replay"), until
-    )
+    return replay(spark, spec, before, first, UPath(folder / ROOT), UPath(folder / "replay"), until)
 
 
 def listed(rows: DataFrame) -> list[Row]:

@@ -143,7 +143,11 @@ def test_where_a_sum_alone_cannot_tell_a_lost_record_from_its_order_a_person_is_
 
 def test_no_difference_is_small_beside_a_sum_that_is_no_number(spark: SparkSession) -> None:
     records = [("a0", math.nan, 1.0), ("a0", 1.0, 2.0), ("a1", 1e308, 1.0), ("a1", 1e308, 2.0)]
-    measures = {"net": "sum(amount)", "mean": "avg(amount)"}
+    measures = {
+        "net": "sum(amount)",
+        "mean": "avg(amount)",
+        "checked": "CASE WHEN sum(amount) IS NULL THEN raise_error('none') ELSE sum(amount) END",
+    }
     assert differing(spark, records, records[::-1], measures) == set()
     table = [("a0", 5.0, 1.0), ("a0", 1.0, 2.0), ("a1", 7.0, 1.0), ("a1", 1e308, 2.0)]
     assert differing(spark, table, records, measures) == {"a0", "a1"}

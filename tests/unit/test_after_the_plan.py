@@ -17,6 +17,7 @@ from spark_jobs.repair.plan import digest, read_plan
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.source.topic_state import TopicState
+from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC
 from tests.unit.test_killed_swap import BEHIND, Scene
 
@@ -28,7 +29,7 @@ OTHER = SPEC.model_copy(
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    made = Scene(tmp_path / "root")
+    made = Scene(tmp_path / ROOT)
     made.plan(digest(SPEC))
     return made
 

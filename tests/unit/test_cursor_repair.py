@@ -12,6 +12,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.ops import accounts, ops_tables
+from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
 DAMAGE = pytest.mark.parametrize("damage", ["torn", "missing"])
@@ -20,7 +21,7 @@ DAMAGE = pytest.mark.parametrize("damage", ["torn", "missing"])
 @pytest.fixture
 def root(tmp_path: Path) -> Drains:
     """Batches 0 to 9 have passed."""
-    made = Drains(tmp_path / "root")
+    made = Drains(tmp_path / ROOT)
     made.began((0, 4), (5, 9))
     return made
 

@@ -20,7 +20,11 @@ from spark_jobs.repair.plan import RepairPlan, digest
 from spark_jobs.repair.reject import reject
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import described, swap
+<<<<<<< HEAD
 from spark_jobs.runs.publication import publish
+=======
+from tests.harness.roots import ROOT
+>>>>>>> main
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
@@ -74,7 +78,7 @@ class Scene(Root):
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path / "root")
+    return Scene(tmp_path / ROOT)
 
 
 def test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes(

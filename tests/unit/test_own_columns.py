@@ -34,6 +34,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     | {"kafka_timestamp", "kafka_millis"},
     "audit/visible.py": {"isolation"},
     # Counts, observed or collected.
+    "audit/rejected_store.py": {"unkept"},
     "classify/capture.py": {"late", "kept"},
     "classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"},
     "steps/aggregate.py": {"counted"},

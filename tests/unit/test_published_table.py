@@ -14,11 +14,13 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.contract.errors import PublishedTableRefused
+from spark_jobs.contract.path_forms import place_of
 from spark_jobs.contract.paths import Paths
 from spark_jobs.published import table
 from spark_jobs.published.data_folder import follow
 from spark_jobs.published.table import behind, move
 from spark_jobs.storage.delta_log import Log
+from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
@@ -54,7 +56,7 @@ class Root:
         numbers = sorted(found.to_pyarrow_table()["n"].to_pylist())
         sql = deltalake.QueryBuilder().register("t", found).execute("SELECT n FROM t").read_all()
         assert sorted(pa.table(sql)["n"].to_pylist()) == numbers
-        files = found.file_uris()
+        files = [place_of(uri) for uri in found.file_uris()]
         of_files = duckdb.read_parquet(files).fetchall() if files else []
         assert sorted(row[0] for row in of_files) == numbers
         rows = found.to_pyarrow_dataset()  # noqa: F841 - DuckDB finds it by its name
@@ -77,7 +79,7 @@ class Root:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
-    return Root(tmp_path / "root")
+    return Root(tmp_path / ROOT)
 
 
 def test_it_shows_the_judged_version_and_no_row_of_a_later_one(root: Root) -> None:

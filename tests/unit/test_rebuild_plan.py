@@ -23,6 +23,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.side import begin, read_begun, refuse_other
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.source.topic_state import TopicState
+from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import FIELDS, aggregate, deduplicate
 
@@ -37,7 +38,7 @@ NEXT = SPEC.model_copy(
 @pytest.fixture
 def root(tmp_path: Path) -> Drains:
     """Offsets 0 to 4 of the one partition are in the table."""
-    made = Drains(tmp_path / "root")
+    made = Drains(tmp_path / ROOT)
     made.drain(0, 4)
     began(made, "g1")
     return made

@@ -23,6 +23,7 @@ from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.publication import publish
 from spark_jobs.sink.table import GENERATION, refuse_replaced
+from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
 PLACES = 12
@@ -36,7 +37,7 @@ class Killed(Exception):
 @pytest.fixture
 def root(tmp_path: Path) -> Drains:
     """Batches 0 to 4 have passed."""
-    made = Drains(tmp_path / "root")
+    made = Drains(tmp_path / ROOT)
     made.drain(0, 4)
     records = [FailingRecord(batch=batch, partition=0, offset=9, reason="") for batch in (2, 3)]
     FailingRecords(records=tuple(records)).write(made.paths.failing)

@@ -37,6 +37,8 @@ from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink import history
+from spark_jobs.storage.log_entries import entries
+from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts
 
 SOURCES = Path(__file__).parents[2]
@@ -47,7 +49,7 @@ WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d")), (row(4, "c
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
     """Batches 0 to 5 have passed."""
-    made = Root(tmp_path / "root")
+    made = Root(tmp_path / ROOT)
     made.drain(0, 5)
     return made
 
@@ -73,7 +75,7 @@ def test_the_rows_that_differ_are_replaced_in_one_commit_and_all_others_stay(roo
 def test_the_commit_is_no_batch_and_says_whose_it_is(root: Root) -> None:
     root.stage("r1", WRONG)
     root.swap("r1")
-    [entry] = root.table.history(1)
+    entry = next(entries(root.paths.table))
     assert json.loads(entry["userMetadata"]) == {"sluice_repair": "r1"}
     owners = root.identity.owners(SPEC.name)
     assert [batch for batch, _ in history.commits(root.paths.table, owners)] == [5, 4, 3, 2, 1, 0]
@@ -149,7 +151,7 @@ def test_many_ranges_are_replaced_by_their_positions_or_as_they_are(
     root.stage("r1", gone + more)
     root.swap("r1")
     assert root.rows() == expected(root, 21, gone + more)
-    condition = root.table.history(1)[0]["operationParameters"]["predicate"]
+    condition = next(entries(root.paths.table))["operationParameters"]["predicate"]
     assert ("IN" in condition.upper().split()) == (most > 3)
 
 

@@ -25,6 +25,7 @@ from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.spec import State
 from tests.harness.long_form import long_form
 from tests.harness.moments import at
+from tests.harness.roots import ROOT
 from tests.spark.properties import session_sequence
 from tests.spark.properties.aggregation import LONGEST
 from tests.spark.properties.chain_form import DaysOfHours
@@ -89,7 +90,7 @@ def _try(kafka: str, folder: Path, form: RangedForm, sequence: Sequence) -> Coun
 def test_after_any_repairs_the_table_is_the_canonical_result(
     kafka: str, tmp_path: Path, form: RangedForm
 ) -> None:
-    done = _try(kafka, tmp_path / "root", form, written(SEED))
+    done = _try(kafka, tmp_path / ROOT, form, written(SEED))
     assert done["undone"] == 1, done
     assert done["swapped"] >= 2, done
 
@@ -99,7 +100,7 @@ def test_after_any_repairs_the_table_is_the_canonical_result(
 def test_late_records_join_sessions_and_the_table_is_the_canonical_result(
     kafka: str, tmp_path: Path
 ) -> None:
-    done = _try(kafka, tmp_path / "root", SESSIONS, session_sequence.sequence())
+    done = _try(kafka, tmp_path / ROOT, SESSIONS, session_sequence.sequence())
     assert done["swapped"] >= 2, done
     assert done["verify, parts"], done
 
@@ -130,7 +131,7 @@ def test_no_sequence_is_found_that_goes_wrong(
     @given(sequences(form))
     def found(sequence: Sequence) -> None:
         assume(_may_go_wrong(form, sequence))
-        done = _try(kafka, tmp_path_factory.mktemp("sequence") / "root", form, sequence)
+        done = _try(kafka, tmp_path_factory.mktemp("sequence") / ROOT, form, sequence)
         tried.update(done)
         tried["sequences"] += 1
         with capfd.disabled():

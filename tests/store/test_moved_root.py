@@ -1,0 +1,27 @@
+"""A root whose bucket or prefix was renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.harness.object_store import ObjectStore
+from tests.harness.scene import Scene
+from tests.store.root import copied, of
+
+
+def test_it_drains_on_exactly_where_its_objects_are_now(
+    scene: Callable[..., Scene], store: ObjectStore
+) -> None:
+    first = scene("aircraft_rotations", events=900, deliveries=2)
+    first.deliver()
+    first.run("first")
+    there = copied(first, store)
+    was = of(first, store)
+    for name in was.objects():
+        was.remove(name)
+    there.deliver()
+    there.run("second")
+    there.assert_exact()
+    assert not was.objects()
+    state = of(there, store).objects("checkpoints/aircraft_rotations/v1/spark/state/")
+    assert not [name for name in state if was.url[5:].encode() in of(there, store).read(name)]
