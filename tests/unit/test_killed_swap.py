@@ -20,11 +20,8 @@ from spark_jobs.repair.plan import RepairPlan, digest
 from spark_jobs.repair.reject import reject
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import described, swap
-<<<<<<< HEAD
 from spark_jobs.runs.publication import publish
-=======
 from tests.harness.roots import ROOT
->>>>>>> main
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
