@@ -45,7 +45,11 @@ class Settled:
     def finds(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
         """What the preflight finds, or raises."""
         found = SimpleNamespace(
-            identity=None, lines=("a field differs",), lost={1: (5, 9)}, checkpoint=None
+            identity=None,
+            lines=("a field differs",),
+            lost={1: (5, 9)},
+            checkpoint=None,
+            topic=SimpleNamespace(held={}),
         )
 
         def look(*_: object) -> SimpleNamespace:

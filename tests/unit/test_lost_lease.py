@@ -77,7 +77,12 @@ def test_the_identity_that_the_next_run_has_made_is_not_overwritten(
     written: list[Any] = []
     monkeypatch.setattr(drain, "leased", lost)
     monkeypatch.setattr(drain, "Cluster", lambda *_: nullcontext())
-    found = SimpleNamespace(identity=SimpleNamespace(write=written.append), lines=(), lost={})
+    found = SimpleNamespace(
+        identity=SimpleNamespace(write=written.append),
+        lines=(),
+        lost={},
+        topic=SimpleNamespace(held={}),
+    )
     monkeypatch.setattr(drain, "preflight", lambda *_: found)
     settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     with pytest.raises(LeaseLost):
