@@ -6,6 +6,7 @@ PYTHON ?= python3
 LANES ?= 3
 CASES ?= 200
 KILLS ?= 200
+SECONDS ?= 3600
 SEED := $(shell date +%s)
 BIN := .venv/bin
 PARALLEL := -n $(LANES) --no-loadscope-reorder
@@ -19,7 +20,7 @@ IMAGE := sluice:local
 BUILD ?=
 STACK := docker compose --profile demo
 
-.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants lint object-store bench operators screenshots reference up down clean lock \
+.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants simulate lint object-store bench operators screenshots reference up down clean lock \
   need image stack stack-ready stack-secrets stack-demo stack-down
 
 help: ## show this
@@ -56,6 +57,10 @@ faults: $(READY) ## kill real drains by a seeded schedule, and verify: KILLS=200
 mutants: $(READY) ## change FILE at one place after the other and list what TESTS do not see: FILE=spark_jobs/audit/balance.py TESTS=tests/unit/test_balance.py
 	@[ -x .local/mutants/bin/cosmic-ray ] || { $(PYTHON) -m venv .local/mutants; .local/mutants/bin/pip install -q --require-hashes -r requirements/mutants.txt; }
 	@$(BIN)/python -m local.mutants "$(FILE)" "$(TESTS)"
+
+simulate: $(READY) ## kill and interleave every change of a root without Spark, by seeds, against a model: SECONDS=3600 SEED=...
+	@echo 'the same schedules again: make simulate SECONDS=$(SECONDS) SEED=$(SEED)'
+	@$(BIN)/python -m tests.simulation $(SECONDS) $(SEED)
 
 lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second half where both are due
 	@$(BIN)/ruff check --quiet .

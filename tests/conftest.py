@@ -46,6 +46,7 @@ LONGEST_FIRST = (
     "store",
     "airflow",
     "spark",
+    "simulation",
     "unit",
     "examples",
 )

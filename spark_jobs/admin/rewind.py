@@ -219,13 +219,14 @@ def move_failing(facts: Rewind, scene: Scene) -> None:
 
 
 def move_published(facts: Rewind, scene: Scene) -> None:
-    """Let the next event count from the batch at the latest."""
+    """Let the next event count from the batch at the latest, and tell the days that change back."""
     told = read_published(scene.paths.published)
-    batches = {
+    moved = {
         "batch": min(told.batch, facts.batch),
         "before_batch": min(told.before_batch, facts.batch),
+        "changed_back": tuple(dict.fromkeys((*told.changed_back, *facts.repairs.spans))),
     }
-    told.model_copy(update=batches).write(scene.paths.published)
+    told.model_copy(update=moved).write(scene.paths.published)
 
 
 def begin_generation(facts: Rewind, scene: Scene) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.span import Span
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -29,6 +30,12 @@ class Published(Stored):
     """The newest version before it whose event Airflow had."""
     before_batch: int = -1
     """The newest batch whose rows are in that one."""
+    changed_back: tuple[Span, ...] = ()
+    """Ranges that consumers were told of and that a rewind has changed back since: the next event
+    tells their days.
+    """
+    tells_back: tuple[Span, ...] = ()
+    """Those that this event tells."""
     generation: str = ""
     """The checkpoint's, when `publish` read it: a reset beside it may have moved that checkpoint
     away. Empty where an older Sluice wrote the file.

@@ -28,8 +28,8 @@ def due(paths: Paths, announced: Announced | None = None) -> Published | None:
         return None
     last = _of_this_checkpoint(paths, known, read_published(paths.published))
     told = last.table_version if announced is None else _told(known, announced)
-    if told == cursor.judged_table_version:
-        return None
+    if told is not None and cursor.judged_table_version <= told:
+        return None  # behind a rewind the newest verdict may be of an older version
     if told == last.table_version:
         since = last.table_version, last.batch
     elif told == last.before_version:
@@ -44,6 +44,8 @@ def due(paths: Paths, announced: Announced | None = None) -> Published | None:
         batch=cursor.judged,
         before_version=since[0],
         before_batch=min(since[1], cursor.judged),
+        # Those of an event that Airflow never had are told again.
+        tells_back=last.changed_back + (() if told == last.table_version else last.tells_back),
         generation=known.generation,
     )
 

@@ -30,15 +30,16 @@ def repaired(paths: Paths, known: Identity, fact: Published) -> tuple[Repaired, 
 
 
 def differing(paths: Paths, known: Identity, fact: Published) -> list[Span]:
-    """The spans in which these repairs and undos changed rows, in whole hours or days.
+    """The spans in which these repairs and undos changed rows."""
+    return [span for row in _since(paths, known, fact) for span in changed_spans(row)]
 
-    An older Sluice noted only what it computed, which has them too.
+
+def changed_spans(row: Row) -> list[Span]:
+    """The spans in which a repair or an undo changed rows, in whole hours or days, by its row of
+    ops.repairs. An older Sluice noted only what it computed, which has them too.
     """
-    return [
-        Span(each["start"], each["end"])
-        for row in _since(paths, known, fact)
-        for each in (row["ranges"] if row["differing"] is None else row["differing"]) or ()
-    ]
+    spans = row["ranges"] if row["differing"] is None else row["differing"]
+    return [Span(each["start"], each["end"]) for each in spans or ()]
 
 
 def _since(paths: Paths, known: Identity, fact: Published) -> list[Row]:

@@ -24,7 +24,7 @@ from spark_jobs.ops import repairs
 from spark_jobs.published import table as published_table
 from spark_jobs.repair.leftovers import Leftover, leftovers, remove_leftovers
 from spark_jobs.runs.publication import publish
-from tests.unit.repaired import SPEC, Changes, Root, hour, hours, late, row
+from tests.unit.repaired import DAY, SPEC, Changes, Root, hour, hours, late, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
 OTHER: Changes = [(row(3, "c"), None)]
@@ -264,3 +264,19 @@ def test_nothing_is_removed_beneath_a_stage_that_has_begun_since(root: Root) -> 
     with lease(root.paths.staging_lease, "a stage"), pytest.raises(LeaseHeld):
         remove_leftovers(root.paths, found, "sluice doctor")
     assert root.paths.staging("r1").exists()
+
+
+def test_a_rewind_that_takes_a_told_repair_back_tells_its_days_again(tmp_path: Path) -> None:
+    root = Root(tmp_path / "root", hourly=True)
+    root.drain(0, 30)
+    publish(root.paths, SPEC, ("", -1))
+    root.stage("r1", [(row(1, "a"), row(1, "a", 2))])
+    root.swap("r1")
+    told_of_it = publish(root.paths, SPEC, ("g1", 31))
+    assert told_of_it is not None
+    assert told_of_it.days == (DAY.date(),)
+    go_back(root, 30)
+    event = publish(root.paths, SPEC, ("g1", told_of_it.table_version))
+    assert event is not None
+    assert event.days == (DAY.date(),), "their rows are those of before"
+    assert publish(root.paths, SPEC, (event.generation, event.table_version)) is None
