@@ -78,6 +78,22 @@ def taken_back(path: UPath, version: int) -> TakenBack | None:
     return None
 
 
+def before_restores(path: UPath, version: int) -> int:
+    """The newest version before the RESTOREs after which the table lacks what `version` wrote: it
+    has the repairs too that came behind that version.
+    """
+    whole = version
+    for entry in entries(path):
+        if int(entry["version"]) <= version:
+            break
+        if entry["operation"] == RESTORE:
+            to = _restored(entry)
+            if to is not None and to >= version:
+                break  # it has put an earlier one right
+            whole = int(entry["version"]) - 1
+    return whole
+
+
 def _standing(path: UPath) -> Iterator[Entry]:
     """The entries that no later RESTORE took back, newest first."""
     restored = None

@@ -71,10 +71,11 @@ def _refuse_restored(path: UPath, last: int, pipeline: str) -> None:
     if restore is None:
         return
     to = "(of a time)" if restore.to is None else restore.to
+    whole = history.before_restores(path, last)
     raise TableReplaced(
         f"{path} was restored to version {to}. This removed rows that batches wrote up to version "
         f"{last}. The checkpoint considers them written, so no run would write them again.",
-        f"RESTORE TABLE {sql_table(path)} TO VERSION AS OF {last}; or start again from Kafka: "
+        f"RESTORE TABLE {sql_table(path)} TO VERSION AS OF {whole}; or start again from Kafka: "
         f"`sluice reset {pipeline}`.",
     )
 

@@ -82,6 +82,18 @@ def test_a_restore_behind_the_last_batch_is_refused_with_the_command_that_mends_
         table.refuse_replaced(path, OWNER, table.identifier(path), 3)
 
 
+def test_that_command_brings_back_what_came_behind_the_last_batch(path: UPath) -> None:
+    """A repair is version 4. A second RESTORE by mistake does not hide it."""
+    write(path, 7)
+    restore(path, 1)
+    restore(path, 0)
+    with pytest.raises(TableReplaced) as refused:
+        table.refuse_replaced(path, OWNER, table.identifier(path), 3)
+    assert "TO VERSION AS OF 4" in refused.value.remedy
+    restore(path, 4)
+    table.refuse_replaced(path, OWNER, table.identifier(path), 3)
+
+
 def test_that_command_mends_it(path: UPath) -> None:
     restore(path, 1)
     restore(path, 3)
