@@ -22,6 +22,8 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 class RejectedRecord(NamedTuple):
     """A record that was not accepted, as Kafka has it."""
@@ -60,8 +62,9 @@ class RejectedRecord(NamedTuple):
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Self:
-        """From a row with a column for each field."""
-        return cls(**{**row, "outcome": Outcome(row["outcome"])})
+        """From a row with a column for each field, the event time in microseconds since 1970."""
+        told = {"outcome": Outcome(row["outcome"]), "event_time": moment(row["event_time"])}
+        return cls(**{**row, **told})
 
     def quarantined(self, topic: Topic, batch: Batch) -> Row:
         """Its columns in ops.quarantine, without those of the batch."""
@@ -131,5 +134,13 @@ def _bytes(base64: str | None) -> bytes | None:
 
 
 def moment(us: int | None) -> datetime | None:
-    """From microseconds since the epoch."""
-    return None if us is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)
+    """From microseconds since the epoch. A Transform may make a time before the year 1 or behind
+    9999: it is the first or the last that Python has, since every range of it is there too.
+    """
+    if us is None:
+        return None
+    try:
+        return EPOCH + timedelta(microseconds=us)
+    except OverflowError:
+        last = datetime.min if us < 0 else datetime.max  # noqa: DTZ901 - it gets its zone
+        return last.replace(tzinfo=UTC)

@@ -33,6 +33,6 @@ def _reason(limit: Unheld, kind: str) -> Column:
     """Why the record is malformed; null if it is not."""
     outside = F.coalesce(within(limit.gaps, limit.field, kind), F.lit(False))
     # Spark looks at the conditions of a record only where the time is outside.
-    reached = (F.expr(f"({condition})") for condition in limit.reached_if)
+    reached = (F.expr(condition) for condition in limit.reached_if)
     told = F.concat(F.lit(f"{limit.field} is "), F.col(limit.field).cast("string"))
     return F.when(reduce(Column.__and__, reached, outside), F.concat(told, F.lit(f": {limit.why}")))

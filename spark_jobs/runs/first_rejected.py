@@ -5,6 +5,7 @@ run's own log: whoever has just written a spec need not look for it.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -12,9 +13,12 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.visible import visible
+from spark_jobs.contract.withheld import of_reason
 from spark_jobs.ops import ops_tables
 
 MOST_REASONS: Final = 3
+MOST_READ: Final = 1_000
+"""Reasons that are read: each may quote another value."""
 MOST_REASON: Final = 300
 """Characters of a reason, or of a record."""
 MOST_NAMES: Final = 40
@@ -62,21 +66,25 @@ def first_rejected(
         paths.root,
         "quarantine",
         f"SELECT kind, left(reason, {MOST_REASON}) AS reason, count(*) AS records FROM quarantine "
-        f"WHERE {where} GROUP BY 1, 2 ORDER BY 3 DESC, 2 LIMIT {MOST_REASONS}",
+        f"WHERE {where} GROUP BY 1, 2 ORDER BY 3 DESC, 2 LIMIT {MOST_READ}",
     ).to_pylist()
     first = ops_tables.query(
         paths.root,
         "quarantine",
-        f'SELECT partition, "offset", value FROM quarantine WHERE {where} '
+        f'SELECT partition, "offset", value FROM quarantine WHERE {where} AND left_out IS NULL '
         'ORDER BY batch_id, partition, "offset" LIMIT 1',
     ).to_pylist()
+    told: Counter[tuple[str, str]] = Counter()
+    for row in reasons:
+        reason = row["reason"] or ""
+        told[row["kind"], reason if shown else of_reason(reason)] += row["records"]
     declared = {field.name: field.type for field in spec.topic.fields}
     return (
         f"{spec.name}: of {account.read:,} records {account.malformed:,} are malformed and "
         f"{account.premature:,} premature; {account.accepted:,} were accepted",
         *(
-            f"  {row['records']:,} {row['kind']}: {visible(row['reason'] or '', MOST_REASON)}"
-            for row in reasons
+            f"  {records:,} {kind}: {visible(reason, MOST_REASON)}"
+            for (kind, reason), records in told.most_common(MOST_REASONS)
         ),
         *(
             f"  the first, partition {row['partition']} offset {row['offset']:,}: "

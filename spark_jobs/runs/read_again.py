@@ -7,6 +7,8 @@ Those that Kafka has no longer stay where they are.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.superseded import Superseded, read_superseded
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from spark_jobs.run import Run
 
 KEPT: Final = ("quarantine", "late")
+MOST_PLACES: Final = 1_000
+"""Records in one condition."""
 
 
 def take_out_read_again(run: Run) -> None:
@@ -78,23 +82,34 @@ def _within(first: Offsets, end: Offsets) -> str:
 
 def _take_out(run: Run, table: str, note: Superseded, within: str, *, exact: bool) -> None:
     """`exact`: only those that are kept again."""
-    root = run.paths.root
-    own = ops_tables.equals({"pipeline": run.spec.name})
-    theirs = f"{own} AND {ops_tables.among('generation', note.generations)} AND {within}"
-    found = ops_tables.query(
-        root, table, f'SELECT partition, "offset" FROM {table} WHERE {theirs}'
-    ).to_pylist()
+    theirs = f"{ops_tables.among('generation', note.generations)} AND {within}"
+    found = _places(run, table, theirs)
     if exact and found:
-        ours = f"{own} AND {ops_tables.among('generation', run.identity.generations)} AND {within}"
-        again = ops_tables.query(
-            root, table, f'SELECT partition, "offset" FROM {table} WHERE {ours}'
-        ).to_pylist()
-        found = [row for row in found if row in again]
-        theirs = f"{theirs} AND ({' OR '.join(map(_at, found)) or 'false'})"
-    if found:
+        ours = f"{ops_tables.among('generation', run.identity.generations)} AND {within}"
+        found &= _places(run, table, ours)
+        conditions = [f"{theirs} AND ({each})" for each in _at(found)]
+    else:
+        conditions = [theirs] if found else []
+    own = ops_tables.equals({"pipeline": run.spec.name})
+    for condition in conditions:
         run.lease.confirm()
-        ops_tables.remove(root, table, theirs)
+        ops_tables.remove(run.paths.root, table, f"{own} AND {condition}")
 
 
-def _at(row: Row) -> str:
-    return f'(partition = {row["partition"]} AND "offset" = {row["offset"]})'
+def _places(run: Run, table: str, where: str) -> set[tuple[int, int]]:
+    own = ops_tables.equals({"pipeline": run.spec.name})
+    rows = ops_tables.query(
+        run.paths.root, table, f'SELECT partition, "offset" FROM {table} WHERE {own} AND {where}'
+    ).to_pylist()
+    return {(row["partition"], row["offset"]) for row in rows}
+
+
+def _at(places: set[tuple[int, int]]) -> Iterator[str]:
+    """Conditions for these places, each of as many as delta-rs takes: at 6,000 its stack ends."""
+    by_partition: dict[int, list[int]] = defaultdict(list)
+    for partition, offset in sorted(places):
+        by_partition[partition].append(offset)
+    for partition, offsets in by_partition.items():
+        for begin in range(0, len(offsets), MOST_PLACES):
+            part = ", ".join(map(str, offsets[begin : begin + MOST_PLACES]))
+            yield f'partition = {partition} AND "offset" IN ({part})'

@@ -14,14 +14,17 @@ from typing import Any, Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
+from spark_jobs.contract.own_columns import own
 from spark_jobs.runs.data_error import DataError
 from spark_jobs.runs.record_search import Computed, Failing, error_of
 from spark_jobs.steps.catalyst import Node, class_name, sequence
 
 HOIST: Final = "spark.sql.subexpressionElimination.enabled"
 """Spark computes what two expressions share before both: out of the reach of a TryEval."""
-FAILED: Final = "sluice_failed"
+FAILED: Final = own("failed")
 """The column with the number of the first expression that fails on the record."""
+PARTITION: Final = own("partition")
+OFFSET: Final = own("offset")
 
 
 EXACT: Final = 100
@@ -80,11 +83,9 @@ def _at(place: Place) -> Column:
 
 def _without(good: DataFrame, found: list[Place]) -> DataFrame:
     places = good.sparkSession.createDataFrame(
-        [each[:2] for each in found], "sluice_p int, sluice_o bigint"
+        [each[:2] for each in found], f"{PARTITION} int, {OFFSET} bigint"
     )
-    same = (F.col("kafka.partition") == F.col("sluice_p")) & (
-        F.col("kafka.offset") == F.col("sluice_o")
-    )
+    same = (F.col("kafka.partition") == F.col(PARTITION)) & (F.col("kafka.offset") == F.col(OFFSET))
     return good.join(F.broadcast(places), same, "left_anti")
 
 

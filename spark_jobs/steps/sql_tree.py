@@ -12,7 +12,7 @@ has looked yet.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.columns import Columns
@@ -49,8 +49,13 @@ def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
     """Raise SpecInvalid, which names step, field and reason, for SQL that reaches the JVM, files
     or tables other than `rows`, calls a function that is not allowed, or does not parse.
     """
-    for sql in sql_texts(spec):
-        if why := reason(spark, sql, _columns(spec)):
+    _refuse_unsafe(spark, spec, sql_texts(spec))
+
+
+def _refuse_unsafe(spark: SparkSession, spec: Pipeline, texts: Iterable[SqlText]) -> None:
+    columns = _columns(spec)
+    for sql in texts:
+        if why := reason(spark, sql, columns):
             raise SpecInvalid(
                 f"{_of_step(spec, sql.field)} is {sql.text!r}: {why}.",
                 "Compute on the record's columns with Spark's own functions, or in logic.py.",
@@ -59,7 +64,7 @@ def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
 
 def refuse_unsafe_checks(spark: SparkSession, spec: Pipeline) -> None:
     """The same, of the checks alone: no identity has what they were when a run judged them."""
-    refuse_unsafe_trees(spark, spec.model_copy(update={"steps": ()}))
+    _refuse_unsafe(spark, spec, sql_texts(spec.model_copy(update={"steps": ()})))
 
 
 def _columns(spec: Pipeline) -> set[str]:

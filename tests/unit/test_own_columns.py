@@ -22,7 +22,19 @@ from spark_jobs.contract.windows import Tumbling
 from spark_jobs.steps.packed import BUCKET
 
 SOURCES = Path(__file__).parents[2]
-PACKAGES = ("source", "decode", "classify", "steps", "sink", "audit", "checks", "repair", "rebuild")
+PACKAGES = (
+    "source",
+    "decode",
+    "classify",
+    "steps",
+    "sink",
+    "audit",
+    "checks",
+    "repair",
+    "rebuild",
+    "runs",
+    "state",
+)
 NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 """Calls whose first argument names a column, or a field of a struct."""
 
@@ -39,6 +51,8 @@ BESIDE_NONE: dict[str, set[str]] = {
     "classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"},
     "steps/aggregate.py": {"counted"},
     "steps/canonical.py": {"reused_keys", "ambiguous_copies"},
+    # Alone in a select: a record's place, and its group's bucket.
+    "runs/group_search.py": {"p", "o", "b"},
     "repair/compute.py": {"late"},
     "repair/failing.py": {"partition", "first", "last"},
     "repair/sessions.py": {"begin", "end", "n", "explained"},

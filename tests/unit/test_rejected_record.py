@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.audit.rejected_record import RejectedRecord, captured
+from spark_jobs.audit.rejected_record import RejectedRecord, captured, moment
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.decode.raw_filter import CapturePolicy
@@ -157,6 +157,21 @@ def test_every_column_of_a_rejected_record_is_one_of_its_table(table, row):
     assert row.keys() | where == set(SCHEMAS[table].names)
 
 
+US = int((SENT + timedelta(hours=1)).timestamp()) * 1_000_000
+
+
 def test_a_record_that_was_read_again_is_the_same_as_one_that_was_captured():
-    row = PREMATURE._asdict() | {"outcome": "premature"}
+    row = PREMATURE._asdict() | {"outcome": "premature", "event_time": US}
     assert RejectedRecord.of_row(row) == PREMATURE
+
+
+@pytest.mark.parametrize(
+    ("us", "year"), [(-62135596800000001, 1), (253402300800000000, 9999), (2**63 - 1, 9999)]
+)
+def test_an_event_time_that_python_has_not_is_the_first_or_the_last_that_it_has(
+    us: int, year: int
+) -> None:
+    """A Transform may make it of a time of the year 1: an audit that raised would raise for ever."""
+    found = moment(us)
+    assert found is not None
+    assert found.year == year
