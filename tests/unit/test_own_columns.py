@@ -33,7 +33,6 @@ PACKAGES = (
     "repair",
     "rebuild",
     "runs",
-    "state",
 )
 NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 """Calls whose first argument names a column, or a field of a struct."""
