@@ -27,6 +27,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
 from spark_jobs.checkpoint.repartitioned import FIELD, moves_state, uncounted
@@ -42,6 +43,9 @@ from spark_jobs.storage.folders import set_aside
 
 if TYPE_CHECKING:
     from upath import UPath
+
+
+WHO = "sluice doctor"
 
 
 class Repair(NamedTuple):
@@ -60,8 +64,8 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     for a broken removed.json of an archive: only it says which offsets retention took.
     """
     paths = Paths(settings.root, spec)
-    if first := after_what_was_begun(spec, paths, "sluice doctor", lambda: doctor(spec, settings)):
-        return first
+    if first := after_what_was_begun(spec, paths, WHO, lambda: doctor(spec, settings)):
+        return _files_first(paths, first)
     broken = _removed_broken(paths)
     if broken is None:
         return _doctor(spec, settings)
@@ -77,6 +81,23 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
         raise broken  # the command has not made the checkpoint whole
 
     return Intent((*lines, f"not fixed: {broken}"), fix_the_rest)
+
+
+def _files_first(paths: Paths, first: Intent) -> Intent:
+    """The completion of a change that was begun needs whole files: they are mended before it."""
+    known = read_identity(paths)
+    if known is None:
+        return first
+    files = [*_cursor_repair(paths, known, find_cursor(paths, known).mending)]
+    files += _failing_repair(paths)
+
+    def execute() -> tuple[str, ...] | None:
+        with lease(paths.lease, WHO):
+            for repair in files:
+                repair.execute()
+        return first.execute() if first.execute else None
+
+    return Intent((*(f"fix: {repair.line}" for repair in files), *first.lines), execute)
 
 
 def _with(broken: SluiceError, more: str, remedy: str = "") -> SluiceError:
@@ -137,7 +158,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         )
 
     def execute() -> None:
-        with leased(spec, paths, "sluice doctor"):
+        with leased(spec, paths, WHO):
             for repair in files:
                 repair.execute()
         for repair in logs:
@@ -288,7 +309,7 @@ def _set_aside(spec: Pipeline, paths: Paths, path: UPath, why: str) -> Repair:
     aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}" / path.parent.name
 
     def execute() -> None:
-        with leased(spec, paths, "sluice doctor"):
+        with leased(spec, paths, WHO):
             if path.exists():
                 set_aside(path, aside)
             remove_orphan_checksums(Checkpoint(paths.checkpoint))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.admin.intent import Intent
-from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.identity import read_identity, refuse_older_notes
 from spark_jobs.checkpoint.lease import HeldLease, holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.switching import refuse_cut_off
@@ -23,8 +23,10 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.published.aside import Aside, aside, lead_consumers, move_folders
+from spark_jobs.repair.commit import refuse_features
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import topic_state
+from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.storage.folders import move_folder, remove_folder
 from spark_jobs.storage.object_store import require_writable
 
@@ -49,6 +51,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     """
     paths = Paths(settings.root, spec)
     refuse_cut_off(paths.switching)
+    refuse_older_notes(paths)
     committed = Checkpoint(paths.checkpoint).committed()
     kept = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     seen, begun = _identity_text(paths), paths.journal.exists()
@@ -57,6 +60,9 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     state = (
         f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
     )
+
+    if goes_on and is_table(paths.table):
+        refuse_features(open_table(paths.table))
 
     def moves() -> tuple[tuple[str, str], ...]:
         return aside(paths, (paths.version,) if goes_on else (paths.version, paths.table), kept)

@@ -25,12 +25,14 @@ from spark_jobs.checkpoint.published import read_published
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.checkpoint.repartitioned import FIELD, forget_operators, uncounted
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
+from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
+from spark_jobs.repair.commit import refuse_features
 from spark_jobs.sink import history, table
 from spark_jobs.storage import delta
 from spark_jobs.storage.delta import version_is_whole
@@ -53,6 +55,8 @@ class Rewind(Facts):
     """Of the batches that it keeps, and of those that it takes back."""
     kept: str
     """The name of the folder, beside the checkpoint's, with a copy of the files from before."""
+    end: Offsets
+    """The offsets at which that batch ends."""
     version: int
     """The table's version to restore."""
     restores: bool
@@ -123,17 +127,19 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
     _refuse_before_switch(paths, known, batch)
     version = history.version_after(paths.table, known.owners(spec.name), batch)
     _refuse_vacuumed(paths, version, batch)
+    refuse_features(delta.open_table(paths.table))
     cursor = read_cursor(paths.cursor)
     return known, Rewind(
         batch=batch,
         generation=uuid.uuid4().hex[:12],
         generations=known.generations,
         kept=f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
+        end=(end := checkpoint.batch(batch).end),
         version=version,
         restores=version != table.version(paths.table),
         audited=min(cursor.audited, batch),
         judged=verdict_on(paths, known, cursor, version, batch),
-        repairs=taken_back(paths, known.generations, version, checkpoint.batch(batch).end),
+        repairs=taken_back(paths, known.generations, version, end),
     )
 
 
@@ -215,7 +221,7 @@ def move_failing(facts: Rewind, scene: Scene) -> None:
     """Forget the failing records of later batches."""
     path = scene.paths.failing
     if path.exists():
-        read_failing(path).up_to(facts.batch).write(path)
+        read_failing(path).up_to(facts.batch).read_again_from(facts.end).write(path)
 
 
 def move_published(facts: Rewind, scene: Scene) -> None:

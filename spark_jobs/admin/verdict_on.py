@@ -47,7 +47,9 @@ def verdict_on(
     )
     newest = max(passed)
     if newest == version or not history.rows_changed(paths.table, newest, version):
-        return Judged(whole=True, batch=batch, table_version=newest)
+        # A batch that wrote nothing may have failed by its account.
+        whole = batch if cursor and cursor.judged >= batch else _newest_batch(paths, known, newest)
+        return Judged(whole=True, batch=min(batch, whole), table_version=newest)
     return Judged(whole=False, batch=_newest_batch(paths, known, newest), table_version=newest)
 
 

@@ -22,6 +22,8 @@ from spark_jobs.checkpoint.stored import Stored
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.contract.micro_batch import Offsets
+
 PUT_ASIDE = "put aside by"
 """How the reason of a record begins that a person has named."""
 Reasons = dict[tuple[int, int], str]
@@ -80,6 +82,16 @@ class FailingRecords(Stored):
         """Without the records of later batches."""
         kept = tuple(record for record in self.records if record.batch <= batch)
         return self.model_copy(update={"records": kept, "proposed": ()})
+
+    def read_again_from(self, end: Offsets) -> Self:
+        """With what a person has named for the next drains too, from these offsets on."""
+        named = tuple(
+            record.model_copy(update={"batch": UNREAD})
+            if record.offset >= end.get(record.partition, 0)
+            else record
+            for record in self.named
+        )
+        return self.model_copy(update={"named": named})
 
     def with_more(self, found: Iterable[FailingRecord], audited: int) -> Self:
         """With these records, and without those of the batches up to `audited`."""

@@ -145,7 +145,7 @@ def read_identity(paths: Paths) -> Identity | None:
     """
     refuse_cut_off(paths.switching)
     refuse_not_live(paths)
-    _refuse_older_notes(paths)
+    refuse_older_notes(paths)
     try:
         if paths.identity.exists():
             return Identity.read(paths.identity)
@@ -162,7 +162,7 @@ def read_identity(paths: Paths) -> Identity | None:
     )
 
 
-def _refuse_older_notes(paths: Paths) -> None:
+def refuse_older_notes(paths: Paths) -> None:
     """Raise CheckpointBroken for the notes that changes had before there was a journal."""
     for note in (paths.version / "rewinding.json", paths.version.parent / "moving.json"):
         if note.exists():

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
+from spark_jobs.contract.any_of import any_of
 from spark_jobs.contract.span import Span
 
 
@@ -34,7 +35,7 @@ class Position(NamedTuple):
         """
         lower, upper = (">=", "<") if self.edge == "instant" else (">", "<=")
         column = f"`{self.column}`"
-        return " OR ".join(
+        return any_of(
             f"({column} {lower} {_literal(span.start)} AND {column} {upper} {_literal(span.end)})"
             for span in spans
         )

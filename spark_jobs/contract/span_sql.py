@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
+from spark_jobs.contract.any_of import any_of
 from spark_jobs.contract.span import EPOCH, MICROSECOND, Span
 
 
@@ -66,7 +67,7 @@ class SpanSql(NamedTuple):
 
     def inside(self, spans: Iterable[Span]) -> str:
         """The condition for times all of which are in one of these spans, one at least."""
-        return " OR ".join(
+        return any_of(
             f"({self.start} >= {microseconds(span.start)} AND "
             f"{self.end} <= {microseconds(span.end)})"
             for span in spans

@@ -10,9 +10,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.checkpoint.stored import Stored
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.contract.errors import CheckpointBroken, LeaseLost
+from spark_jobs.contract.files import create_whole
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.contract.paths import Paths
 
 
@@ -21,6 +24,8 @@ class Begun(Stored):
 
     change: str
     """Its name: a key of CHANGES (journal/changes.py)."""
+    version: str
+    """The folder of the state version that it changes."""
     id: str
     """By it a step finds in Delta's log what it has done."""
     by: str
@@ -32,6 +37,13 @@ class Begun(Stored):
     """All that its steps need, found before the first of them and never derived again."""
     done: tuple[str, ...] = ()
     """The steps that have ended. One that began may have had its effect too."""
+
+    def begin(self, path: UPath) -> None:
+        """Write it where there is none. An object store refuses a second one: LeaseLost."""
+        try:
+            create_whole(path, self.model_dump_json(indent=2))
+        except FileExistsError:
+            raise LeaseLost(f"another process has begun a change: {path} is there.") from None
 
 
 def under_way(paths: Paths) -> Begun | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import HeldLease, lease
-from spark_jobs.contract.errors import FormatNewer
+from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
 from spark_jobs.journal.begun import Begun, under_way
 from spark_jobs.journal.change import Change, F, Scene
 from spark_jobs.journal.changes import CHANGES, kind
@@ -61,6 +61,7 @@ def carry_out(
     """Begin the change, and bring it to its end. The lease is held, with nothing begun before."""
     note = Begun(
         change=change.name,
+        version=paths.version.name,
         id=uuid.uuid4().hex,
         by=by,
         at=datetime.now(UTC),
@@ -68,7 +69,7 @@ def carry_out(
         facts=facts.model_dump(mode="json"),
     )
     held.confirm()
-    note.write(paths.journal)
+    note.begin(paths.journal)
     failpoint.at("change.begun")
     _steps(change, facts, note, Scene(spec, paths, held, note.id, prepared))
 
@@ -82,6 +83,12 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
         raise FormatNewer(
             f"{paths.journal} has a {note.change}, a change that this Sluice does not know.",
             "Complete it with the version of Sluice that began it.",
+        )
+    if note.version != paths.version.name:
+        raise CheckpointBroken(
+            f"{note.words} has begun for state version {note.version} of {spec.name}, and spec.py "
+            f"has {paths.version.name}.",
+            f"Complete it with the spec of {note.version}: sluice drain {spec.name}",
         )
     change, scene = kind(note.change), Scene(spec, paths, held, note.id)
     facts = change.facts.model_validate(note.facts)
@@ -104,6 +111,8 @@ def _steps(change: Change[F], facts: F, note: Begun, scene: Scene) -> None:
         step(facts, scene)
         failpoint.at("change.stepped")
         note = note.model_copy(update={"done": (*note.done, step.__name__)})
+        # A process that slept in the step must not bring back what another has completed.
+        scene.held.confirm()
         note.write(scene.paths.journal)
     scene.held.confirm()
     scene.paths.journal.unlink()

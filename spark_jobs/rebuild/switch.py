@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.lease import HeldLease, lease
+from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.live import CLOSED, Live, Replaced, not_live, read_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.schema_notes import follow
@@ -53,7 +53,9 @@ def switch(spec: Pipeline, following: Pipeline, root: str, run_id: str) -> Live:
     require_writable(live)
     side = side_paths(paths, following)
     with leased(spec, live, run_id) as held:
-        with lease(side.lease, run_id):  # up to the last step: a batch after the note would be lost
+        with leased(
+            following, side, run_id
+        ):  # up to the last step: a batch after the note would be lost
             found = ready(live, paths, side)
             note = _note(found, following.state.version, spec, back=False)
             note.write(paths.switching)
@@ -93,7 +95,7 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> Live | None:
     own = (
         nullcontext()
         if note.back or not side.lease.parent.exists()
-        else lease(side.lease, "switch")
+        else leased(spec, side, "switch")
     )
     with own:
         _take(paths, side, note, held)

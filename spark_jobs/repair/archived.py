@@ -14,6 +14,7 @@ from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
+from spark_jobs.contract.any_of import any_of
 from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.archive_spec import archive_spec
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
@@ -75,7 +76,7 @@ def count_archived(root: UPath, topic: str, topic_id: str, parts: Parts) -> int:
     """How many records of this topic the archive's table has at these offsets."""
     if not parts:
         return 0
-    where = " OR ".join(
+    where = any_of(
         f'("partition" = {p} AND "offset" >= {first} AND "offset" < {stop})'
         for p, ranges in parts.items()
         for first, stop in ranges

@@ -21,7 +21,7 @@ from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased, settle
 from spark_jobs.repair.base import Base
 from spark_jobs.repair.commit import condition, refuse_features, replace
-from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.preconditions import Claim, refuse_foreign, refuse_overlapped, refuse_rewound
 from spark_jobs.repair.staging import arrow_schema
 from spark_jobs.sink import history
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.ops.schema import Row
-    from spark_jobs.repair.manifest import Manifest
 
 LOOKS = 3
 """How often the rows are compared, if they move between the comparison and the lease."""
@@ -43,16 +42,17 @@ Rows = Callable[["pa.Schema"], "pa.Table"]
 class Exchange(Facts):
     """What a swap or an undo needs."""
 
-    repair_id: str
-    """Of the repair that was staged."""
+    manifest: Manifest
+    """Of the repair that was staged: its folder may be gone before the change is completed."""
     commit_id: str
     """The repair's, or that of its undo: the commit says it."""
     compared_at: int
     """The version in which the table has the rows that are to go."""
 
-    def claim(self, paths: Paths) -> Claim:
-        """It, with the manifest of its staging. Raises RepairUnknown."""
-        return Claim(self.commit_id, read_manifest(paths, self.repair_id), self.compared_at)
+    @property
+    def claim(self) -> Claim:
+        """What was computed, and for which version."""
+        return Claim(self.commit_id, self.manifest, self.compared_at)
 
     def version(self, paths: Paths) -> int | None:
         """The version that it has committed; None without one, or if a RESTORE took it back."""
@@ -88,7 +88,9 @@ def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Excha
     Raises StagingStale, RepairOverlapped, SwapRefused, LeaseHeld, LeaseLost or TableContended; then
     nothing was written.
     """
-    claim = wanted.facts.claim(paths)
+    claim = wanted.facts.claim
+    if claim.manifest.differing and wanted.facts.version(paths) is not None:
+        return _recorded(spec, paths, wanted, run_id)
     for _ in range(LOOKS):
         settle(spec, paths, run_id)
         made = _prepared(paths, claim, wanted)
@@ -108,6 +110,15 @@ def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Excha
         f"{claim.repair_id} and its commit.",
         "Try again when they are done.",
     )
+
+
+def _recorded(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:
+    """The record of a commit that is in the table, of a Sluice that had no journal."""
+    with leased(spec, paths, run_id) as held:
+        began = time.monotonic()
+        carry_out(wanted.change, wanted.facts, spec, paths, held, run_id)
+        version = wanted.facts.version(paths)
+        return Exchanged(version, _shown_next(paths, version), time.monotonic() - began)
 
 
 def is_going_in(paths: Paths, repair_id: str) -> bool:
@@ -169,7 +180,7 @@ def commit(facts: Exchange, scene: Scene) -> None:
     """
     made = scene.prepared
     if made is not None and made.rows is not None:
-        replace(scene.paths.table, facts.claim(scene.paths), made.rows, made.condition)
+        replace(scene.paths.table, facts.claim, made.rows, made.condition)
     failpoint.at("swap.committed")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from spark_jobs.contract.any_of import any_of
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.store import is_remote
 from spark_jobs.ops import ops_tables
@@ -80,7 +81,7 @@ def arrow_schema(columns: Iterable[str]) -> pa.Schema:
 
 def _places(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
     reads = [each for parts in (plan.parts, plan.archived) for each in parts.items()]
-    within = " OR ".join(
+    within = any_of(
         f'("partition" = {partition} AND "offset" >= {first} AND "offset" < {stop})'
         for partition, ranges in reads
         for first, stop in ranges
@@ -91,7 +92,7 @@ def _places(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
 
 
 def _named(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
-    near = " OR ".join(
+    near = any_of(
         f'("partition" = {partition} AND "offset" BETWEEN {min(offsets)} AND {max(offsets)})'
         for partition, offsets in plan.quarantined.items()
     )

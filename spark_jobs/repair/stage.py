@@ -37,6 +37,7 @@ from spark_jobs.repair.account import Compared, change_of, counted, drained_of
 from spark_jobs.repair.bad import Bad, write_bad
 from spark_jobs.repair.change import change, explained, rows_after
 from spark_jobs.repair.compute import Computed, compute
+from spark_jobs.repair.exchange import is_going_in
 from spark_jobs.repair.failing import expression_failed
 from spark_jobs.repair.fates import fates, places
 from spark_jobs.repair.late_spans import LateSpans
@@ -204,6 +205,10 @@ def _compute_and_judge(
     outcome.drained = drained_of(plan, computed, outcome.change)
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     # Not before: until its rows are replaced, what an earlier try has staged can be swapped in.
+    if is_going_in(scene.paths, plan.repair_id):
+        raise StagingStale(
+            f"{plan.pipeline}: a swap of what was staged before has begun.", "Let it end."
+        )
     (folder / "manifest.json").unlink(missing_ok=True)
     write_changes(paired, folder)
     parts = differing(told.hours, way.replaced(plan.spans))

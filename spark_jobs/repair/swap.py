@@ -96,7 +96,7 @@ def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Ex
     refuse_unranged(spec, manifest)
     refuse_other_spec(spec, manifest)
     facts = Exchange(
-        repair_id=manifest.repair_id,
+        manifest=manifest,
         commit_id=manifest.repair_id,
         compared_at=manifest.table_version,
     )
@@ -105,7 +105,7 @@ def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Ex
 
 def record(facts: Exchange, scene: Scene) -> None:
     """Write the rows of ops.merged and ops.repairs. What the staging wrote there stays."""
-    paths, manifest = scene.paths, facts.claim(scene.paths).manifest
+    paths, manifest = scene.paths, facts.manifest
     version = facts.version(paths)
     if manifest.differing and version is None:
         return  # a RESTORE has taken it back: nothing of it is in the table
@@ -130,7 +130,7 @@ def record(facts: Exchange, scene: Scene) -> None:
 SWAP = Change(
     "swap",
     Exchange,
-    lambda facts: f"the swap of repair {facts.repair_id}",
+    lambda facts: f"the swap of repair {facts.commit_id}",
     (commit, record, move_cursor),
     stands,
 )

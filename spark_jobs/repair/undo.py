@@ -86,7 +86,7 @@ def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> 
             f"See the repairs: sluice show repairs --pipeline {spec.name}",
         )
     facts = Exchange(
-        repair_id=manifest.repair_id,
+        manifest=manifest,
         commit_id=f"{manifest.repair_id}{UNDO}",
         compared_at=row["table_version"],
     )
@@ -109,7 +109,7 @@ def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
 
 def record(facts: Exchange, scene: Scene) -> None:
     """Write the undo's own row, then that the repair is undone."""
-    paths, manifest = scene.paths, facts.claim(scene.paths).manifest
+    paths, manifest = scene.paths, facts.manifest
     version = facts.version(paths)
     row = repairs.one(paths.root, manifest.pipeline, manifest.repair_id)
     if version is None or row is None:
@@ -133,7 +133,7 @@ def record(facts: Exchange, scene: Scene) -> None:
 UNDONE = Change(
     "undo",
     Exchange,
-    lambda facts: f"the undo of repair {facts.repair_id}",
+    lambda facts: f"the undo of repair {facts.manifest.repair_id}",
     (commit, record, move_cursor),
     stands,
 )

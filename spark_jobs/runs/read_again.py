@@ -37,8 +37,8 @@ def take_out_read_again(run: Run) -> None:
         if now:
             for table in KEPT:
                 _take_out(run, table, note, _within(first, end), exact=_gaps(now))
-        if now and any(end.get(p, 0) < at for p, at in _reach(before)[1].items()):
-            return  # a limit ended the run: the rest is read by the next
+        if not now or any(end.get(p, 0) < at for p, at in _reach(before)[1].items()):
+            return  # a limit or a stop ended the run: the rest is read by the next
     run.lease.confirm()
     run.paths.superseded.unlink()
 

@@ -41,6 +41,7 @@ class Watched:
             process = self._process
             if process is None or not process.is_running():
                 return False
+            # Its JVM's too: Python may wait for a store with the interpreter's lock held.
             if _used(process) - self._used < BUSY_SECONDS:
                 kill_tree(_topmost(process).pid, GONE_SECONDS)
                 return True
@@ -48,8 +49,16 @@ class Watched:
 
 
 def _used(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+    """By the process and all below it, in seconds of the processor."""
+    every = [process, *process.children(recursive=True)]
+    return sum(_seconds(each) for each in every)
+
+
+def _seconds(process: psutil.Process) -> float:
+    with suppress(psutil.Error):
+        times = process.cpu_times()
+        return float(times.user + times.system)
+    return 0.0
 
 
 def _topmost(process: psutil.Process) -> psutil.Process:
