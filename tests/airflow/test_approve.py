@@ -224,12 +224,12 @@ def test_nobody_is_asked_of_a_change_that_a_killed_swap_has_made(
     unanswered(sales)
     dag = build_backfill(SPEC)
     task = dag.get_task("approve")
-    with pytest.raises(SwapRefused, match=r"in version 7 of the table already.*`approve`"):
+    with pytest.raises(SwapRefused, match=r"has begun, so it is too late for a No.*`approve`"):
         task.execute_complete(context(task), event("Reject"))
     assert sales.states() == {REPAIR_ID: "staged"}
     assert task.execute(context(task)) is None
     swap = dag.get_task("swap")
-    assert swap.execute(context(swap) | {"run_id": "manual__1"})["again"]
+    assert swap.execute(context(swap) | {"run_id": "manual__1"})["passed"]
     assert sales.states() == {REPAIR_ID: "swapped"}
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from local.deliveries import MALFORMATIONS
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.spec import State
 from spark_jobs.contract.windows import Session
 from spark_jobs.steps import aggregate
@@ -195,7 +196,7 @@ def test_every_accepted_event_is_in_a_written_group_or_in_one_that_spark_still_h
     made = scene("departure_delays", events=2000, deliveries=1, max_offsets_per_batch=700)
     made.deliver_all()
     report = made.run()
-    checkpoint = str(made.paths.checkpoint)
+    checkpoint = state_url(made.paths.checkpoint)
     kept = {
         row.operatorName: row.operatorId
         for row in spark.read.format("state-metadata").load(checkpoint).collect()

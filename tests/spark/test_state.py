@@ -20,6 +20,7 @@ import pytest
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import StateUnreadable
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.spec import State
 from spark_jobs.launch import session as spark_session
 from spark_jobs.launch.submit import environment
@@ -67,11 +68,11 @@ def remembered(
 ) -> list[dict]:
     """The rows of a variable, by column."""
     stateful = [number for number, each in enumerate(scene.spec.steps, 1) if each.stateful]
-    operator = operators(spark, str(scene.paths.checkpoint), batch)[stateful.index(step)]
+    operator = operators(spark, state_url(scene.paths.checkpoint), batch)[stateful.index(step)]
     named = next(each for each in operator.variables if each.name == variable)
     table = read(
         spark,
-        str(scene.paths.checkpoint),
+        state_url(scene.paths.checkpoint),
         batch,
         operator,
         named,

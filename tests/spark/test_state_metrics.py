@@ -7,6 +7,7 @@ import json
 from confluent_kafka import Producer
 
 from spark_jobs.checkpoint.cursor import read_cursor
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.spec import State
 from tests.spark import operators
 
@@ -18,7 +19,7 @@ def test_the_timers_that_wait_are_those_in_the_store(scene, spark, monkeypatch):
         made.deliver()
         report = made.run(f"run-{number}")
         reader = spark.read.format("statestore").option("readRegisteredTimers", "true")
-        waiting = reader.load(str(made.paths.checkpoint)).count()
+        waiting = reader.load(state_url(made.paths.checkpoint)).count()
         assert read_cursor(made.paths.cursor).timers_waiting == waiting > 0
         [judged] = [check for check in report.checks if check.column == "timers_per_row"]
         assert round(float(judged.observed), 6) == round(waiting / report.state.rows, 6)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.windows import Sliding
 from tests.harness.compare import assert_same
@@ -77,7 +78,7 @@ class Held:
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
         self._spark = spark
-        self._checkpoint = checkpoint
+        self._checkpoint = checkpoint = state_url(checkpoint)
         stores = spark.read.format("state-metadata").load(checkpoint).collect()
         self._numbers = {store.operatorName: store.operatorId for store in stores}
 
