@@ -37,8 +37,8 @@ from spark_jobs.source import token_endpoint
 from spark_jobs.source.held import held_back
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
 
-TIMEOUT_SECONDS = 7.0
-"""The time limit of each request. A run sends four or five in turn: it gives up within 35 s."""
+TIMEOUT_SECONDS = 5.5
+"""The time limit of each request. A run sends five in turn: it gives up within half a minute."""
 LOG_APPEND_TIME = "LogAppendTime"
 TRIES = (0.07, 0.13, 0.8)
 """Shares of the first request's time limit, one for each try.
