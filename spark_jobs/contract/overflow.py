@@ -11,7 +11,7 @@ from typing import Final
 
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.sql_tokens import Token, tokens
-from spark_jobs.contract.steps import Aggregate
+from spark_jobs.contract.steps import Aggregate, GroupState
 
 WIDE: Final = "bigint"
 SAFE: Final = {"double", "float", "decimal"}
@@ -19,7 +19,15 @@ SAFE: Final = {"double", "float", "decimal"}
 
 
 def overflowing(spec: Pipeline) -> Iterator[str]:
-    """A line for each measure that can overflow."""
+    """A line for each measure that can overflow, and one if no run could put its records aside."""
+    tried = spec.state.takes_trials
+    aside = "; or set on_failing_expression='quarantine'" if tried else ""
+    grouped = any(isinstance(step, Aggregate | GroupState) for step in spec.steps)
+    if grouped and not tried and spec.on_failing_expression == "quarantine":
+        yield (
+            "on_failing_expression='quarantine' with state.provider='hdfs': records that fail "
+            "together are not looked for, and the run ends with EXPRESSION_FAILED"
+        )
     types = {field.name: field.type for field in spec.topic.fields}
     for number, step in enumerate(spec.steps, 1):
         if isinstance(step, Aggregate):
@@ -28,7 +36,7 @@ def overflowing(spec: Pipeline) -> Iterator[str]:
                     yield (
                         f"step {number} (aggregate), measures[{name!r}]: {sql} fails beyond 2^63, "
                         "which two records can reach: use try_sum, which is null then, or cast to "
-                        "decimal(38, 0); or set on_failing_expression='quarantine'"
+                        f"decimal(38, 0){aside}"
                     )
         types = step.types_after(types)
 

@@ -75,6 +75,15 @@ class State(Model):
         """
         return 2 if self.provider == "rocksdb" else 1
 
+    @property
+    def takes_trials(self) -> bool:
+        """Whether a batch may be tried, and then be run with other records.
+
+        Not without those ids: Spark's maintenance may write a snapshot of what the try did. The
+        batch then overwrites its changes only, and the next process reads the snapshot.
+        """
+        return self.provider == "rocksdb"
+
 
 def positive(field: str, value: timedelta) -> None:
     """Refuse a duration that is not more than 0."""

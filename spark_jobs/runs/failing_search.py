@@ -41,7 +41,7 @@ FEW = 10
 MOST_ASIDE = 100_000
 """Records of one batch that are put aside at all: the decoder's tasks have them in memory."""
 SHOWN = 5
-REPEATED = "The next run repeats the batch without them."
+REPEATED = "The next run repeats the batch without them, and looks for more if it fails again."
 
 
 def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -> int:
@@ -63,15 +63,17 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     if not (found := _new(_proposed_before(batch, known), known)):
         LOG.info("%s: batch %d failed; looking for the records", run.spec.name, batch.id)
         alone = _new(_alone(run, batch, known), known)
-        found = alone or _new(together(run, batch, known, error, MOST_ASIDE), known)
+        found = alone or _new(_together(run, batch, known, error), known)
     if not found:
-        why = "the state alone fails, or a step behind one that keeps state"
-        raise _nobody(run, error, f"No record of batch {batch.id} makes it fail: {why}.")
-    if len(found) > MOST_ASIDE:
+        why = "the state alone fails, or several groups together"
+        text = f"No record or group of batch {batch.id} makes it fail: {why}."
+        raise _nobody(run, error, text, _by_name(run))
+    before = len(known.of(batch.id))
+    if before + len(found) > MOST_ASIDE:
         why = f"It fails on more than {MOST_ASIDE:,} records of batch {batch.id}: the expression is"
         raise _nobody(run, error, f"{why} wrong, not the records.")
     run.lease.confirm()  # without the lease, the planned batch may belong to the next run
-    few = bool(alone) and len(found) + len(known.of(batch.id)) <= MOST
+    few = bool(alone) and before + len(found) <= MOST
     if not few and run.spec.on_failing_expression == "refuse":
         known.model_copy(update={"proposed": tuple(found)}).write(run.target.failing)
         raise _for_a_person(run, error, found)
@@ -106,8 +108,19 @@ def _new(found: Iterable[FailingRecord], known: FailingRecords) -> list[FailingR
     return [each for each in found if (each.partition, each.offset) not in known.reasons]
 
 
-def _nobody(run: Run, error: DataError, why: str) -> ExpressionFailed:
-    return error.failed(run.spec.name, error.where(run.spec), why)
+def _nobody(run: Run, error: DataError, why: str, first: str = "") -> ExpressionFailed:
+    return error.failed(run.spec.name, error.where(run.spec), why, first=first)
+
+
+def _by_name(run: Run) -> str:
+    if _is_beside(run):
+        return ""
+    return f"Name them: sluice quarantine {run.spec.name} --record PARTITION:OFFSET. Or: "
+
+
+def _is_beside(run: Run) -> bool:
+    """Whether it is a rebuild's run, whose records no command puts aside."""
+    return live_root(run.paths.root) != run.paths.root
 
 
 def _for_a_person(run: Run, error: DataError, found: list[FailingRecord]) -> ExpressionFailed:
@@ -115,12 +128,11 @@ def _for_a_person(run: Run, error: DataError, found: list[FailingRecord]) -> Exp
     more = ", and others" if len(found) > SHOWN else ""
     by_itself = "on_failing_expression='quarantine' lets a run put them into quarantine by itself."
     by_hand = f"Look at them, and put them into quarantine: sluice quarantine {name}. {REPEATED} "
-    beside = live_root(run.paths.root) != run.paths.root  # a rebuild, which has no such command
     return error.failed(
         name,
         error.where(run.spec),
         f"It fails on {len(found):,} record(s) of batch {batch}: {places(found)}{more}.",
-        first=f"{'' if beside else by_hand}{by_itself} Or: ",
+        first=f"{'' if _is_beside(run) else by_hand}{by_itself} Or: ",
     )
 
 
@@ -154,6 +166,20 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
     return found
 
 
+def _together(
+    run: Run, batch: Batch, known: FailingRecords, error: DataError
+) -> list[FailingRecord]:
+    """Those of some groups that fail. Raises ExpressionFailed where no trial may look for them."""
+    if run.spec.state.takes_trials or not run.spec.keeps_state:
+        return together(run, batch, known, error, MOST_ASIDE)
+    why = (
+        f"No record of batch {batch.id} fails by itself. With state.provider='hdfs' Sluice does "
+        "not look for records that fail together."
+    )
+    rocksdb = "Use provider='rocksdb', which needs sluice reset. Or: "
+    raise _nobody(run, error, why, _by_name(run) + rocksdb)
+
+
 def _record(run: Run, batch: Batch, found: Failing) -> FailingRecord:
     return FailingRecord(
         batch=batch.id,
@@ -169,7 +195,7 @@ def _too_many(run: Run, batch: Batch, error: DataError) -> ExpressionFailed:
         error.where(run.spec),
         f"It fails on more than {MOST} records of batch {batch.id}, and its plan is none of "
         "conditions and selections, of which all could be found at once.",
-        first=f"Name them: sluice quarantine {run.spec.name} --record PARTITION:OFFSET. Or: ",
+        first=_by_name(run),
     )
 
 

@@ -2,13 +2,14 @@
 group that overflows, also with what the state has of it.
 
 No record fails by itself, so the batch is tried (trial.py) with the records of half of its groups,
-and so on, until single groups are left. Of those, all records of the batch are the found ones:
-which of them is one too many depends on their order.
+and so on, down to single groups that fail. Of those, all records of the batch are the found ones:
+which of them is one too many depends on their order. What it had no time for is not said to fail:
+the batch fails again without the found ones, and the next search goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -28,18 +29,20 @@ if TYPE_CHECKING:
     from spark_jobs.run import Run
     from spark_jobs.runs.data_error import DataError
 
-BUCKETS: Final = 65_536
-"""Groups are tried by buckets of their keys' hash: of many groups, several are in one."""
+BUCKET_BITS: Final = 16
+"""Groups are tried by the first bits of their keys' hash, and within those by all of it."""
 MOST_TRIALS: Final = 120
-"""After these, what is known to fail is not looked at more closely: each takes a second or more."""
+"""Of one search: each takes a second or more, and what was found is stored at its end only."""
 TOGETHER: Final = "(with the other records of its group)"
+Span = tuple[int, int]
+"""The first and the last hash of some neighbouring groups."""
 
 
 def together(
     run: Run, batch: Batch, known: FailingRecords, error: DataError, most: int
 ) -> list[FailingRecord]:
-    """The records of the groups that fail, up to one more than `most`; none if the batch fails
-    without any record, or without a step that keeps state.
+    """The records of some groups that fail, each by itself, up to one more than `most`; none if the
+    batch fails without any record, without a step that keeps state, or by no single group.
     """
     if not run.spec.keeps_state or trial(run, known, F.lit(False)) is not None:
         return []
@@ -49,15 +52,21 @@ def together(
         clock_ms=batch.clock_ms or None,
         failing=known.reasons,
     ).stateful_input
-    bucket = _bucket(run.spec, entered)
+    group = _group(run.spec, entered)
     rows = entered.select(
-        F.col("kafka.partition").alias("p"), F.col("kafka.offset").alias("o"), bucket.alias("b")
+        F.col("kafka.partition").alias("p"), F.col("kafka.offset").alias("o"), group.alias("g")
     )
-    buckets = sorted(row["b"] for row in rows.select("b").distinct().collect())
-    found = _Search(run, known, bucket, buckets).failing(error)
+
+    def error_of(first: int, last: int) -> DataError | None:
+        return trial(run, known, group.between(first, last))
+
+    def groups_of(first: int, last: int) -> list[Span]:
+        return _spans(rows.where(F.col("g").between(first, last)), F.col("g"))
+
+    buckets = _spans(rows, F.shiftright("g", 64 - BUCKET_BITS))
     records = list[FailingRecord]()
-    for within, why in found:
-        places = rows.where(F.col("b").isin(within)).select("p", "o").limit(most + 1 - len(records))
+    for found, why in Search(error_of, groups_of).failing(buckets, error):
+        places = rows.where(F.col("g") == found).select("p", "o").limit(most + 1 - len(records))
         records += (
             FailingRecord(
                 batch=batch.id,
@@ -70,8 +79,8 @@ def together(
     return records
 
 
-def _bucket(spec: Pipeline, entered: DataFrame) -> Column:
-    """int over the stateful input: rows of one group have the same. As far as the keys and a
+def _group(spec: Pipeline, entered: DataFrame) -> Column:
+    """bigint over the stateful input: rows of one group have the same. As far as the keys and a
     tumbling window of the first step that groups are columns of it; else all rows are one group.
     """
     grouping = (each for each in spec.steps if isinstance(each, Aggregate | GroupState))
@@ -82,40 +91,38 @@ def _bucket(spec: Pipeline, entered: DataFrame) -> Column:
             size = step.grouping_window.size // timedelta(microseconds=1)
             at = F.unix_micros(spec.topic.event_time)
             parts.append(at - F.pmod(at, F.lit(size)))
-    return F.pmod(F.xxhash64(*parts), F.lit(BUCKETS)).cast("int") if parts else F.lit(0)
+    return F.xxhash64(*parts) if parts else F.lit(0).cast("bigint")
 
 
-class _Search:
-    """The search among the buckets of a batch."""
+def _spans(rows: DataFrame, by: Column) -> list[Span]:
+    """Of the rows' groups, one for each value of `by`, in order."""
+    found = rows.groupBy(by).agg(F.min("g").alias("first"), F.max("g").alias("last"))
+    return sorted((row["first"], row["last"]) for row in found.collect())
 
-    def __init__(self, run: Run, known: FailingRecords, bucket: Column, buckets: list[int]) -> None:
-        self._run = run
-        self._known = known
-        self._bucket = bucket
-        self._buckets = buckets
+
+class Search:
+    """The search by halves: single groups that were seen to fail, and no others."""
+
+    def __init__(
+        self,
+        error_of: Callable[[int, int], DataError | None],
+        groups_of: Callable[[int, int], list[Span]],
+    ) -> None:
+        self._error_of = error_of
+        self._groups_of = groups_of
         self._trials = 0
 
-    def failing(self, error: DataError) -> Iterator[tuple[list[int], DataError]]:
-        """Buckets that fail, each list by itself."""
-        return self._look(0, len(self._buckets), error)
-
-    def _look(
-        self, start: int, end: int, error: DataError
-    ) -> Iterator[tuple[list[int], DataError]]:
-        """Those between two places, which fail together."""
-        if end - start <= 1 or self._trials >= MOST_TRIALS:
-            yield self._buckets[start:end], error
-            return
-        middle = (start + end) // 2
-        first, second = self._error(start, middle), self._error(middle, end)
-        if first is None and second is None:  # only both together
-            yield self._buckets[start:end], error
-        if first is not None:
-            yield from self._look(start, middle, first)
-        if second is not None:
-            yield from self._look(middle, end, second)
-
-    def _error(self, start: int, end: int) -> DataError | None:
-        self._trials += 1
-        first, last = self._buckets[start], self._buckets[end - 1]
-        return trial(self._run, self._known, self._bucket.between(first, last))
+    def failing(self, spans: list[Span], error: DataError) -> Iterator[tuple[int, DataError]]:
+        """Of spans that fail together, as `error`, the groups that fail by themselves."""
+        if len(spans) == 1:
+            [(first, last)] = spans
+            if first == last:
+                yield first, error
+                return
+            spans = self._groups_of(first, last)
+        middle = len(spans) // 2
+        for half in (spans[:middle], spans[middle:]):
+            if half and self._trials < MOST_TRIALS:
+                self._trials += 1
+                if (found := self._error_of(half[0][0], half[-1][1])) is not None:
+                    yield from self.failing(half, found)

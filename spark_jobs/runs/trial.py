@@ -2,6 +2,7 @@
 
 The query is the drain's, on its own checkpoint and state; its sink computes the rows and then
 fails. So Spark commits neither the batch nor what it did to the state, as of any batch that fails.
+Only where State.takes_trials: the batch itself then runs with other records.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def trial(run: Run, known: FailingRecords, entering: Column) -> DataError | None
     """What fails if only these rows of the stateful input enter; None if nothing does."""
     run.lease.confirm()
     spec = run.spec
+    assert spec.state.takes_trials
     records = kafka_source.read_stream(run.spark, spec, run.settings)
     flow = dataflow(records, spec, failing=known.reasons)
     some = flow._replace(stateful_input=flow.stateful_input.where(entering))

@@ -25,7 +25,7 @@ from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.state_checks import REJECTIONS
 from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
 from spark_jobs.contract.windows import Session
-from spark_jobs.runs import failing_search
+from spark_jobs.runs import failing_search, group_search
 from spark_jobs.steps import chain
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form
@@ -221,6 +221,30 @@ def test_where_a_group_fails_its_records_are_proposed_and_nobody_is_quarantined(
     assert (known.reasons, len(known.proposed)) == ({}, len(sent(made)))
 
 
+def test_no_group_is_tried_on_the_heaps_store_and_a_person_names_the_records(scene):
+    """Spark may write a snapshot of a try, and the next process would read it."""
+    step = Aggregate(measures={"n": f"sum({2**63 - 1})"})
+    state = State(provider="hdfs", budget_rows=9)
+    made = scene(
+        spec(step, output_mode="complete", state=state, on_failing_expression="quarantine"),
+        events=50,
+        deliveries=1,
+    )
+    made.deliver_all()
+    refused = made.drain().problem
+    assert refused is not None
+    assert refused.code == "EXPRESSION_FAILED", refused
+    assert "--record" in refused.remedy
+    assert "rocksdb" in refused.remedy
+    assert read_failing(made.paths.failing) == FailingRecords()
+    first, *others = [f"{row['partition']}:{row['offset']}" for row in sent(made)]
+    intent = quarantine(made.spec, made.settings, tuple(others), "too much", "somebody")
+    assert intent.execute is not None
+    intent.execute()
+    made.run("without them")
+    assert [row["n"] for row in made.table()] == [2**63 - 1], f"of {first} only"
+
+
 def test_records_that_overflow_a_sum_together_are_put_aside_when_a_person_agrees(scene):
     """The sum fits with the first delivery, and not with what follows and the state."""
     made = scene(by_carrier("count(*)"), events=300, deliveries=2)
@@ -259,6 +283,27 @@ def test_records_that_overflow_a_sum_together_are_put_aside_when_a_person_agrees
     kept = [row for row in made.ops("quarantine") if "OVERFLOW" in row["reason"]]
     assert {place(row) for row in kept} == wrong
     assert all(row["reason"].startswith("step 1 (aggregate), measures['ratio']: ") for row in kept)
+
+
+@long_form
+def test_groups_that_one_search_does_not_reach_are_found_when_the_batch_fails_again(
+    scene, monkeypatch
+):
+    """Here one search finds a group or two, and the hashes of the groups begin alike."""
+    monkeypatch.setattr(group_search, "MOST_TRIALS", 8)
+    monkeypatch.setattr(group_search, "BUCKET_BITS", 1)
+    made = scene(by_carrier("count(*)"), events=120, deliveries=1)
+    made.deliver_all()
+    sizes = Counter(carrier(row) for row in sent(made))
+    wrong = [name for name, size in sizes.most_common(3) if size > 1]
+    names = ", ".join(f"'{name}'" for name in wrong)
+    measure = f"sum(CASE WHEN carrier IN ({names}) THEN {2**63 - 1} ELSE 1 END)"
+    made.change(steps=by_carrier(measure).steps, on_failing_expression="quarantine")
+    made.run()
+    rows = [row for row in sent(made) if carrier(row) in wrong]
+    hold_quarantine(made, "step 1 (aggregate), measures['ratio']: sum(", "OVERFLOW", rows)
+    table = {row["carrier"]: row["flights"] for row in made.table()}
+    assert table == {name: size for name, size in sizes.items() if name not in wrong}
 
 
 def test_any_number_of_records_that_fail_by_themselves_can_be_put_aside(scene):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from spark_jobs.contract.overflow import overflowing
+from spark_jobs.contract.spec import State
 from spark_jobs.contract.topic import Field
-from tests.unit.specs import FIELDS, aggregate, pipeline, topic
+from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 
 FEW = Field(name="few", type="int")
 SIZE = Field(name="size", type="double")
@@ -32,3 +35,31 @@ def test_a_sum_of_bigint_is_told(measure: str, told: bool) -> None:
     assert [
         line.startswith("step 1 (aggregate), measures['n']: ") for line in overflowing(spec)
     ] == ([True] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("provider", "steps", "told"),
+    [
+        ("hdfs", (aggregate(measures={"sales": "count(*)"}),), True),
+        ("hdfs", (deduplicate(),), False),
+        ("rocksdb", (aggregate(measures={"sales": "count(*)"}),), False),
+    ],
+)
+def test_a_store_whose_groups_are_not_tried_is_told(
+    provider: str, steps: tuple[Any, ...], told: bool
+) -> None:
+    state = State(provider=provider)  # type: ignore[arg-type]  # one of its two names
+    spec = pipeline(steps=steps, state=state, on_failing_expression="quarantine")
+    assert [line.startswith("on_failing_expression=") for line in overflowing(spec)] == [
+        True
+    ] * told
+    assert not [*overflowing(spec.model_copy(update={"on_failing_expression": "refuse"}))]
+
+
+@pytest.mark.parametrize(("provider", "advised"), [("rocksdb", True), ("hdfs", False)])
+def test_a_run_is_advised_to_put_groups_aside_only_where_it_can(
+    provider: str, advised: bool
+) -> None:
+    spec = pipeline(state=State(provider=provider))  # type: ignore[arg-type]  # as above
+    [line] = overflowing(spec)
+    assert ("on_failing_expression" in line) is advised
