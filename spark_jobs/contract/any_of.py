@@ -10,7 +10,7 @@ def any_of(conditions: Iterable[str]) -> str:
     call a level, and a chain of some thousand ORs ends the process.
 
     >>> any_of(["a", "b", "c"])
-    '(a) OR ((b) OR (c))'
+    'a OR (b OR c)'
     >>> any_of(["a"])
     'a'
     """
@@ -18,4 +18,9 @@ def any_of(conditions: Iterable[str]) -> str:
     if len(every) <= 1:
         return every[0] if every else ""
     middle = len(every) // 2
-    return f"({any_of(every[:middle])}) OR ({any_of(every[middle:])})"
+    return f"{_part(every[:middle])} OR {_part(every[middle:])}"
+
+
+def _part(conditions: list[str]) -> str:
+    """AND binds closer than OR, so one condition needs no brackets."""
+    return conditions[0] if len(conditions) == 1 else f"({any_of(conditions)})"

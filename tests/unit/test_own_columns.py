@@ -51,7 +51,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "steps/aggregate.py": {"counted"},
     "steps/canonical.py": {"reused_keys", "ambiguous_copies"},
     # Alone in a select: a record's place, and its group's bucket.
-    "runs/group_search.py": {"p", "o", "b"},
+    "runs/group_search.py": {"p", "o", "g", "first", "last"},
     "repair/compute.py": {"late"},
     "repair/failing.py": {"partition", "first", "last"},
     "repair/sessions.py": {"begin", "end", "n", "explained"},
