@@ -31,10 +31,11 @@ from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.kind import Kind
 from spark_jobs.contract.report import Problem, Report
-from spark_jobs.contract.settings import Settings, log_format, root
+from spark_jobs.contract.settings import Settings, log_format, record_bytes, root
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.store import opened
 from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.contract.withheld import of_problem
 from spark_jobs.launch import parent_watch
 from spark_jobs.launch.submit import TOLD
 from spark_jobs.repair.stage import stage
@@ -112,10 +113,12 @@ def _run(wanted: argparse.Namespace, *, warm: bool) -> int:
 
 def _ended(report: Report, wanted: argparse.Namespace) -> int:
     """The exit status of a run that has failed. Its error line is written, unless who reads the
-    lines has it from whoever started the run: as JSON it belongs to the run's lines.
+    lines has it from whoever started the run: as JSON it belongs to the run's lines. Airflow's task
+    logs have no values of records in it, unless they are shown.
     """
     assert report.problem is not None
-    problem = report.problem.error()
+    seen = wanted.told or record_bytes()
+    problem = (report.problem if seen else of_problem(report.problem)).error()
     if wanted.told and log_format() == "text":
         return problem.exit_status
     return _log_problem(problem)

@@ -1,16 +1,18 @@
 """The entry that spark-submit is given: always a report, and a watch over whoever waits for it."""
 
+import argparse
 import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from spark_jobs import failpoint, main as entry
-from spark_jobs.contract.errors import PipelineUnknown, RunStalled
-from spark_jobs.contract.report import Report, read_report
+from spark_jobs.contract.errors import ExpressionFailed, PipelineUnknown, RunStalled
+from spark_jobs.contract.report import Problem, Report, read_report
 from spark_jobs.launch import parent_watch
 from spark_jobs.warm.in_turn import in_turn
 from tests.unit.specs import pipeline
@@ -49,6 +51,26 @@ def test_a_problem_that_the_command_tells_is_not_told_twice(
     monkeypatch.setenv("SLUICE_LOG", form)
     assert entry.main([*words, *more]) == PipelineUnknown.exit_status
     assert capsys.readouterr().out.count(PipelineUnknown.code) == told
+
+
+@pytest.mark.parametrize(("shown", "told"), [("hidden", 0), ("shown", 1)])
+def test_an_error_that_quotes_a_record_has_its_values_only_where_they_are_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shown: str, told: int
+) -> None:
+    monkeypatch.setenv("SLUICE_RECORD_BYTES", shown)
+    now = datetime.now(UTC)
+    report = Report(
+        pipeline="sales",
+        run_id="run",
+        status="failed",
+        problem=Problem(code=ExpressionFailed.code, what="The value 'Ann' cannot be cast."),
+        started_at=now,
+        ended_at=now,
+    )
+    status = entry._ended(report, argparse.Namespace(told=False))  # noqa: SLF001 - Spark throws it
+    assert status == ExpressionFailed.exit_status
+    said = capsys.readouterr().out
+    assert (said.count(ExpressionFailed.code), said.count("Ann")) == (1, told)
 
 
 def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written(
