@@ -18,7 +18,7 @@ from spark_jobs.checkpoint.lease import HeldLease, lease
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
 from spark_jobs.journal.begun import Begun, under_way
 from spark_jobs.journal.change import Change, F, Scene
-from spark_jobs.journal.changes import CHANGES, kind
+from spark_jobs.journal.changes import kind
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
@@ -79,19 +79,14 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
     note = under_way(paths)
     if note is None:
         return
-    if note.change not in CHANGES:
-        raise FormatNewer(
-            f"{paths.journal} has a {note.change}, a change that this Sluice does not know.",
-            "Complete it with the version of Sluice that began it.",
-        )
     if note.version != paths.version.name:
         raise CheckpointBroken(
             f"{note.words} has begun for state version {note.version} of {spec.name}, and spec.py "
             f"has {paths.version.name}.",
             f"Complete it with the spec of {note.version}: sluice drain {spec.name}",
         )
-    change, scene = kind(note.change), Scene(spec, paths, held, note.id)
-    facts = change.facts.model_validate(note.facts)
+    change, facts = _known(paths, note)
+    scene = Scene(spec, paths, held, note.id)
     if not note.done and change.stands and not change.stands(facts, scene):
         held.confirm()
         paths.journal.unlink()
@@ -101,6 +96,18 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
         return
     _steps(change, facts, note, scene)
     LOG.warning("%s: completed %s, which %s had begun", spec.name, note.words, note.by)
+
+
+def _known(paths: Paths, note: Begun) -> tuple[Change[Any], Any]:
+    """The change and its facts. Raises FormatNewer if another Sluice has written them."""
+    try:
+        change = kind(note.change)
+        return change, change.facts.model_validate(note.facts)
+    except (KeyError, ValueError):
+        raise FormatNewer(
+            f"{paths.journal} has {note.words}, in a form that this Sluice does not know.",
+            "Complete it with the version of Sluice that began it.",
+        ) from None
 
 
 def _steps(change: Change[F], facts: F, note: Begun, scene: Scene) -> None:

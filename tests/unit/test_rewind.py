@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -17,7 +18,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.published import Published, read_published
-from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld, StateUnreadable
+from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, LeaseHeld, StateUnreadable
 from spark_jobs.journal.begun import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
@@ -213,6 +214,18 @@ def test_bad_rows_that_were_mended_are_not_published_when_a_rewind_brings_them_b
     publish(root.paths, SPEC, ("g1", 8))
     shown = DeltaTable(str(root.paths.published_table)).to_pyarrow_table().column("n").to_pylist()
     assert 5 not in shown
+
+
+@pytest.mark.parametrize(
+    "other", [{"change": "merger"}, {"facts": {"batch": 2}}], ids=["a change", "facts"]
+)
+def test_a_note_of_another_sluice_is_refused_in_words(root: Drains, other: Any) -> None:
+    killed(root, 5)
+    note = under_way(root.paths)
+    assert note is not None
+    note.model_copy(update=other).write(root.paths.journal)
+    with pytest.raises(FormatNewer, match="in a form that this Sluice does not know"):
+        completed(root)
 
 
 def test_a_batch_that_is_not_there_changes_nothing(root: Drains) -> None:
