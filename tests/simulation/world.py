@@ -7,6 +7,7 @@ Only Spark and Kafka are stood in for: `drain` writes what a real one writes, in
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -52,7 +53,7 @@ from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.repaired import DAY, NULLABLE, SPEC, STRUCT, Root, hour, row
 
 CHECK = "expect_x"
-COLUMNS: Any = SimpleNamespace(json=lambda: json.dumps(STRUCT))
+COLUMNS: Any = SimpleNamespace(json=lambda: json.dumps(STRUCT), jsonValue=lambda: STRUCT)
 
 
 def identity(generation: str) -> Identity:
@@ -132,9 +133,13 @@ class World:
             made = identity(uuid.uuid4().hex[:8])
             self.paths.ensure_writable()
             made.write(self.paths.identity)
-            Cursor(judged_table_version=0).write(self.paths.cursor)
-            begin(Path(str(self.paths.checkpoint)), {0: 0}, "sales")
             known = made
+        if not self.paths.cursor.exists():
+            Cursor(judged_table_version=0).write(self.paths.cursor)
+        folder = Path(str(self.paths.checkpoint))
+        if not (folder / "sources").exists():  # Spark begins again what was killed in between
+            shutil.rmtree(folder, ignore_errors=True)
+            begin(folder, {0: 0}, "sales")
         if not known.table_id:
             table.ensure(self.paths.table, COLUMNS, SPEC, known.generation)
             known = known.model_copy(update={"table_id": table.identifier(self.paths.table)})
@@ -217,6 +222,9 @@ class World:
         """What a stage leaves for another number in one row; None where there is no such row."""
         if not deltalake.DeltaTable.is_deltatable(str(self.paths.table)):
             return None
+        known = read_identity(self.paths)
+        if known is None:
+            return None
         before = self.rows().get(key)
         if before is None or before == BAD_SALES:
             return None
@@ -230,7 +238,7 @@ class World:
                 {
                     "pipeline": SPEC.name,
                     "repair_id": repair,
-                    "generation": known.generation if known else "",
+                    "generation": known.generation,
                     "state": "staged",
                     "kind": "repair",
                     "horizon": json.dumps({0: key.hour + 1}),

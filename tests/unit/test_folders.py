@@ -21,6 +21,7 @@ from spark_jobs.contract.errors import LeaseHeld, LeaseLost, RootRefused
 from spark_jobs.journal.runner import leased
 from spark_jobs.runs.publication import publish
 from spark_jobs.storage.folders import move_folder
+from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
 CONTENT = {"offsets/0": "first", "offsets/1": "second", "identity.json": "{}"}
@@ -133,6 +134,18 @@ def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
         assert not root.paths.table.exists()
     shown = DeltaTable(str(root.paths.published_table)).to_pyarrow_table().column("n").to_pylist()
     assert sorted(shown) == [0, 1, 2], "consumers read what they were told of"
+
+
+def test_a_publish_that_a_reset_overtakes_has_nothing_to_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Publish takes no lease: the checkpoint is moved aside between its look and its fact."""
+    root = Drains(tmp_path / ROOT)
+    root.drain(0, 2)
+    aside = root.paths.version.with_name("v1.kept")
+    monkeypatch.setattr(failpoint, "at", lambda _: root.paths.version.rename(aside))
+    assert publish(root.paths, SPEC, ("", -1)) is None
+    assert not root.paths.version.exists()
 
 
 def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path) -> None:
