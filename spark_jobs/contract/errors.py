@@ -232,6 +232,13 @@ class SparkFailed(SluiceError):
     usual_remedy = "Read the line; what is committed stays. If it repeats, correct what it names."
 
 
+class ProcessDied(SluiceError):
+    """A process that Spark needs could not start, or died: its JVM, an executor, a worker."""
+
+    code, exit_status, retry = "PROCESS_DIED", 57, True
+    usual_remedy = "Read what died, and free or give memory. Running again resumes."
+
+
 class ReportMissing(SluiceError):
     """The process ended without a report. The run counts as failed, whatever the exit status
     was.

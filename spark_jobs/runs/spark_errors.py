@@ -18,6 +18,7 @@ from spark_jobs.contract.errors import (
     KafkaRefused,
     KafkaUnreachable,
     NoExecutors,
+    ProcessDied,
     SettingInvalid,
     SluiceError,
     SparkFailed,
@@ -87,7 +88,7 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
     ),
     (
         r"Cannot run program \"(?P<detail>[^\"]+)\"",
-        SparkFailed,
+        ProcessDied,
         "a machine could not start another process",
         "It lacks memory, processes or open files. Free some, then run again: it resumes.",
     ),
@@ -114,7 +115,7 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
     ),
     (
         "Cannot call methods on a stopped SparkContext",
-        SparkFailed,
+        ProcessDied,
         "Spark was ended amid the run, by its master or by a person",
         "On a cluster, read the master's log. Running again resumes.",
     ),
@@ -127,7 +128,7 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
     (
         r"ExecutorLostFailure \(executor (?!driver)[^)]*\)(?: Reason: (?P<detail>[^\n]{1,200}))?|"
         r"executor (?!driver)\w+\): java\.lang\.(?P<memory>OutOfMemoryError[^\n]{0,100})",
-        SparkFailed,
+        ProcessDied,
         "executors died while they worked",
         "Their logs have the cause. If it was memory, increase spark.executor.memory or "
         "spark.executor.memoryOverhead.",
@@ -135,14 +136,14 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
     (
         "OutOfMemoryError|Answer from Java side is empty|Error while sending or "
         "receiving|Connection refused|Connection reset",
-        SparkFailed,
+        ProcessDied,
         "Spark's JVM died: out of memory, or killed",
         "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch "
         "(max_offsets_per_batch). Run again.",
     ),
     (
         r"Python worker exited unexpectedly|pyspark\.daemon",
-        SparkFailed,
+        ProcessDied,
         "one of Spark's Python workers died: killed, or out of memory",
         "Running again repeats the batch; if it dies each time, read less in a batch: "
         "max_offsets_per_batch.",

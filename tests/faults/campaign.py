@@ -17,7 +17,7 @@ from random import Random
 from statistics import median
 from typing import Any, NamedTuple
 
-from spark_jobs.contract.errors import SparkFailed
+from spark_jobs.contract.errors import ProcessDied, SparkFailed
 from tests.faults import publishing, verifying
 from tests.faults.catalogue import WHOLE, Kill, Lengths, landed
 from tests.harness.process import Running
@@ -170,7 +170,7 @@ class Campaign:
         status = running.end()
         self._note_recovery(running)
         self._killed_at = time.monotonic()
-        lived = (SparkFailed.exit_status,) if kill.lives else ()
+        lived = (ProcessDied.exit_status, SparkFailed.exit_status) if kill.lives else ()
         assert status in {0, *running.KILLED, *lived}, (
             f"the drain that was to be killed ({kill.name}) failed by itself, with status "
             f"{status}: "

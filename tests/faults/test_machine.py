@@ -73,7 +73,7 @@ def ended_loud(running: Running, said: str, *codes: str) -> None:
 def ended_well_or_for_want_of_kafka(running: Running) -> None:
     """Whether the client has more patience than the broker is away is Kafka's affair."""
     if running.end():
-        assert running.report.problem.code in {"SPARK_FAILED", "KAFKA_UNREACHABLE"}
+        assert running.report.problem.code in {"SPARK_FAILED", "PROCESS_DIED", "KAFKA_UNREACHABLE"}
 
 
 def test_a_python_worker_that_is_killed_fails_the_batch_and_the_next_drain_repeats_it(
@@ -98,7 +98,7 @@ def test_a_python_worker_that_is_killed_fails_the_batch_and_the_next_drain_repea
     running.wait_for(strike, "the end of a drain without workers")
     assert struck, "it ended before"
     assert not running.is_held("table.committed"), "the batch went on without its workers"
-    ended_loud(running, "one of Spark's Python workers died", "SPARK_FAILED")
+    ended_loud(running, "one of Spark's Python workers died", "PROCESS_DIED")
     mends(scene)
 
 

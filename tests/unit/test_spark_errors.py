@@ -148,15 +148,15 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
     ("cause", "code", "what"),
     [
         ("java.io.IOException: No space left on device", "DISK_FULL", "no space is left"),
-        ("java.lang.OutOfMemoryError: Java heap space", "SPARK_FAILED", "JVM died"),
+        ("java.lang.OutOfMemoryError: Java heap space", "PROCESS_DIED", "JVM died"),
         (
             "py4j.protocol.Py4JNetworkError: Answer from Java side is empty",
-            "SPARK_FAILED",
+            "PROCESS_DIED",
             "JVM died",
         ),
         (
             "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
-            "SPARK_FAILED",
+            "PROCESS_DIED",
             "Python workers died",
         ),
         (
@@ -179,7 +179,7 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
         (
             'java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate '
             "memory",
-            "SPARK_FAILED",
+            "PROCESS_DIED",
             "could not start another process: /opt/python.",
         ),
         (
@@ -196,24 +196,24 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
         (
             f"{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) "
             "Reason: Command exited with code 137",
-            "SPARK_FAILED",
+            "PROCESS_DIED",
             "executors died while they worked: Command exited with code 137.",
         ),
         (
             f"{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) "
             "Reason: Connection reset by peer",
-            "SPARK_FAILED",
+            "PROCESS_DIED",
             "executors died while they worked",
         ),
         (
             f"{LOST}java.lang.OutOfMemoryError: Java heap space",
-            "SPARK_FAILED",
+            "PROCESS_DIED",
             "spark.executor.memory",
         ),
         (
             f"{LOST.replace('executor 3', 'executor driver')}java.lang.OutOfMemoryError: Java "
             "heap space",
-            "SPARK_FAILED",
+            "PROCESS_DIED",
             "SLUICE_DRIVER_MEMORY",
         ),
         (
@@ -228,7 +228,7 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
         ),
         (
             "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
-            "SPARK_FAILED",
+            "PROCESS_DIED",
             "ended amid the run",
         ),
         (
