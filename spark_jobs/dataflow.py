@@ -17,9 +17,11 @@ from spark_jobs.classify.archived import all_good, archive_rows
 from spark_jobs.classify.capture import observe_classified, observe_stateful_input
 from spark_jobs.classify.classifier import classify, good_records, outcome_counts
 from spark_jobs.classify.unheld import refuse_unheld
+from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.unheld import unheld
 from spark_jobs.decode.decoder import decode
+from spark_jobs.decode.formats import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.steps import chain
@@ -57,9 +59,10 @@ class Dataflow(NamedTuple):
         return chain.stateful_output(self.stateful_input, self.spec, root, timers)
 
 
-def dataflow(
+def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     records: DataFrame,
     spec: Pipeline,
+    settings: Settings,
     capture: CapturePolicy | None = None,
     clock_ms: int | None = None,
     failing: Mapping[tuple[int, int], str] | None = None,
@@ -87,11 +90,12 @@ def dataflow(
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     if spec.is_archive:
         # Every raw byte is kept, and of the fields only the one that an archive has a column for.
-        when = [field for field in spec.topic.fields if field.name == spec.topic.event_time]
-        decoded = decode(records, spec.topic, None, failing, notes, when)
+        prepared = prepare(spec.topic, settings.root, settings, [spec.topic.event_time])
+        decoded = decode(records, prepared, None, failing, notes)
         classified = by_decoder = all_good(decoded)
     else:
-        decoded = decode(records, spec.topic, capture, failing, notes, unheld=unheld(spec))
+        prepared = prepare(spec.topic, settings.root, settings)
+        decoded = decode(records, prepared, capture, failing, notes, unheld(spec))
         by_decoder = classify(decoded, spec.topic, clock)
         held = refuse_unheld(decoded, spec)
         classified = by_decoder if held is decoded else classify(held, spec.topic, clock)

@@ -24,7 +24,8 @@ BOUNDS = {Ge: ("ge", "at least"), Gt: ("gt", "more than"), Le: ("le", "at most")
 def model_section(model: type[BaseModel], *, defaults: bool) -> str:
     """A heading, what the model is, and its fields."""
     about = (inspect.getdoc(model) or "").partition("\n\n")[0].replace("\n", " ")
-    return f"### {model.__name__}\n{about}\n\n{model_table(model, defaults=defaults)}\n"
+    fields = f"\n{model_table(model, defaults=defaults)}\n" if model.model_fields else ""
+    return f"### {model.__name__}\n{about}\n{fields}"
 
 
 def model_table(model: type[BaseModel], *, defaults: bool = True) -> str:

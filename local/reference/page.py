@@ -9,6 +9,7 @@ from spark_jobs import log
 from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import SluiceError, catalogue
+from spark_jobs.contract.format import FORMATS, Format
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.reader_options import ALLOWED
 from spark_jobs.contract.settings import REPO, VARIABLES
@@ -22,6 +23,8 @@ SPEC = (
     Pipeline,
     Topic,
     Field,
+    Format,
+    *FORMATS,
     Deduplicate,
     Aggregate,
     Tumbling,

@@ -41,7 +41,9 @@ def _accepted(run: Run, batch: Batch) -> DataFrame:
     """The batch's records that enter the step and are not late."""
     records = kafka_source.read_batch(run.spark, run.spec, run.settings, batch)
     failing = read_failing(run.target.failing).reasons
-    entered = dataflow(records, run.spec, clock_ms=batch.clock_ms or None, failing=failing)
+    entered = dataflow(
+        records, run.spec, run.settings, clock_ms=batch.clock_ms or None, failing=failing
+    )
     return entered.stateful_input.where(~is_late(run.spec, batch.late_before_ms))
 
 

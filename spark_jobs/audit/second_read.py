@@ -99,6 +99,7 @@ def _outcomes(
         return dataflow(
             given,
             run.spec,
+            run.settings,
             capture,
             clock_ms=part.clock_ms or None,
             failing=failing,

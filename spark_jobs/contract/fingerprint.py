@@ -13,7 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 from spark_jobs.contract import logic, registry
 from spark_jobs.contract.correction import expressions, replaced
+from spark_jobs.contract.format import JSON
 from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.contract.topic import Topic
 
 Fingerprint = dict[str, object]
 _ABOUT: Any = {"__all__": {"about"}}
@@ -95,6 +97,7 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
         "spark": ".".join(spark_version.split(".")[:2]),
         "topic.name": spec.topic.name,
         "topic.event_time": spec.topic.event_time,
+        **_formats(spec.topic),
         "output_mode": spec.output_mode,
         "watermark_delay": str(spec.watermark_delay),
         "state.provider": spec.state.provider,
@@ -115,6 +118,17 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
     if any(step.logic for step in spec.steps):
         fields["logic"] = logic.digest(registry.logic_path(spec.name))
     return fields
+
+
+def _formats(topic: Topic) -> Fingerprint:
+    """How records are encoded. The default adds nothing: an older Sluice's fingerprint lacks it."""
+    if topic.format == JSON:
+        return {}
+    given = topic.format.model_dump(
+        mode="json", exclude_none=True, exclude={*topic.format.not_rows}
+    )
+    values = {"kind": topic.format.kind, **given}
+    return {f"topic.format.{name}": value for name, value in values.items()}
 
 
 def in_todays_form(stored: Fingerprint, spec: Pipeline) -> Fingerprint:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -12,6 +12,7 @@ from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.columns import refuse_own
 from spark_jobs.contract.duration import Duration
 from spark_jobs.contract.field_types import FIELD_TYPES
+from spark_jobs.contract.format import JSON, AnyFormat
 from spark_jobs.contract.model import Model, refuse
 
 
@@ -57,10 +58,6 @@ class Field(Model):
     about: str = Described(default="", description="its meaning and unit")
 
 
-Format = Literal["json"]
-"""How a topic's values are encoded. decode/formats.py has a decoder for each."""
-
-
 class Topic(Model):
     """A topic and the contract of its records. Several pipelines may read one topic."""
 
@@ -77,7 +74,7 @@ class Topic(Model):
         description="how much later than the Kafka timestamp, and than the moment at which its "
         "batch was planned, an event time may be; records beyond it are premature",
     )
-    format: Format = Described(default="json", description="how values are encoded")
+    format: AnyFormat = Described(default=JSON, description="how values are encoded")
     archive: Archive | None = Described(
         default=None,
         description="keep every record in a table of its own, for longer than Kafka's retention; "

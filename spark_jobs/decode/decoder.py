@@ -17,12 +17,12 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.contract.gap import Unheld
 from spark_jobs.contract.own_columns import KAFKA, MALFORMED
-from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.decode.formats import DECODERS, Decoder
+from spark_jobs.decode.formats import Prepared, RecordDecoder, Records
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.type_conversions import arrow_array, spark_type
+from spark_jobs.decode.taken import taken
+from spark_jobs.type_conversions import spark_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
 def decode(
     records: DataFrame,
-    topic: Topic,
+    prepared: Prepared,
     capture: CapturePolicy | None = None,
     failing: Mapping[tuple[int, int], str] | None = None,
     notes: SliceNotes | None = None,
-    fields: Sequence[Field] | None = None,
     unheld: Sequence[Unheld] = (),
 ) -> DataFrame:
-    """Columns: the topic's fields, kafka struct as given, and MALFORMED string (the reason; null if
-    decoded). With `fields`, these of the topic's, the event time among them: Spark prunes no column
-    through mapInArrow. Any of the others still makes a record malformed.
+    """Columns: the fields that are wanted, the event time among them; kafka struct as given; and
+    MALFORMED string (the reason; null if decoded). Spark prunes no column through mapInArrow. Any
+    field that is not wanted still makes a record malformed.
 
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records
     that may be rejected. `failing` has the records that are malformed although they can be decoded:
     partition and offset -> the reason. `notes` gets the slices of the records. `unheld` are times
     for which a record may be rejected later.
     """
-    wanted = topic.fields if fields is None else fields
-    columns = [StructField(field.name, spark_type(field.type)) for field in wanted]
+    topic = prepared.topic
+    types = {field.name: field.type for field in topic.fields}
+    columns = [StructField(name, spark_type(types[name])) for name in prepared.wanted]
     kafka = StructType(
         [StructField(part.name, part.dataType) for part in records.select("kafka.*").schema]
     )  # all nullable
@@ -56,11 +56,11 @@ def decode(
     noted = (notes.policy, notes.accumulator) if notes else None
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = DECODERS[topic.format](topic, [field.name for field in wanted])
+        decoder = prepared.decoder()
         raw_filter = RawFilter(topic, capture, unheld) if capture else None
         counter = SliceCounter(topic, noted[0]) if noted else None
         for batch in batches:
-            yield _decoded(batch, topic, wanted, decoder, raw_filter, failing or {}, counter)
+            yield _decoded(batch, prepared, decoder, raw_filter, failing or {}, counter)
         if noted and counter:
             noted[1].add([*counter.slices.values()])
 
@@ -69,9 +69,8 @@ def decode(
 
 def _decoded(
     batch: pa.RecordBatch,
-    topic: Topic,
-    wanted: Sequence[Field],
-    decoder: Decoder,
+    prepared: Prepared,
+    decoder: RecordDecoder,
     raw_filter: RawFilter | None,
     failing: Mapping[tuple[int, int], str],
     counter: SliceCounter | None = None,
@@ -79,24 +78,17 @@ def _decoded(
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
     kafka = batch.column("kafka")
-    values, reasons = decoder.columns(kafka.field("raw").field("value").to_pylist())
+    records = Records.of(kafka)
+    columns, reasons = decoder.decode(records)
     if failing:
-        places = [kafka.field(name).to_pylist() for name in ("partition", "offset")]
+        places = zip(records.partition.to_pylist(), records.offset.to_pylist(), strict=True)
         reasons = [
-            reason or failing.get(place)
-            for reason, place in zip(reasons, zip(*places, strict=True), strict=True)
+            reason or failing.get(place) for reason, place in zip(reasons, places, strict=True)
         ]
-        values = [
-            [None if reason else value for value, reason in zip(column, reasons, strict=True)]
-            for column in values
-        ]
-    arrays = {
-        field.name: arrow_array(column, field.type)
-        for field, column in zip(wanted, values, strict=True)
-    }
-    event_time = arrays[topic.event_time]
+        columns = taken(columns, reasons)
+    arrays = dict(zip(prepared.wanted, columns, strict=True))
     if counter:
-        counter.add(kafka, event_time)
+        counter.add(kafka, arrays[prepared.topic.event_time])
     if raw_filter:
         kafka = raw_filter.apply(kafka, arrays)
     return pa.RecordBatch.from_pydict(

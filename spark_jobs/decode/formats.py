@@ -1,24 +1,125 @@
-"""Formats: the decoder of each format. Without Spark: a replay is planned without it."""
+"""Formats: the port of the decoders. Without Spark: a replay is planned without it.
+
+A format's decoder is one class in one file. A task makes it once, and it decodes batch after batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from spark_jobs.contract.topic import Format, Topic
-from spark_jobs.decode.json_decoder import JsonDecoder
+from spark_jobs.contract.place import Place, value_places
+from spark_jobs.decode.taken import taken
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.contract.format import Format
+    from spark_jobs.contract.settings import Settings
+    from spark_jobs.contract.topic import Topic
+
+EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
+
+
+class Records(NamedTuple):
+    """Records as Kafka has them: Arrow arrays of one length."""
+
+    values: pa.Array
+    """binary: the bytes to decode. Null is a tombstone."""
+    keys: pa.Array
+    """binary."""
+    headers: pa.Array | None
+    """list<struct<key string, value binary>>; None if neither the topic nor its format asks for
+    them.
+    """
+    partition: pa.Array
+    """int32."""
+    offset: pa.Array
+    """int64."""
+    timestamp: pa.Array
+    """timestamp[us, UTC]; null if it is no time (contract/kafka_time.py)."""
+
+    @classmethod
+    def of(cls, kafka: pa.StructArray) -> Self:
+        """From the column kafka, as source/kafka_source.py has it."""
+        raw = kafka.field("raw")
+        headers = raw.field("headers") if raw.type.get_field_index("headers") >= 0 else None
+        parts = (kafka.field(name) for name in ("partition", "offset", "timestamp"))
+        return cls(raw.field("value"), raw.field("key"), headers, *parts)
+
+
+class Decoded(NamedTuple):
+    """What a decoder makes of records."""
+
+    columns: list[pa.Array]
+    """One for each wanted field in their order, in the type of type_conversions.arrow_type. What it
+    has of a malformed record does not count.
+    """
+    reasons: list[str | None]
+    """Of each record why it is malformed: field, kind of value, rule, and none of its bytes."""
 
 
 class Decoder(Protocol):
     """Bytes of one format to columns."""
 
-    def columns(
-        self, values: Sequence[bytes | None], /
-    ) -> tuple[Sequence[Sequence[Any]], Sequence[str | None]]:
-        """For each wanted field the values, and for each record why it is malformed, or None."""
+    def __init__(
+        self, format_: Any, places: Sequence[Place], wanted: Sequence[str], given: Any, /
+    ) -> None:
+        """For `format_`, a value of its class. All `places` are validated, the fields `wanted`
+        built. `given` is what `prepare` gave.
+        """
+
+    @staticmethod
+    def prepare(format_: Any, topic: Topic, root: str, settings: Settings | None, /) -> Any:
+        """What a task needs besides: called in the driver, and pickled. None if nothing.
+
+        `root` is where schemas may be kept. Without `settings`, as in a page, nothing but what is
+        kept there is known.
+        """
+
+    def decode(self, records: Records, /) -> Decoded:
+        """Never raises for the bytes of a record. What else fails, as a registry that is down, is a
+        SluiceError.
+        """
 
 
-DECODERS: Final[dict[Format, Callable[[Topic, Sequence[str]], Decoder]]] = {"json": JsonDecoder}
-"""Topic and names of the wanted fields -> decoder. A new format is a line here, and one in Format
-(contract/topic.py).
-"""
+class Prepared(NamedTuple):
+    """All that a task needs to decode a topic's records. Can be pickled."""
+
+    topic: Topic
+    wanted: tuple[str, ...]
+    given: Any
+
+    def decoder(self) -> RecordDecoder:
+        """A new one."""
+        return RecordDecoder(self)
+
+
+def prepare(
+    topic: Topic, root: str, settings: Settings | None, wanted: Sequence[str] | None = None
+) -> Prepared:
+    """Columns of the `wanted` fields only; of all by default. Every field is validated."""
+    given = decoder_class(topic.format).prepare(topic.format, topic, root, settings)
+    return Prepared(topic, tuple(wanted or topic.columns), given)
+
+
+def decoder_class(format_: Format) -> type[Decoder]:
+    """The class that the format names."""
+    module, _, name = format_.decoder.partition(":")
+    found: type[Decoder] = getattr(importlib.import_module(module), name)
+    return found
+
+
+class RecordDecoder:
+    """Decodes the records of a topic: what is alike for all formats is done here."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        topic = prepared.topic
+        make = decoder_class(topic.format)
+        self._value = make(topic.format, value_places(topic), prepared.wanted, prepared.given)
+
+    def decode(self, records: Records) -> Decoded:
+        """The wanted columns, null in each where the record is malformed."""
+        columns, reasons = self._value.decode(records)
+        return Decoded(taken(columns, reasons), reasons)

@@ -13,39 +13,65 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from spark_jobs.contract.field_types import Value
-from spark_jobs.contract.topic import Topic
+from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.long_fractions import LongFractions, may_have
-from spark_jobs.type_conversions import json_type
+from spark_jobs.type_conversions import arrow_array, json_type
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.format import Json
+    from spark_jobs.contract.place import Place
+    from spark_jobs.contract.settings import Settings
+    from spark_jobs.contract.topic import Field, Topic
 
 Values = tuple[Value | None, ...]
 """The values of one record."""
 REFUSED = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
 """What decoding raises for a malformed record."""
-EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 
 
 class JsonDecoder:
-    """Decodes the records of one topic, and makes columns of the `wanted` fields (default: all).
+    """Decodes the records of one topic, and makes columns of the `wanted` fields.
 
     Every field is decoded, also one that nobody wants: a wrong value in it makes the record
     malformed.
     """
 
-    def __init__(self, topic: Topic, wanted: Sequence[str] | None = None) -> None:
-        self._names = topic.columns
-        self._wanted = [attrgetter(name) for name in wanted or topic.columns]
-        self._times = [field.name for field in topic.fields if field.type == "timestamp"]
-        self._optional = [field.name for field in topic.fields if not field.required]
-        record = _record(topic, json_type)
+    def __init__(
+        self,
+        format_: Json,  # noqa: ARG002 - as the port has it
+        places: Sequence[Place],
+        wanted: Sequence[str],
+        given: object = None,  # noqa: ARG002 - as the port has it
+    ) -> None:
+        fields = [place.field for place in places]
+        self._names = tuple(field.name for field in fields)
+        types = {field.name: field.type for field in fields}
+        self._types = [types[name] for name in wanted]
+        self._wanted = [attrgetter(name) for name in wanted]
+        self._times = [field.name for field in fields if field.type == "timestamp"]
+        self._optional = [field.name for field in fields if not field.required]
+        record = _record(fields, json_type)
         self._nulls = record(**dict.fromkeys(self._names))
         self._decoder = msgspec.json.Decoder(record)
-        as_text = _record(topic, lambda kind: str if kind == "timestamp" else json_type(kind))
+        as_text = _record(fields, lambda kind: str if kind == "timestamp" else json_type(kind))
         self._long = LongFractions(as_text, self._times, self._decoder.decode)
+
+    @staticmethod
+    def prepare(format_: Json, topic: Topic, root: str, settings: Settings | None) -> None:
+        """Nothing."""
+
+    def decode(self, records: Records) -> Decoded:
+        """As the port has it."""
+        columns, reasons = self.columns(records.values.to_pylist())
+        arrays = [
+            arrow_array(column, kind) for column, kind in zip(columns, self._types, strict=True)
+        ]
+        return Decoded(arrays, reasons)
 
     def columns(
         self, values: Sequence[bytes | None]
@@ -164,11 +190,11 @@ class JsonDecoder:
         )
 
 
-def _record(topic: Topic, type_of: Callable[[str], Any]) -> Any:
+def _record(declared: Iterable[Field], type_of: Callable[[str], Any]) -> Any:
     """The class of a record. Any: mypy does not know it, and Python has no type for annotations."""
     fields = [
         (f.name, type_of(f.type)) if f.required else (f.name, type_of(f.type) | None, None)
-        for f in topic.fields
+        for f in declared
     ]
     # gc=False: a record has no reference cycles, and the garbage collector would traverse millions
     # of records.

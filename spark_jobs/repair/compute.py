@@ -78,7 +78,7 @@ def compute(
 
     def judged(fetched: Fetched, counts: Observation | None = None) -> Dataflow:
         given = records(spark, spec, settings, paths, plan, fetched)
-        return dataflow(given, spec, clock_ms=clock_ms, failing=failing, counts=counts)
+        return dataflow(given, spec, settings, clock_ms=clock_ms, failing=failing, counts=counts)
 
     def bad() -> DataFrame:
         unseen = Fetched(Observation(), Observation(), Observation())

@@ -80,7 +80,7 @@ def plan_repair(
     compared = table.version(paths.table) if is_table(paths.table) else 0
     closed = _closed(way, paths, preflight(spec, settings, paths))
     generations = closed.found.identity.generations
-    replays = _replays(way, paths, closed, request)
+    replays = _replays(way, settings, closed, request)
     found, waits = (
         ([Touching(span, 0) for span in replays.spans], 0)
         if replays
@@ -172,13 +172,16 @@ def _time(paths: Paths, plan: RepairPlan) -> tuple[str, ...]:
         return ()
 
 
-def _replays(way: Ranged, paths: Paths, closed: Closed, request: Request) -> Replaying | None:
+def _replays(way: Ranged, settings: Settings, closed: Closed, request: Request) -> Replaying | None:
     """What a replay finds in quarantine; None of another kind."""
     if request.kind != "replay":
         return None
     generations = closed.found.identity.generations
     found = Replaying(way, closed.until, request.span)
-    for each in quarantine.waiting(way.spec, paths, generations, closed.batch, request.reason):
+    paths = Paths(settings.root, way.spec)
+    for each in quarantine.waiting(
+        way.spec, paths, generations, closed.batch, request.reason, settings
+    ):
         found.add(each)
     return found
 

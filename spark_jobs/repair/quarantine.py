@@ -8,18 +8,22 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
 from spark_jobs.checkpoint.failing import PUT_ASIDE
 from spark_jobs.contract.errors import RecordsUnreachable
+from spark_jobs.contract.paths import live_root
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.span import FIRST, LAST, Span
 from spark_jobs.contract.unheld import unheld
-from spark_jobs.decode.formats import DECODERS
+from spark_jobs.decode.formats import Records, prepare
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.late import waiting_sql
 from spark_jobs.runs.data_error import fails_still
 
 if TYPE_CHECKING:
     from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.ops.schema import Row
 
@@ -38,21 +42,27 @@ class Replayable(NamedTuple):
 
 
 def waiting(
-    spec: Pipeline, paths: Paths, generations: Sequence[str], batch: int, reason: str = ""
+    spec: Pipeline,
+    paths: Paths,
+    generations: Sequence[str],
+    batch: int,
+    reason: str = "",
+    settings: Settings | None = None,
 ) -> Iterator[Replayable | str]:
     """Each quarantined record of these generations, up to this batch, that no replay has brought
     into the rows, in no order: as a good one, or why it still is none.
 
-    `reason` is text that must be in its kind and reason, in capitals or not.
+    `reason` is text that must be in its kind and reason, in capitals or not. Without `settings`, a
+    format may know less (decode/formats.py).
     """
     limits = unheld(spec)
     fields = [spec.topic.event_time, *(limit.field for limit in limits)]
-    decoder = DECODERS[spec.topic.format](spec.topic, fields)
+    decoder = prepare(spec.topic, str(live_root(paths.root)), settings, fields).decoder()
     text = reason.lower()
     parts = ops_tables.stream(
         paths.root,
         "quarantine",
-        'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, value, '
+        'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, key, value, '
         "left_out "
         f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
         "merged",
@@ -61,7 +71,8 @@ def waiting(
         rows: list[Row] = [
             row for row in part.to_pylist() if text in f"{row['kind']}: {row['reason']}".lower()
         ]
-        (times, *limited), malformed = decoder.columns([row["value"] for row in rows])
+        columns, malformed = decoder.decode(_records(rows))
+        times, *limited = (column.to_pylist() for column in columns)
         for number, (row, time, why) in enumerate(zip(rows, times, malformed, strict=True)):
             held = (
                 limit.reason(values[number]) for limit, values in zip(limits, limited, strict=True)
@@ -73,6 +84,20 @@ def waiting(
             if row["left_out"] is not None:
                 bad = f"{row['kind']}: {row['reason']}"
             yield bad or Replayable(row["partition"], row["offset"], time)
+
+
+def _records(rows: Sequence[Row]) -> Records:
+    def column(name: str, kind: pa.DataType) -> pa.Array:
+        return pa.array([row[name] for row in rows], kind)
+
+    return Records(
+        column("value", pa.binary()),
+        column("key", pa.binary()),
+        None,
+        column("partition", pa.int32()),
+        column("offset", pa.int64()),
+        column("kafka_timestamp", pa.timestamp("us", "UTC")),
+    )
 
 
 def used_within(

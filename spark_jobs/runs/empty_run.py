@@ -44,7 +44,9 @@ def refuse_what_a_drain_refuses(spark: SparkSession, spec: Pipeline, settings: S
         source = UPath(folder) / "source"
         source.mkdir()
         empty = spark.readStream.schema(records.schema).parquet(spark_url(source))
-        rows = dataflow(empty, spec).output(Paths(settings.root, spec).root, Timers(spark))
+        rows = dataflow(empty, spec, settings).output(
+            Paths(settings.root, spec).root, Timers(spark)
+        )
         with _local_checkpoints(spark):
             _start(rows, spec, UPath(folder) / "checkpoint")
     _refuse_broken(spark, spec, rows.schema)

@@ -56,7 +56,7 @@ def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
     spark = session(spec.name, spec.state, settings.root)
     refuse_unsafe_trees(spark, spec)
     records = kafka_source.read_stream(spark, spec, settings)
-    return dataflow(records, spec).output(Paths(settings.root, spec).root, Timers(spark))
+    return dataflow(records, spec, settings).output(Paths(settings.root, spec).root, Timers(spark))
 
 
 def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:

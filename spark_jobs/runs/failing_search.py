@@ -144,7 +144,9 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
     spec, found = run.spec, list[FailingRecord]()
     for part in slices(batch):
         records = kafka_source.read_batch(run.spark, spec, run.settings, part)
-        flow = dataflow(records, spec, clock_ms=part.clock_ms or None, failing=known.reasons)
+        flow = dataflow(
+            records, spec, run.settings, clock_ms=part.clock_ms or None, failing=known.reasons
+        )
         good = good_records(flow.by_decoder).persist()
 
         def computed(rows: DataFrame, late_before_ms: int = part.late_before_ms) -> DataFrame:

@@ -49,6 +49,7 @@ def together(
     entered = dataflow(
         kafka_source.read_batch(run.spark, run.spec, run.settings, batch),
         run.spec,
+        run.settings,
         clock_ms=batch.clock_ms or None,
         failing=known.reasons,
     ).stateful_input

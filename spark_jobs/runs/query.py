@@ -172,7 +172,7 @@ class Query:
         self._audit.begin(capture, self._timers, notes)
         records = kafka_source.read_stream(run.spark, run.spec, run.settings)
         failing = read_failing(run.target.failing).reasons
-        flow = dataflow(records, run.spec, capture, failing=failing, notes=notes)
+        flow = dataflow(records, run.spec, run.settings, capture, failing=failing, notes=notes)
         return flow.output(run.paths.root, self._timers, run.identity.topic_id)
 
     def _claim_table(self, rows: DataFrame) -> None:

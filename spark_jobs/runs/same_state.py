@@ -72,4 +72,4 @@ def forget_failing(run: Run) -> None:
 def _query(run: Run, spec: Pipeline) -> DataFrame:
     """The query of a drain. Reads nothing."""
     records = kafka_source.read_stream(run.spark, spec, run.settings)
-    return dataflow(records, spec).output(run.paths.root, Timers(run.spark))
+    return dataflow(records, spec, run.settings).output(run.paths.root, Timers(run.spark))

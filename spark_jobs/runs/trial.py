@@ -32,7 +32,7 @@ def trial(run: Run, known: FailingRecords, entering: Column) -> DataError | None
     spec = run.spec
     assert spec.state.takes_trials
     records = kafka_source.read_stream(run.spark, spec, run.settings)
-    flow = dataflow(records, spec, failing=known.reasons)
+    flow = dataflow(records, spec, run.settings, failing=known.reasons)
     some = flow._replace(stateful_input=flow.stateful_input.where(entering))
     rows = some.output(run.paths.root, Timers(run.spark), run.identity.topic_id)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as F
@@ -14,12 +15,14 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from spark_jobs.classify.classifier import resolve_outcomes
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.own_columns import OUTCOME
+from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from tests.unit.specs import deduplicate, pipeline
 
+SETTINGS = Settings("/root", "127.0.0.1:1", Path("/jars"), "local[1]", "1g")
 SENT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATE_BEFORE_MS = int((SENT - timedelta(hours=2)).timestamp()) * 1000
 CLOCK_MS = int(SENT.timestamp()) * 1000
@@ -66,7 +69,7 @@ def spec_with(step: Transform) -> Pipeline:
 
 
 def test_before_any_step_a_record_is_malformed_premature_or_good(spark):
-    found = outcomes(dataflow(records(spark), spec_with(CONDITION)).classified)
+    found = outcomes(dataflow(records(spark), spec_with(CONDITION), SETTINGS).classified)
     assert found == {
         outcome: outcome if outcome in ("malformed", "premature") else "good" for outcome in VALUES
     }
@@ -75,7 +78,7 @@ def test_before_any_step_a_record_is_malformed_premature_or_good(spark):
 def test_a_record_that_is_newer_than_its_batch_is_premature_whatever_kafka_has(spark):
     """With CreateTime the producer stamps both, by the same wrong clock."""
     year_ago = CLOCK_MS - 365 * 86_400_000
-    flow = dataflow(records(spark), spec_with(CONDITION), clock_ms=year_ago)
+    flow = dataflow(records(spark), spec_with(CONDITION), SETTINGS, clock_ms=year_ago)
     assert set(outcomes(flow.classified).values()) == {"malformed", "premature"}
 
 
@@ -85,10 +88,10 @@ def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_f
 ):
     spec = spec_with(step)
     given = records(spark)
-    classified = dataflow(given, spec).classified
+    classified = dataflow(given, spec, SETTINGS).classified
     found = outcomes(
         resolve_outcomes(
-            classified, lambda: dataflow(given, spec).stateful_input, spec, LATE_BEFORE_MS
+            classified, lambda: dataflow(given, spec, SETTINGS).stateful_input, spec, LATE_BEFORE_MS
         )
     )
     assert found == {outcome: outcome for outcome in VALUES if outcome is not Outcome.FILTERED}
@@ -98,7 +101,7 @@ def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_f
     "capture", [None, CapturePolicy(LATE_BEFORE_MS, BUDGET, CLOCK_MS)], ids=["explain", "drain"]
 )
 def test_only_a_drain_counts_what_passes_and_its_rows_are_the_same(spark, capture):
-    flow = dataflow(records(spark), spec_with(CONDITION), capture)
+    flow = dataflow(records(spark), spec_with(CONDITION), SETTINGS, capture)
     plan = flow.stateful_input._jdf.queryExecution().analyzed().toString()  # noqa: SLF001 - no public way to a plan
     assert re.findall(r"CollectMetrics (\w+)", plan) == (["entered", "fate"] if capture else [])
     assert flow.stateful_input.columns == ["id", "at", "shop", "amount", "kafka"]

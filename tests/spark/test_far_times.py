@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from spark_jobs.classify.outcome import Outcome
 from spark_jobs.contract.checks import Check
 from spark_jobs.contract.own_columns import MALFORMED, OUTCOME
+from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, GroupState, Transform
 from spark_jobs.contract.topic import Field
@@ -186,7 +187,8 @@ def test_a_record_that_a_condition_removes_is_filtered_whatever_its_times(spark:
         F.struct("partition", "offset", "timestamp", "millis", "raw").alias("kafka")
     )
     capture = CapturePolicy(clock_ms - 3_600_000, BUDGET, clock_ms + 1000)
-    flow = dataflow(rows, made, capture, clock_ms=clock_ms, observed=False)
+    settings = Settings("/root", "127.0.0.1:1", Path("/jars"), "local[1]", "1g")
+    flow = dataflow(rows, made, settings, capture, clock_ms=clock_ms, observed=False)
     found = flow.classified.select(
         F.col(OUTCOME).alias("fate"), F.col(MALFORMED).alias("malformed"), "at", "kafka.raw.value"
     ).collect()

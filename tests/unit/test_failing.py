@@ -12,7 +12,7 @@ from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.own_columns import MALFORMED
 from spark_jobs.decode.decoder import _decoded
-from spark_jobs.decode.json_decoder import JsonDecoder
+from spark_jobs.decode.formats import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.runs.record_search import spans
 from tests.unit.specs import topic
@@ -71,9 +71,9 @@ def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept()
     kafka = pa.StructArray.from_arrays(columns, ["partition", "offset", "timestamp", "raw"])
     batch = pa.RecordBatch.from_arrays([kafka], ["kafka"])
     policy = CapturePolicy.of(0, 1, 1767268800000)
-    decoder, keeps = JsonDecoder(fields), RawFilter(fields, policy)
+    prepared, keeps = prepare(fields, "memory://none", None), RawFilter(fields, policy)
     failing = {(0, 8): "step 1: DIVIDE_BY_ZERO", (1, 8): "another reason", (0, 9): "not here"}
-    rows = _decoded(batch, fields, fields.fields, decoder, keeps, failing).to_pylist()
+    rows = _decoded(batch, prepared, prepared.decoder(), keeps, failing).to_pylist()
     assert [row[MALFORMED] for row in rows][:2] == [None, "step 1: DIVIDE_BY_ZERO"]
     assert rows[2][MALFORMED].startswith("not JSON"), "the decoder's own reason comes first"
     assert [row["id"] for row in rows] == ["a", None, None]

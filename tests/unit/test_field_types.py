@@ -4,8 +4,8 @@ import pytest
 
 from spark_jobs.contract.field_types import FIELD_TYPES
 from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.decode.json_decoder import JsonDecoder
 from spark_jobs.type_conversions import arrow_type, json_type, spark_type
+from tests.unit.decoding import Decoding
 
 
 @pytest.mark.parametrize("kind", FIELD_TYPES)
@@ -18,7 +18,7 @@ def test_a_type_is_known_to_spark_to_arrow_and_to_the_decoder(kind: str) -> None
         event_time="at",
         fields=(Field(name="at", type="timestamp"), Field(name="it", type=kind)),
     )
-    assert JsonDecoder(record).row(b"{}")[1]
+    assert Decoding(record).row(b"{}")[1]
 
 
 @pytest.mark.parametrize("kind", FIELD_TYPES)

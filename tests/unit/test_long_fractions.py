@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.decode.json_decoder import JsonDecoder
+from tests.unit.decoding import Decoding
 
 TOPIC = Topic(
     name="t",
@@ -20,7 +20,7 @@ TOPIC = Topic(
         Field(name="amount", type="double"),
     ),
 )
-DECODER = JsonDecoder(TOPIC)
+DECODER = Decoding(TOPIC)
 LAST = datetime.max.replace(tzinfo=UTC)
 
 

@@ -321,9 +321,9 @@ def test_a_record_whose_bytes_were_not_kept_stays_bad_and_says_so(root: Root) ->
 def test_a_replay_is_planned_and_its_records_are_decoded_without_spark() -> None:
     script = (
         "import sys, spark_jobs.repair.planner\n"
-        "from spark_jobs.decode.formats import DECODERS\n"
         "from spark_jobs.topics.flights import FLIGHTS\n"
-        "print(DECODERS['json'](FLIGHTS, FLIGHTS.columns).columns([b'{}'])[1], 'pyspark' in sys.modules)\n"
+        "from tests.unit.decoding import Decoding\n"
+        "print(Decoding(FLIGHTS).columns([b'{}'])[1], 'pyspark' in sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=REPO, capture_output=True, text=True, check=True

@@ -1,0 +1,55 @@
+"""Decoding through the port, as a task does it: bytes in, Python's values and reasons out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from spark_jobs.contract.topic import Topic
+from spark_jobs.decode.formats import Records, prepare
+
+SENT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def records(
+    values: Sequence[bytes | None],
+    keys: Sequence[bytes | None] | None = None,
+    headers: Sequence[Any] | None = None,
+    sent: datetime | None = SENT,
+) -> Records:
+    """Records of partition 0, at the offsets 0, 1, 2."""
+    n = len(values)
+    header = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    return Records(
+        pa.array(values, pa.binary()),
+        pa.array(keys or [None] * n, pa.binary()),
+        None if headers is None else pa.array(headers, header),
+        pa.array([0] * n, pa.int32()),
+        pa.array(range(n), pa.int64()),
+        pa.array([sent] * n, pa.timestamp("us", "UTC")),
+    )
+
+
+class Decoding:
+    """The decoder of a topic."""
+
+    def __init__(self, topic: Topic, wanted: Sequence[str] | None = None) -> None:
+        self.prepared = prepare(topic, "memory://none", None, wanted)
+        self._decoder = self.prepared.decoder()
+
+    def of(self, given: Records) -> tuple[list[list[Any]], list[str | None]]:
+        """The columns as lists, and the reasons."""
+        columns, reasons = self._decoder.decode(given)
+        return [column.to_pylist() for column in columns], [*reasons]
+
+    def columns(self, values: Sequence[bytes | None]) -> tuple[list[list[Any]], list[str | None]]:
+        """As `of`, for records that are values alone."""
+        return self.of(records(values))
+
+    def row(self, value: bytes | None) -> tuple[tuple[Any, ...], str | None]:
+        """One record's values, and why it is malformed."""
+        columns, [reason] = self.columns([value])
+        return tuple(column[0] for column in columns), reason

@@ -1,0 +1,91 @@
+"""A format is a class of anybody's package: it decodes, travels to tasks, and is in the fingerprint."""
+
+import pickle
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.contract.fingerprint import changes, fingerprint
+from spark_jobs.contract.format import Format, Json
+from spark_jobs.contract.place import Place
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.topic import Topic
+from spark_jobs.decode.formats import Decoded, Records, prepare
+from tests.unit.decoding import Decoding, records
+from tests.unit.specs import pipeline, topic
+
+SPARK = "4.2.0"
+GOOD = b"a|b|1767225600000000|9"
+
+
+class Piped(Format):
+    """Values between bars, in the order of the fields."""
+
+    kind: ClassVar[str] = "piped"
+    decoder: ClassVar[str] = "tests.unit.test_formats:PipedDecoder"
+    not_rows: ClassVar[frozenset[str]] = frozenset({"address"})
+    bar: str = "|"
+    address: str = ""
+
+
+class PipedDecoder:
+    def __init__(
+        self, format_: Piped, places: Sequence[Place], wanted: Sequence[str], given: str
+    ) -> None:
+        self._bar, self._places, self._wanted, self._given = format_.bar, places, wanted, given
+
+    @staticmethod
+    def prepare(format_: Piped, topic: Topic, root: str, settings: Settings | None) -> str:  # noqa: ARG004 - the port
+        return f"{topic.name} in {root}"
+
+    def decode(self, given: Records) -> Decoded:
+        rows = [(value or b"").decode().split(self._bar) for value in given.values.to_pylist()]
+        reasons = [
+            None if len(row) == len(self._places) else f"too few bars: {self._given}"
+            for row in rows
+        ]
+        names = [place.field.name for place in self._places]
+        columns = [[row[names.index(name) % len(row)] for row in rows] for name in self._wanted]
+        return Decoded([pa.array(column) for column in columns], reasons)
+
+
+def piped(**changes: Any) -> Topic:
+    return topic(format=Piped(**changes))
+
+
+def test_a_format_of_a_package_of_ones_own_decodes_and_its_malformed_records_are_null() -> None:
+    columns, reasons = Decoding(piped(), ["at", "id"]).columns([GOOD, b"x"])
+    assert reasons == [None, "too few bars: sales in memory://none"]
+    assert columns == [["b", None], ["a", None]]
+
+
+def test_what_a_format_prepares_in_the_driver_travels_to_the_tasks() -> None:
+    prepared = pickle.loads(pickle.dumps(prepare(piped(), "/root", None)))
+    found = prepared.decoder().decode(records([GOOD, b"x"]))
+    assert found.reasons == [None, "too few bars: sales in /root"]
+
+
+def test_what_changes_rows_is_in_the_fingerprint_and_an_address_is_not() -> None:
+    made = [
+        fingerprint(pipeline(topic=each), SPARK)
+        for each in (topic(), piped(), piped(bar=";"), piped(address="a"))
+    ]
+    json, bars, other, moved = made
+    assert bars == moved
+    assert {each.field for each in changes(bars, other, pipeline(topic=piped()))} == {
+        "topic.format.bar"
+    }
+    found = changes(json, bars, pipeline(topic=piped()))
+    assert {each.field: each.weight for each in found} == {
+        "topic.format.bar": "refused",
+        "topic.format.kind": "refused",
+    }
+
+
+def test_json_is_the_format_of_a_topic_that_names_none() -> None:
+    assert topic().format == Json()
+    with pytest.raises(SpecInvalid, match="format"):
+        topic(format="json")
