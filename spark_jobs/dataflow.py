@@ -72,7 +72,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     counts: Observation | None = None,
 ) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, millis,
-    raw>, as source/kafka_source.py reads them.
+    raw>, as source/port.py reads them.
 
     `capture` limits which records keep their raw bytes; without it, and for an archive, all do.
     With `capture` and `observed`, the query also observes counts and rejected records, for the

@@ -10,12 +10,12 @@ from spark_jobs.admin.older import read_to
 from spark_jobs.checkpoint.identity import DataLoss, Identity, format_data_loss
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.contract.errors import RecordsUnreachable, TopicRemade
+from spark_jobs.contract.micro_batch import Parts
 from spark_jobs.contract.paths import Paths
 from spark_jobs.rebuild.ready import ready_back
 from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.plan import offsets_in
-from spark_jobs.repair.slices import Parts
-from spark_jobs.source.topic_state import topic_state
+from spark_jobs.source.port import source_of
 
 if TYPE_CHECKING:
     from spark_jobs.contract.settings import Settings
@@ -59,7 +59,7 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
     """
     ours, paths = Paths(settings.root, live), Paths(settings.root, former)
     audited = ready_back(ours, paths).batch
-    topic, known = topic_state(settings, former.topic.name), Identity.read(paths.identity)
+    topic, known = source_of(former, settings).state(), Identity.read(paths.identity)
     if topic.id != known.topic_id:
         raise TopicRemade(
             f"topic {former.topic.name!r} was deleted and created again since the switch: the "

@@ -23,7 +23,7 @@ from spark_jobs.rebuild.side import Begun, read_begun, refuse_other, side_paths
 from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.plan import offsets_in
-from spark_jobs.source.topic_state import TopicState, topic_state
+from spark_jobs.source.port import SourceState, source_of
 
 Lost = tuple[tuple[int, int, int], ...]
 """Partition, first and last offset of what the live table was made from, and the rebuild has not
@@ -106,7 +106,7 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
             "before.",
             f"Give NEXT another one: state=State(version={following.state.version + 1}).",
         )
-    topic = topic_state(settings, spec.topic.name)
+    topic = source_of(spec, settings).state()
     if topic.id != known.topic_id:
         raise TopicRemade(
             f"topic {spec.topic.name!r} was deleted and created again since the live table was "
@@ -142,7 +142,7 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
         )
 
 
-def _lost(paths: Paths, known: Identity, topic: TopicState, side: Paths, archived: Older) -> Lost:
+def _lost(paths: Paths, known: Identity, topic: SourceState, side: Paths, archived: Older) -> Lost:
     begun, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
     # Before it is put in, what the archive had is as good as not read.
     drained = not put_in(side, side.pipeline)
@@ -163,7 +163,7 @@ def _lines(
     paths: Paths,
     specs: tuple[Pipeline, Pipeline],
     begun: Begun | None,
-    topic: TopicState,
+    topic: SourceState,
     live: tuple[Identity, Lost, Older],
     left: int,
 ) -> list[str]:
@@ -207,13 +207,13 @@ def _lines(
     return found
 
 
-def _done(side: Paths, topic: TopicState) -> Offsets:
+def _done(side: Paths, topic: SourceState) -> Offsets:
     """The offsets up to which it has read."""
     return read_to(side) or topic.earliest
 
 
 def _in_archive(
-    paths: Paths, spec: Pipeline, following: Pipeline, topic: TopicState, lost: Lost
+    paths: Paths, spec: Pipeline, following: Pipeline, topic: SourceState, lost: Lost
 ) -> list[str]:
     """How many of the lost ones the topic's archive has, and why they are lost all the same."""
     has, broken = archived_or_why(paths.root, spec.topic, topic.id)

@@ -25,7 +25,7 @@ from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.published.aside import Aside, aside, lead_consumers, move_folders
 from spark_jobs.repair.commit import refuse_features
 from spark_jobs.sink import table
-from spark_jobs.source.topic_state import topic_state
+from spark_jobs.source.port import source_of
 from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.storage.folders import move_folder, remove_folder
 from spark_jobs.storage.object_store import require_writable
@@ -148,7 +148,7 @@ def _made_anew(spec: Pipeline, settings: Settings, paths: Paths) -> bool:
         return False
     if known is None:  # an earlier reset may have left the table for the next run
         return table.released(paths.table)
-    return topic_state(settings, spec.topic.name).id != known.topic_id
+    return source_of(spec, settings).state().id != known.topic_id
 
 
 def _archive_goes_on(paths: Paths) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.sink import writer
-from spark_jobs.source.topic_state import first_offsets, is_compacted
+from spark_jobs.source.port import source_of
 from spark_jobs.state.grouped import MOST_STATE_ROWS
 from spark_jobs.steps.timers import Timers
 
@@ -236,7 +236,7 @@ class Audit:
         run = self.run
         if not (run.spec.is_archive and records and records.gone):
             return
-        first = first_offsets(run.settings, run.spec.topic.name, batch.end)
+        first = source_of(run.spec, run.settings).earliest(batch.end)
         lacks = note_overtaken(run.paths, run.identity.topic_id, batch, first)
         if lacks:
             LOG.warning(
@@ -249,7 +249,7 @@ class Audit:
 
     @cached_property
     def _compacted(self) -> bool:
-        return is_compacted(self.run.settings, self.run.spec.topic.name)
+        return source_of(self.run.spec, self.run.settings).compacted()
 
     def _move(self, cursor: Cursor) -> None:
         self._cursor = cursor

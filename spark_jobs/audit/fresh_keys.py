@@ -14,7 +14,7 @@ from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.dataflow import dataflow
 from spark_jobs.run import Run
-from spark_jobs.source import kafka_source
+from spark_jobs.source.port import source_of
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
 from spark_jobs.steps.chain import is_late
@@ -39,7 +39,7 @@ def fresh_keys(run: Run, batch: Batch) -> int | None:
 
 def _accepted(run: Run, batch: Batch) -> DataFrame:
     """The batch's records that enter the step and are not late."""
-    records = kafka_source.read_batch(run.spark, run.spec, run.settings, batch)
+    records = source_of(run.spec, run.settings).read(run.spark, batch.parts)
     failing = read_failing(run.target.failing).reasons
     entered = dataflow(
         records, run.spec, run.settings, clock_ms=batch.clock_ms or None, failing=failing

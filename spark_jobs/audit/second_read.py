@@ -29,8 +29,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.run import Run
-from spark_jobs.source import kafka_source
-from spark_jobs.source.topic_state import first_offsets
+from spark_jobs.source.port import source_of
 
 COLLECTED_BYTES = 32_000_000
 """Raw bytes of a batch's rejected records that pass the driver. Executors store those of a batch
@@ -43,7 +42,7 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
 
     Their `gone` is the number of offsets that retention has removed since the batch was committed.
     """
-    there = batch.since(first_offsets(run.settings, run.spec.topic.name, batch.end))
+    there = batch.since(source_of(run.spec, run.settings).earliest(batch.end))
     gone = batch.covered - there.covered
     if not there.covered:
         return RecordCounts(gone=gone)
@@ -92,7 +91,7 @@ def _outcomes(
     `read` observes how many there are. `capture` decides which have raw bytes; all have them
     without it. `notes` gets their slices.
     """
-    records = kafka_source.read_batch(run.spark, run.spec, run.settings, part)
+    records = source_of(run.spec, run.settings).read(run.spark, part.parts)
     failing = read_failing(run.target.failing).reasons
 
     def classified(given: DataFrame) -> Dataflow:

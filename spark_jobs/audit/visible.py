@@ -12,8 +12,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.run import Run
-from spark_jobs.source import kafka_source
-from spark_jobs.source.topic_state import first_offsets
+from spark_jobs.source.port import source_of
 
 
 class Visible(NamedTuple):
@@ -29,14 +28,13 @@ class Visible(NamedTuple):
 
 def visible(run: Run, batch: Batch) -> Visible:
     """Count in both ways, in one Spark job."""
-    there = batch.since(first_offsets(run.settings, run.spec.topic.name, batch.end))
+    source = source_of(run.spec, run.settings)
+    there = batch.since(source.earliest(batch.end))
     seen = [
-        kafka_source.read_batch(run.spark, run.spec, run.settings, there, isolation).select(
-            F.lit(isolation).alias("isolation")
-        )
-        for isolation in ("read_committed", "read_uncommitted")
+        source.read(run.spark, there.parts, uncommitted=every).select(F.lit(every).alias("every"))
+        for every in (False, True)
     ]
-    committed = F.col("isolation") == "read_committed"
-    counted = seen[0].unionAll(seen[1]).agg(F.count_if(committed), F.count_if(~committed)).collect()
+    every = F.col("every")
+    counted = seen[0].unionAll(seen[1]).agg(F.count_if(~every), F.count_if(every)).collect()
     [(few, many)] = counted
     return Visible(few, max(many - few, 0), there)

@@ -35,7 +35,7 @@ from spark_jobs.contract.fingerprint import (
 )
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 
 
 class Identity(Stored):
@@ -172,7 +172,7 @@ def refuse_older_notes(paths: Paths) -> None:
             )
 
 
-def verify_identity(spec: Pipeline, paths: Paths, topic: TopicState) -> Identity:
+def verify_identity(spec: Pipeline, paths: Paths, topic: SourceState) -> Identity:
     """The identity of this run: a new one if there is no checkpoint, else the stored one, verified
     and updated.
 
@@ -336,7 +336,7 @@ def _refuse_missing_batches(paths: Paths, known: Identity) -> None:
         )
 
 
-def _refuse_shortened_topic(spec: Pipeline, paths: Paths, topic: TopicState) -> None:
+def _refuse_shortened_topic(spec: Pipeline, paths: Paths, topic: SourceState) -> None:
     # The topic id is unchanged. New records get the offsets of the lost ones, and a query that
     # resumes would skip them.
     checkpoint = Checkpoint(paths.checkpoint)
@@ -367,7 +367,7 @@ read them.
 """
 
 
-def data_loss(paths: Paths, topic: TopicState) -> DataLoss:
+def data_loss(paths: Paths, topic: SourceState) -> DataLoss:
     """The records that retention removed and no batch has read; empty if there are none, or no
     batch is planned yet.
     """

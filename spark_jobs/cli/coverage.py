@@ -24,10 +24,12 @@ from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.request import Request
 from spark_jobs.ops.views import WHEN, Rows
+from spark_jobs.source.port import source_of
 
 if TYPE_CHECKING:
     from spark_jobs.contract.micro_batch import Offsets
     from spark_jobs.contract.settings import Settings
+    from spark_jobs.contract.spec import Pipeline
     from spark_jobs.repair.coverage import Coverage, Interval
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -65,7 +67,7 @@ def coverage(
         spec, settings = registry.load(pipeline), installation()
         spec = live_spec(spec, settings.root)
         bound = Request(start=start, end=end).span
-        earliest = _earliest(settings, spec.topic.name)
+        earliest = _earliest(spec, settings)
         found = cover(spec, Paths(settings.root, spec), earliest, bound)
     if output is not Format.table:
         lines = as_json if output is Format.json else as_csv
@@ -77,12 +79,10 @@ def coverage(
         typer.echo(line.rstrip())
 
 
-def _earliest(settings: Settings, topic: str) -> Offsets | None:
-    """The first offsets that Kafka has; None if it does not answer: the days are known without."""
-    from spark_jobs.source.topic_state import topic_state  # noqa: PLC0415 - Kafka's client
-
+def _earliest(spec: Pipeline, settings: Settings) -> Offsets | None:
+    """The first offsets that the source has; None if it does not answer."""
     try:
-        return topic_state(settings, topic).earliest
+        return source_of(spec, settings).state().earliest
     except (KafkaUnreachable, KafkaRefused):
         return None
 

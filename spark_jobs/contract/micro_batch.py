@@ -6,7 +6,11 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 Offsets = dict[int, int]
-"""Kafka partition -> the next offset to read."""
+"""Partition of the source -> the next offset to read."""
+Offset = tuple[int, int]
+"""Offsets of one partition, from the first one up to the second one, which is not among them."""
+Parts = dict[int, tuple[Offset, ...]]
+"""Partition -> ranges of offsets, ascending. A partition without any is not among them."""
 
 
 class Batch(NamedTuple):
@@ -28,6 +32,11 @@ class Batch(NamedTuple):
 
     Processing-time timers and TTL use this time.
     """
+
+    @property
+    def parts(self) -> Parts:
+        """Its offsets. Of a partition without any, an empty range."""
+        return {p: ((self.start.get(p, 0), end),) for p, end in self.end.items()}
 
     @property
     def covered(self) -> int:

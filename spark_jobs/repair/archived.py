@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import deltalake
-
 from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
-from spark_jobs.contract.any_of import any_of
 from spark_jobs.contract.archive import Archive
 from spark_jobs.contract.archive_spec import archive_spec
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
-from spark_jobs.contract.paths import Paths, archive_table, live_root
+from spark_jobs.contract.micro_batch import Parts
+from spark_jobs.contract.paths import Paths, live_root
 from spark_jobs.repair.beginning import beginning
-from spark_jobs.repair.slices import Parts, without
-from spark_jobs.storage.answer import table_of
-from spark_jobs.storage.delta import open_table
+from spark_jobs.repair.slices import without
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -70,22 +66,6 @@ def archived_or_why(
         return archived(root, topic, topic_id), None
     except (CheckpointBroken, FormatNewer) as error:
         return {}, error
-
-
-def count_archived(root: UPath, topic: str, topic_id: str, parts: Parts) -> int:
-    """How many records of this topic the archive's table has at these offsets."""
-    if not parts:
-        return 0
-    where = any_of(
-        f'("partition" = {p} AND "offset" >= {first} AND "offset" < {stop})'
-        for p, ranges in parts.items()
-        for first, stop in ranges
-    )
-    sql = f"SELECT count(*) AS n FROM t WHERE topic_id = '{topic_id}' AND ({where})"
-    table = open_table(archive_table(live_root(root), topic))
-    [row] = table_of(deltalake.QueryBuilder().register("t", table).execute(sql)).to_pylist()
-    found: int = row["n"]
-    return found
 
 
 def located(parts: Parts, has: Parts, earliest: Offsets) -> Where:

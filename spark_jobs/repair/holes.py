@@ -23,9 +23,9 @@ from spark_jobs.repair.slices import clipped, gaps
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from spark_jobs.contract.micro_batch import Offset, Parts
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.spec import Pipeline
-    from spark_jobs.repair.slices import Offset, Parts
 
 EVER = Span(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 _COLUMNS = (

@@ -9,18 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.contract.errors import RecordsUnreachable
-from spark_jobs.repair.archived import count_archived
 from spark_jobs.repair.holes import EVER
 from spark_jobs.repair.plan import offsets_in, places
-from spark_jobs.source.record_count import count_records
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from upath import UPath
-
-    from spark_jobs.contract.settings import Settings
     from spark_jobs.repair.reading import Part, Reading
+    from spark_jobs.source.port import Records
 
 
 class Counted(NamedTuple):
@@ -41,13 +37,11 @@ class Counted(NamedTuple):
         return sum(number for _, number in self.lacking)
 
 
-def count_holes(settings: Settings, root: UPath, topic: tuple[str, str], found: Reading) -> Counted:
-    """`topic`: its name and its id. Raises what the broker refuses."""
-    name, topic_id = topic
+def count_holes(source: Records, archive: Records, found: Reading) -> Counted:
+    """Raises what the source refuses."""
     records, offsets, never_read, lacking = 0, 0, 0, []
     for part in found.holes:
-        there = count_archived(root, name, topic_id, part.where.archive)
-        there += count_records(settings, name, part.where.kafka)
+        there = archive.count(part.where.archive) + source.count(part.where.kafka)
         nowhere, had = offsets_in(part.where.nowhere), part.hole.records
         records, offsets = records + there, offsets + offsets_in(part.hole.parts) - nowhere
         missing = nowhere if had is None else max(0, had - there)

@@ -21,7 +21,8 @@ from spark_jobs.contract.errors import (
     RangeOpen,
     RecordsUnreachable,
 )
-from spark_jobs.contract.paths import Paths
+from spark_jobs.contract.micro_batch import Parts
+from spark_jobs.contract.paths import Paths, live_root
 from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.journal.runner import settle
@@ -36,9 +37,10 @@ from spark_jobs.repair.plan_text import Closed, left_lines, plan_lines, replay_l
 from spark_jobs.repair.quarantine import used_within
 from spark_jobs.repair.reach import Reach
 from spark_jobs.repair.replaying import Replaying
-from spark_jobs.repair.slices import Parts
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
+from spark_jobs.source.archive import ArchiveRecords
+from spark_jobs.source.port import source_of
 from spark_jobs.storage.delta import is_table
 from spark_jobs.storage.object_store import require_writable
 
@@ -97,7 +99,8 @@ def plan_repair(
     topic = closed.found.topic
     try:
         refuse_lost(spec.name, where, reach.slices.newest_at(where.lost))
-        counted = count_holes(settings, paths.root, (spec.topic.name, topic.id), where)
+        archive = ArchiveRecords(live_root(paths.root), spec.topic.name, topic.id)
+        counted = count_holes(source_of(spec, settings), archive, where)
         if not request.without_lost:
             refuse_holes(spec.name, counted)
     except RecordsUnreachable as error:

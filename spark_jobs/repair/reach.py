@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field as Described
 
+from spark_jobs.contract.micro_batch import Parts
 from spark_jobs.contract.part import Part
 from spark_jobs.contract.span import joined
 from spark_jobs.repair.archived import archived_or_why, located
 from spark_jobs.repair.beginning import beginning
 from spark_jobs.repair.holes import EVER, Hole, holes
 from spark_jobs.repair.reading import Reading, reading
-from spark_jobs.repair.slices import Index, Parts
+from spark_jobs.repair.slices import Index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

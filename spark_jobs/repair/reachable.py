@@ -8,27 +8,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.errors import RecordsUnreachable, StagingStale
+from spark_jobs.contract.micro_batch import Parts
 from spark_jobs.repair.archived import located
 from spark_jobs.repair.plan import offsets_in, places
-from spark_jobs.repair.slices import Parts, clipped
-from spark_jobs.source.topic_state import topic_state
+from spark_jobs.repair.slices import clipped
+from spark_jobs.source.port import source_of
 
 if TYPE_CHECKING:
     from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.repair.plan import RepairPlan
-    from spark_jobs.source.topic_state import TopicState
+    from spark_jobs.source.port import SourceState
 
 
 def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> None:
     """Ask the broker, if the plan reads anything from it.
 
     Raises StagingStale for another topic of the name, RecordsUnreachable if it lacks offsets of the
-    plan, and all errors of topic_state.
+    plan, and all errors of the source.
     """
     if not plan.parts:
         return
-    topic, name = topic_state(settings, spec.topic.name), spec.topic.name
+    topic, name = source_of(spec, settings).state(), spec.topic.name
     if topic.id != plan.topic_id:
         raise StagingStale(
             f"{spec.name}: topic {name!r} has id {topic.id}, and the repair was planned for "
@@ -45,7 +46,7 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
         )
 
 
-def _lacking(parts: Parts, topic: TopicState) -> Parts:
+def _lacking(parts: Parts, topic: SourceState) -> Parts:
     """The offsets before those that the topic has, and behind them."""
     before = located(parts, {}, topic.earliest).nowhere
     found = {

@@ -10,10 +10,10 @@ from spark_jobs.repair.slices import MOST_RANGES, NEAR, gaps, merged, without
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spark_jobs.contract.micro_batch import Offsets
+    from spark_jobs.contract.micro_batch import Offset, Offsets, Parts
     from spark_jobs.contract.span import Span
     from spark_jobs.repair.holes import Hole
-    from spark_jobs.repair.slices import Index, Offset, Parts
+    from spark_jobs.repair.slices import Index
 
 
 class Part(NamedTuple):

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.contract.paths import live_root
 from spark_jobs.repair import kept
-from spark_jobs.source import kafka_source
-from spark_jobs.source.archive_source import read_archive
+from spark_jobs.source.archive import ArchiveRecords
+from spark_jobs.source.port import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,17 +47,16 @@ def records(
     """Each record once; of those in quarantine, the ones that the plan names. The caller removes
     the files that it writes (kept.remove) when the records are read.
 
-    Column: kafka struct, as kafka_source has it, and in it late boolean: a drain did not accept the
-    record, and its bytes are from ops.late or ops.quarantine.
+    Column: kafka struct, as source/port.py has it, and in it late boolean: a drain did not
+    accept the record, and its bytes are from ops.late or ops.quarantine.
     """
     found, has = [], kept.write(paths, plan)
+    archive = ArchiveRecords(live_root(paths.root), spec.topic.name, plan.topic_id)
     reads = [
-        kafka_source.read_batch(spark, spec, settings, Batch(-1, start, end, 0, 0))
-        for start, end in rounds(plan.parts)
+        source.read(spark, parts)
+        for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))
+        if parts
     ]
-    if plan.archived:
-        topic, topic_id = spec.topic.name, plan.topic_id
-        reads.append(read_archive(spark, live_root(paths.root), topic, topic_id, plan.archived))
     if reads:
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
         places = None if has.places is None else _file(spark, has.places, kept.PLACE)
@@ -96,7 +94,7 @@ def _file(spark: SparkSession, path: UPath, columns: Iterable[str]) -> DataFrame
 
 
 def _without(rows: DataFrame, places: DataFrame | None) -> DataFrame:
-    """The records of Kafka that are at none of these places."""
+    """The records of the source that are at none of these places."""
     return _not_at(
         rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka")), places
     )
@@ -110,22 +108,3 @@ def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:
         .join(F.broadcast(places), [*kept.PLACE], "left_anti")
         .select("kafka")
     )
-
-
-def rounds(
-    parts: dict[int, tuple[tuple[int, int], ...]],
-) -> list[tuple[dict[int, int], dict[int, int]]]:
-    """The reads: a batch query of Spark's Kafka source has one range of offsets a partition.
-
-    >>> rounds({0: ((0, 5), (8, 9)), 1: ((2, 3),)})
-    [({0: 0, 1: 2}, {0: 5, 1: 3}), ({0: 8}, {0: 9})]
-    """
-    most = max(map(len, parts.values()), default=0)
-    chosen = [
-        {partition: ranges[n] for partition, ranges in parts.items() if n < len(ranges)}
-        for n in range(most)
-    ]
-    return [
-        ({p: first for p, (first, _) in one.items()}, {p: last for p, (_, last) in one.items()})
-        for one in chosen
-    ]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.contract.micro_batch import Offset, Offsets, Parts
 from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables
 
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     from spark_jobs.contract.paths import Paths
 
-Offset = tuple[int, int]
-"""Offsets of one partition, from the first one up to the second one, which is not among them."""
-Parts = dict[int, tuple[Offset, ...]]
-"""Partition -> ranges of offsets, ascending. A partition without any is not among them."""
 
 NEAR: Final = 4_000
 """Offsets that are read in about the time that one more range takes."""

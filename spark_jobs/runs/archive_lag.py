@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 
 
-def archive_lag(topic: TopicState, start: Offsets) -> float | None:
+def archive_lag(topic: SourceState, start: Offsets) -> float | None:
     """Offsets that waited, per offset before them that retention had left: the largest of all
     partitions from which retention has removed any; None without one.
 
-    >>> archive_lag(TopicState("id", {0: 0, 1: 40}, {0: 70, 1: 70}), {0: 5, 1: 60})
+    >>> archive_lag(SourceState("id", {0: 0, 1: 40}, {0: 70, 1: 70}), {0: 5, 1: 60})
     0.5
 
     A partition that no batch has read has nothing before what waits:
 
-    >>> archive_lag(TopicState("id", {0: 40, 1: 90}, {0: 70, 1: 99}), {0: 60})
+    >>> archive_lag(SourceState("id", {0: 40, 1: 90}, {0: 70, 1: 99}), {0: 60})
     9.0
     """
     shares = [
@@ -26,11 +26,11 @@ def archive_lag(topic: TopicState, start: Offsets) -> float | None:
     return max(shares, default=None)
 
 
-def lag_lines(topic: TopicState, done: Offsets) -> tuple[str, ...]:
+def lag_lines(topic: SourceState, done: Offsets) -> tuple[str, ...]:
     """How far the archive is behind, for its plan; with a warning where retention may overtake it.
     `done`: the offsets up to which it has read.
 
-    >>> lag_lines(TopicState("id", {0: 40, 1: 0}, {0: 70, 1: 500}), {0: 60})
+    >>> lag_lines(SourceState("id", {0: 40, 1: 0}, {0: 70, 1: 500}), {0: 60})
     ('the archive is 510 offsets behind the topic; Kafka has 20 before them',)
     """
     at = _from(topic, done)
@@ -48,6 +48,6 @@ def lag_lines(topic: TopicState, done: Offsets) -> tuple[str, ...]:
     )
 
 
-def _from(topic: TopicState, done: Offsets) -> Offsets:
+def _from(topic: SourceState, done: Offsets) -> Offsets:
     """Where each partition is read on; one that no batch has read, at its beginning."""
     return {p: done.get(p, topic.earliest.get(p, 0)) for p in topic.latest}

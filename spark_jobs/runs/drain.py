@@ -42,7 +42,7 @@ from spark_jobs.runs.same_state import forget_failing, refuse_half_made, refuse_
 from spark_jobs.runs.settling import settle
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.upkeep import purge_after_failure, purge_state
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from spark_jobs.steps.sql_tree import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.object_store import require_writable
@@ -211,7 +211,7 @@ def _say_rejected(run: Run, outcome: RunOutcome) -> None:
 
 
 def _until_failure(
-    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, topic: TopicState
+    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, topic: SourceState
 ) -> Drained:
     """What a run that failed in its query had committed and accounted for before.
 

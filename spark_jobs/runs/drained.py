@@ -12,14 +12,14 @@ from spark_jobs.run import Run
 from spark_jobs.runs.archive_lag import archive_lag
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink import table
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 
 NO_BATCH = Batch(-1, {}, {}, 0, 0)
 """The state of a checkpoint before its first batch."""
 
 
 def drained(
-    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, topic: TopicState
+    run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, topic: SourceState
 ) -> Drained:
     """Call it after the last batch has its account.
 
@@ -58,14 +58,14 @@ def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
 
 
-def waiting(topic: TopicState, end: Offsets) -> int:
+def waiting(topic: SourceState, end: Offsets) -> int:
     """Offsets that are left for the next run.
 
     A run may have read past the end that a partition had when it began: that takes nothing from
     what is left in another. Of a partition that no batch has read, all that retention has left
     waits.
 
-    >>> waiting(TopicState("id", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45}), {0: 13, 1: 16})
+    >>> waiting(SourceState("id", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45}), {0: 13, 1: 16})
     9
     """
     return sum(

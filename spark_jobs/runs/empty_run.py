@@ -23,7 +23,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.dataflow import dataflow
 from spark_jobs.launch.session import CHECKPOINTS
-from spark_jobs.source import kafka_source
+from spark_jobs.source.port import source_of
 from spark_jobs.steps.timers import Timers
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ MADE_UP = ("'1'", "'2026-01-01'")
 
 def refuse_what_a_drain_refuses(spark: SparkSession, spec: Pipeline, settings: Settings) -> None:
     """Raises AnalysisException, SpecInvalid or CheckBroken."""
-    records = kafka_source.read_stream(spark, spec, settings)
+    records = source_of(spec, settings).stream(spark)
     with tempfile.TemporaryDirectory(prefix="sluice-validate-") as folder:
         source = UPath(folder) / "source"
         source.mkdir()

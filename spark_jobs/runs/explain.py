@@ -17,7 +17,7 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.launch.session import PROVIDERS, session
 from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
 from spark_jobs.sink import table
-from spark_jobs.source import kafka_source
+from spark_jobs.source.port import source_of
 from spark_jobs.steps.operator import NO_PREDICATE
 from spark_jobs.steps.operators import stateful_operator
 from spark_jobs.steps.sql_tree import refuse_unsafe_trees
@@ -55,7 +55,7 @@ def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
     """The query of a drain without its sink and its counters. Reads nothing from Kafka."""
     spark = session(spec.name, spec.state, settings.root)
     refuse_unsafe_trees(spark, spec)
-    records = kafka_source.read_stream(spark, spec, settings)
+    records = source_of(spec, settings).stream(spark)
     return dataflow(records, spec, settings).output(Paths(settings.root, spec).root, Timers(spark))
 
 

@@ -26,7 +26,7 @@ from spark_jobs.runs.group_search import together
 from spark_jobs.runs.record_search import Failing, failing
 from spark_jobs.runs.try_search import all_failing
 from spark_jobs.sink.table import newest_batch
-from spark_jobs.source import kafka_source
+from spark_jobs.source.port import source_of
 from spark_jobs.steps import chain
 
 LOG = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
     """
     spec, found = run.spec, list[FailingRecord]()
     for part in slices(batch):
-        records = kafka_source.read_batch(run.spark, spec, run.settings, part)
+        records = source_of(spec, run.settings).read(run.spark, part.parts)
         flow = dataflow(
             records, spec, run.settings, clock_ms=part.clock_ms or None, failing=known.reasons
         )

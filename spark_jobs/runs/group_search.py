@@ -20,7 +20,7 @@ from spark_jobs.contract.steps import Aggregate, GroupState
 from spark_jobs.contract.windows import Tumbling
 from spark_jobs.dataflow import dataflow
 from spark_jobs.runs.trial import trial
-from spark_jobs.source import kafka_source
+from spark_jobs.source.port import source_of
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.failing import FailingRecords
@@ -47,7 +47,7 @@ def together(
     if not run.spec.keeps_state or trial(run, known, F.lit(False)) is not None:
         return []
     entered = dataflow(
-        kafka_source.read_batch(run.spark, run.spec, run.settings, batch),
+        source_of(run.spec, run.settings).read(run.spark, batch.parts),
         run.spec,
         run.settings,
         clock_ms=batch.clock_ms or None,

@@ -25,7 +25,7 @@ from spark_jobs.runs.anew import anew_due
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.runs.due import Announced, due
 from spark_jobs.runs.preflight import Preflight, preflight
-from spark_jobs.source.topic_state import newest_record
+from spark_jobs.source.port import source_of
 from spark_jobs.storage.object_store import require_writable
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
@@ -37,7 +37,7 @@ WHOSE_CLOCK = {
     "LogAppendTime": "LogAppendTime, by the brokers' clocks",
     "": "of an unknown clock: the brokers did not tell (they do to a user with DESCRIBE_CONFIGS)",
 }
-"""What TopicState.timestamps says."""
+"""What SourceState.timestamps says."""
 
 BLOCKED = "nothing to do now: all that waits is behind an open transaction"
 
@@ -141,9 +141,8 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
 
 def _clock(found: Preflight, settings: Settings) -> no_data_batch.Clock:
     spec = found.spec
-    newest = (
-        newest_record(settings, spec.topic.name, found.topic.latest) if spec.close_after else None
-    )
+    source = source_of(spec, settings)
+    newest = source.newest(found.topic.latest) if spec.close_after else None
     return no_data_batch.Clock(datetime.now(UTC), newest, found.cursor.state.rows)
 
 

@@ -31,7 +31,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.sink import table
-from spark_jobs.source.topic_state import TopicState, topic_state
+from spark_jobs.source.port import SourceState, source_of
 from spark_jobs.target import Target
 
 CLOCKS_DIFFER = timedelta(seconds=5)
@@ -45,7 +45,7 @@ class Preflight(NamedTuple):
     """The spec in force: a field that the checkpoint fixed at its creation has the checkpoint's
     value.
     """
-    topic: TopicState
+    topic: SourceState
     identity: Identity
     """Identity of the checkpoint. Without a checkpoint: of a new generation, not written yet."""
     target: Target
@@ -92,7 +92,7 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     Raises KafkaUnreachable, KafkaRefused or TopicMissing; StateIncompatible, TopicRemade,
     OffsetsWentBack, CheckpointBroken, CheckpointForeign or RecordsGone; TableReplaced.
     """
-    topic = topic_state(settings, spec.topic.name)
+    topic = source_of(spec, settings).state()
     warnings = spec_warnings(spec, paths)
     identity = verify_identity(spec, paths, topic)
     gone = data_loss(paths, topic)
@@ -117,7 +117,7 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     )
 
 
-def _slow_clock(topic: TopicState, now: datetime) -> tuple[str, ...]:
+def _slow_clock(topic: SourceState, now: datetime) -> tuple[str, ...]:
     """That this machine's clock is behind the broker's, where the topic shows the broker's.
 
     One that is ahead shows nowhere: nobody knows how old the newest record is.

@@ -33,8 +33,7 @@ from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.stall import StallWatch
 from spark_jobs.runs.stillness import PULSE
 from spark_jobs.sink import table, writer
-from spark_jobs.source import kafka_source
-from spark_jobs.source.topic_state import TopicState, newest_record, topic_state
+from spark_jobs.source.port import SourceState, source_of
 from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
@@ -46,7 +45,7 @@ class Query:
     that is due.
     """
 
-    def __init__(self, run: Run, audit: Audit, topic: TopicState, limits: RunLimits) -> None:
+    def __init__(self, run: Run, audit: Audit, topic: SourceState, limits: RunLimits) -> None:
         self._run = run
         self._audit = audit
         self._topic = topic
@@ -96,11 +95,11 @@ class Query:
     def _due(self) -> no_data_batch.NoDataBatch | None:
         run = self._run
         closes = run.spec.close_after is not None
-        newest = newest_record(run.settings, run.spec.topic.name, self._latest) if closes else None
+        newest = source_of(run.spec, run.settings).newest(self._latest) if closes else None
         rows, ran = self._audit.cursor.state.rows, self._limits.no_data_batch_ran
         clock = no_data_batch.Clock(datetime.now(UTC), newest, rows, ran, self._closed)
         if no_data_batch.is_ahead(run.spec, clock):  # silent only if nothing has come since
-            ends = topic_state(run.settings, run.spec.topic.name).latest
+            ends = source_of(run.spec, run.settings).state().latest
             clock = clock._replace(unread=self._waiting(ends))
         if said := no_data_batch.clock_ahead(run.spec, clock):
             LOG.warning("%s: %s", run.spec.name, said)
@@ -170,7 +169,7 @@ class Query:
         run, capture = self._run, self._capture_policy()
         notes = SliceNotes(run.spark, self._slice_policy(capture))
         self._audit.begin(capture, self._timers, notes)
-        records = kafka_source.read_stream(run.spark, run.spec, run.settings)
+        records = source_of(run.spec, run.settings).stream(run.spark)
         failing = read_failing(run.target.failing).reasons
         flow = dataflow(records, run.spec, run.settings, capture, failing=failing, notes=notes)
         return flow.output(run.paths.root, self._timers, run.identity.topic_id)

@@ -16,7 +16,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.dataflow import dataflow
 from spark_jobs.run import Run
 from spark_jobs.sink.table import newest_batch
-from spark_jobs.source import kafka_source
+from spark_jobs.source.port import source_of
 from spark_jobs.steps.state_types import state_types
 from spark_jobs.steps.timers import Timers
 
@@ -71,5 +71,5 @@ def forget_failing(run: Run) -> None:
 
 def _query(run: Run, spec: Pipeline) -> DataFrame:
     """The query of a drain. Reads nothing."""
-    records = kafka_source.read_stream(run.spark, spec, run.settings)
+    records = source_of(spec, run.settings).stream(run.spark)
     return dataflow(records, spec, run.settings).output(run.paths.root, Timers(run.spark))

@@ -14,7 +14,7 @@ from pyspark.errors import StreamingQueryException
 from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.dataflow import dataflow
 from spark_jobs.runs.data_error import DataError
-from spark_jobs.source import kafka_source
+from spark_jobs.source.port import source_of
 from spark_jobs.steps.timers import Timers
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def trial(run: Run, known: FailingRecords, entering: Column) -> DataError | None
     run.lease.confirm()
     spec = run.spec
     assert spec.state.takes_trials
-    records = kafka_source.read_stream(run.spark, spec, run.settings)
+    records = source_of(spec, run.settings).stream(run.spark)
     flow = dataflow(records, spec, run.settings, failing=known.reasons)
     some = flow._replace(stateful_input=flow.stateful_input.where(entering))
     rows = some.output(run.paths.root, Timers(run.spark), run.identity.topic_id)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -30,11 +29,11 @@ from confluent_kafka.admin import (
 
 from spark_jobs.contract import kafka_time
 from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
-from spark_jobs.contract.held_back import HeldBack
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.settings import Settings
 from spark_jobs.source import token_endpoint
 from spark_jobs.source.held import held_back
+from spark_jobs.source.port import SourceState
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
 
 TIMEOUT_SECONDS = 5.5
@@ -48,34 +47,7 @@ After a failed try the errors are checked: if a broker rejected the client, ther
 """
 
 
-class TopicState(NamedTuple):
-    """A topic on the brokers."""
-
-    id: str
-    """The topic id that the broker assigned.
-
-    A topic that is deleted and created again under the same name has another id.
-    """
-    earliest: Offsets
-    """Partition -> the first offset that retention has left."""
-    latest: Offsets
-    """Partition -> the last stable offset: a read_committed consumer sees only records before it.
-    """
-    timestamps: str = ""
-    """Whose clock sets Kafka timestamps: CreateTime, a producer's; LogAppendTime, the broker's.
-    Empty if this user may not read the topic's configuration (DESCRIBE_CONFIGS).
-    """
-    appended: datetime | None = None
-    """With LogAppendTime: the broker's clock when the newest record came. Its clock is not earlier
-    now. No request of Kafka's protocol asks a broker for its clock itself.
-    """
-    compacted: bool = False
-    """Whether Kafka compacts it; False if this user may not read its configuration."""
-    held: Mapping[int, HeldBack] = MappingProxyType({})
-    """Partition -> what waits behind an open transaction: from `latest` to the partition's end."""
-
-
-def topic_state(settings: Settings, topic: str) -> TopicState:
+def topic_state(settings: Settings, topic: str) -> SourceState:
     """The topic's id and offsets. Each request takes at most TIMEOUT_SECONDS.
 
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or TopicMissing.
@@ -113,7 +85,7 @@ def topic_state(settings: Settings, topic: str) -> TopicState:
             compacted = "compact" in _setting(configured, "cleanup.policy")
             timestamps = _setting(configured, "message.timestamp.type")
             appended = _newest(client, topic, partitions) if timestamps == LOG_APPEND_TIME else None
-        return TopicState(
+        return SourceState(
             id=str(described.topic_id),
             earliest={partition: result.offset for partition, result in earliest.items()},
             latest={partition: result.offset for partition, result in latest.items()},

@@ -19,19 +19,18 @@ from airflow.sdk import DAG
 from sluice_airflow.backfill_dag import build_backfill
 from sluice_airflow.rebuild import question
 from spark_jobs import failpoint
-from spark_jobs.admin import rebuild
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.live import read_live
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
 from spark_jobs.rebuild.side import discard, side_paths
 from spark_jobs.rebuild.switch import switch
-from spark_jobs.runs import preflight
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.airflow.drains_beside import END, NEXT, began
 from tests.airflow.metadata import rest_api, run_dag
 from tests.airflow.reports import NOON
 from tests.harness.roots import ROOT
+from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains
 
 PATIENCE_SECONDS = 60
@@ -72,9 +71,8 @@ class Installation:
 
     def topic_has(self, end: int, earliest: int = 0) -> None:
         """What the brokers say."""
-        state = TopicState("topic-1", {0: earliest}, {0: end})
-        for module in (rebuild, preflight):
-            self.patch.setattr(module, "topic_state", lambda *_: state)
+        state = SourceState("topic-1", {0: earliest}, {0: end})
+        says(self.patch, state)
         self.patch.setenv(END, str(end))
 
     @property

@@ -19,7 +19,7 @@ from spark_jobs.contract.kafka import jaas, properties_file
 from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.settings import Settings
 from spark_jobs.runs.spark_errors import translate_error
-from spark_jobs.source import kafka_source
+from spark_jobs.source import kafka_reader
 
 
 def main(folder: Path) -> None:
@@ -40,14 +40,14 @@ def declared(file: Path) -> Settings:
 
 def plan(spark: SparkSession, file: Path) -> str:
     """All plans of the stream, as Spark would tell them with an error."""
-    records = kafka_source.read_stream(spark, registry.load("flight_events"), declared(file))
+    records = kafka_reader.read_stream(spark, registry.load("flight_events"), declared(file))
     return str(records._jdf.queryExecution().toString())  # noqa: SLF001 - explain() returns nothing
 
 
 def read(spark: SparkSession, file: Path) -> int | str:
     """How many records the topic has; or the error in Sluice's words."""
     spec = registry.load("flight_events")
-    options = kafka_source._options(declared(file), spec)  # noqa: SLF001 - as a drain's, for a batch
+    options = kafka_reader._options(declared(file), spec)  # noqa: SLF001 - as a drain's, for a batch
     try:
         records = (
             spark.read.format("kafka")

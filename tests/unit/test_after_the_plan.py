@@ -11,13 +11,13 @@ import pytest
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import StagingStale
 from spark_jobs.contract.report import Problem
-from spark_jobs.repair import reachable
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.plan import digest, read_plan
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.harness.roots import ROOT
+from tests.harness.sources import says
 from tests.unit.repaired import SPEC
 from tests.unit.test_killed_swap import BEHIND, Scene
 
@@ -51,15 +51,15 @@ def test_a_stage_that_must_wait_for_another_leaves_what_a_person_has_approved(sc
 @pytest.mark.parametrize(
     ("said", "code", "words"),
     [
-        (TopicState("topic-2", {0: 0}, {0: 6}), "STAGING_STALE", "topic-2"),
-        (TopicState("topic-1", {0: 3}, {0: 6}), "RECORDS_UNREACHABLE", "partition 0: 2 (1 to 2)"),
-        (TopicState("topic-1", {0: 0}, {0: 4}), "RECORDS_UNREACHABLE", "partition 0: 1 (4 to 4)"),
+        (SourceState("topic-2", {0: 0}, {0: 6}), "STAGING_STALE", "topic-2"),
+        (SourceState("topic-1", {0: 3}, {0: 6}), "RECORDS_UNREACHABLE", "partition 0: 2 (1 to 2)"),
+        (SourceState("topic-1", {0: 0}, {0: 4}), "RECORDS_UNREACHABLE", "partition 0: 1 (4 to 4)"),
     ],
 )
 def test_a_topic_that_is_another_or_has_lost_records_since_the_plan_is_said_before_spark_starts(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, said: TopicState, code: str, words: str
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, said: SourceState, code: str, words: str
 ) -> None:
-    monkeypatch.setattr(reachable, "topic_state", lambda *_: said)
+    says(monkeypatch, said)
     plan = read_plan(scene.paths, "r1").model_copy(update={"parts": {0: ((1, 5),)}})
     plan.store(scene.paths)
     problem = refused(scene)

@@ -21,10 +21,11 @@ from spark_jobs.contract.report import Account, StateUse
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs import plan as planning, preflight
+from spark_jobs.runs import plan as planning
 from spark_jobs.runs.anew import anew_due, begin_anew
 from spark_jobs.runs.read_again import take_out_read_again
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
+from tests.harness.sources import says
 from tests.unit.checkpoints import commit_batch, plan_batch
 from tests.unit.drains import SPEC, Drains
 
@@ -77,8 +78,8 @@ class Vain(Drains):
 
 @pytest.fixture
 def vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vain:
-    topic = TopicState("topic-1", {0: 0}, {0: 20})
-    monkeypatch.setattr(preflight, "topic_state", lambda *_: topic)
+    topic = SourceState("topic-1", {0: 0}, {0: 20})
+    says(monkeypatch, topic)
     made = Vain(tmp_path)
     for number in (0, 1):
         made.batch(number)
@@ -106,7 +107,7 @@ def test_a_plan_says_that_the_changed_spec_begins_anew_and_a_run_does_it(
     rows = ops_tables.query(vain.paths.root, "batches", "SELECT malformed FROM batches")
     assert rows["malformed"].to_pylist() == [9, 9], "what was read stays accounted for"
     assert read_cursor(vain.paths.cursor).audited == -1
-    fresh = verify_identity(spec, vain.paths, TopicState("topic-1", {0: 0}, {0: 20}))
+    fresh = verify_identity(spec, vain.paths, SourceState("topic-1", {0: 0}, {0: 20}))
     assert fresh.generation != "g1"
     assert planning.plan(spec, vain.settings).new_offsets == 20
     assert begin(vain, spec) == ()

@@ -24,9 +24,10 @@ from spark_jobs.contract.span import FIRST, MICROSECOND, MOST, Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.rebuild.side import begin
 from spark_jobs.repair.planner import Brought
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from spark_jobs.steps.group_state import initial_state_path
 from tests.harness.roots import ROOT
+from tests.harness.sources import says
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.test_rebuild_plan import NEXT, began
 
@@ -88,8 +89,8 @@ def test_what_is_in_is_not_lost_if_the_archive_loses_it_before_the_switch_and_wh
     ops_tables.append(it.side.root, "slices", slices(it, {0: (0, 3)}))
     monkeypatch.setattr(older, "archived_or_why", lambda *_: (left, None))
     monkeypatch.setattr(rebuild, "archived_or_why", lambda *_: (left, None))
-    state = TopicState("topic-1", {0: 3}, {0: 5})
-    monkeypatch.setattr(rebuild, "topic_state", lambda *_: state)
+    state = SourceState("topic-1", {0: 3}, {0: 5})
+    says(monkeypatch, state)
 
     def lost() -> rebuild.Lost:
         return rebuild.plan_rebuild(SPEC, NEXT, it.settings).lost

@@ -10,7 +10,6 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from spark_jobs.admin import back as going_back
 from spark_jobs.admin.back import plan_back
 from spark_jobs.checkpoint.live import read_live
 from spark_jobs.cli import app
@@ -18,7 +17,8 @@ from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import TopicRemade
 from spark_jobs.source import topic_state
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
+from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains
 from tests.unit.test_switch import NEXT, Rebuilt
 
@@ -38,10 +38,8 @@ def rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilt:
 
 def broker_has(monkeypatch: pytest.MonkeyPatch, *earliest: int, topic_id: str = "topic-1") -> None:
     """From which offset on, at the first question and at each later one."""
-    said = [TopicState(topic_id, {0: each}, {0: 8}) for each in earliest]
-    monkeypatch.setattr(
-        going_back, "topic_state", lambda *_: said.pop(0) if len(said) > 1 else said[0]
-    )
+    said = [SourceState(topic_id, {0: each}, {0: 8}) for each in earliest]
+    says(monkeypatch, lambda: said.pop(0) if len(said) > 1 else said[0])
 
 
 def asked(rebuilt: Rebuilt, *words: str) -> Result:

@@ -20,9 +20,9 @@ from spark_jobs.launch import foreground
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.coverage import coverage
 from spark_jobs.repair.swap import described
-from spark_jobs.runs import preflight
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.harness.roots import ROOT
+from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
 
@@ -53,8 +53,8 @@ class Terminal:
         read |= {"first_event_time": at, "last_event_time": at}
         ops_tables.append(self.root.paths.root, "slices", [own | read])
         self.started = 0
-        topic = TopicState("topic-1", {0: 0}, {0: 10})
-        patch.setattr(preflight, "topic_state", lambda *_: topic)
+        topic = SourceState("topic-1", {0: 0}, {0: 10})
+        says(patch, topic)
         deployed = folder / PACKAGE / SPEC.name / "spec.py"
         deployed.parent.mkdir(parents=True)
         for package in (deployed.parent, deployed.parent.parent):

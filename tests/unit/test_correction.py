@@ -14,7 +14,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
 from spark_jobs.contract.windows import Session
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import aggregate, deduplicate, pipeline
 
@@ -94,7 +94,7 @@ def test_a_run_names_the_declaration_takes_it_and_stores_the_new_expression(tmp_
     spec = measuring(SUM)
     paths = Paths(str(tmp_path), spec)
     paths.ensure_writable()
-    topic = TopicState(id="topic-1", earliest={0: 0}, latest={0: 50})
+    topic = SourceState(id="topic-1", earliest={0: 0}, latest={0: 50})
     verify_identity(spec, paths, topic).model_copy(update={"table_id": "t"}).write(paths.identity)
     Cursor().write(paths.cursor)
     folder = begin(Path(str(paths.checkpoint)))
@@ -124,7 +124,7 @@ def test_a_change_that_nobody_can_declare_names_no_declaration(tmp_path: Path) -
     spec = measuring(SUM)
     paths = Paths(str(tmp_path), spec)
     paths.ensure_writable()
-    topic = TopicState(id="topic-1", earliest={0: 0}, latest={0: 50})
+    topic = SourceState(id="topic-1", earliest={0: 0}, latest={0: 50})
     verify_identity(spec, paths, topic).model_copy(update={"table_id": "t"}).write(paths.identity)
     with pytest.raises(StateIncompatible) as refused:
         verify_identity(measuring(TRIED, more="max(amount)"), paths, topic)

@@ -13,7 +13,7 @@ from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.unit.checkpoints import begin, plan_batch
 
 NAME = "flight_events"
@@ -27,7 +27,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
     spec = registry.load(NAME)
     made = Paths(str(tmp_path), spec)
     made.ensure_writable()
-    verify_identity(spec, made, TopicState("topic-1", {0: 0}, {0: 5})).write(made.identity)
+    verify_identity(spec, made, SourceState("topic-1", {0: 0}, {0: 5})).write(made.identity)
     begin(Path(str(made.checkpoint)), {0: 0})
     plan_batch(made.checkpoint, 0, {0: 5})
     return made

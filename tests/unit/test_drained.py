@@ -6,9 +6,9 @@ import pytest
 
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.runs.drained import waiting
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 
-TOPIC = TopicState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})
+TOPIC = SourceState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,12 @@ from spark_jobs.contract.spark_options import OWNED, OWNED_PREFIXES
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.sql_settings import FAMILIES, PINNED
 from spark_jobs.launch import session
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline
 
-BROKER = TopicState(id="topic-1", earliest={0: 0, 1: 0}, latest={0: 50, 1: 50})
+BROKER = SourceState(id="topic-1", earliest={0: 0, 1: 0}, latest={0: 50, 1: 50})
 SHOPS = pipeline(steps=(group_state(),))
 NAME = SHOPS.name
 LOGIC = "from ..shared.rules import most\nclass Shops:\n    most = most\n"

@@ -12,12 +12,11 @@ from spark_jobs.contract.report import Account, Report
 from spark_jobs.contract.request import Request
 from spark_jobs.contract.store import opened
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair import lost
 from spark_jobs.repair.estimate import time_line
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.runs import preflight
 from spark_jobs.runs.run_record import append_row
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
+from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root
 
@@ -123,8 +122,8 @@ def test_a_plan_of_a_late_record_says_it_and_one_with_nothing_to_do_does_not(
 ) -> None:
     root = Root(tmp_path)
     root.drain(0, 9)
-    monkeypatch.setattr(preflight, "topic_state", lambda *_: TopicState("topic-1", {0: 0}, {0: 10}))
-    monkeypatch.setattr(lost, "count_records", lambda *_: 1)  # no offset of these has a slice
+    # no offset of these has a slice
+    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 10}), records=1)
     closed = DAY + timedelta(hours=6)
     plan_batch(root.folder, 9, {0: 10}, int(closed.timestamp() * 1000), topic="sales")
     asked = Request(kind="repair", who="test")

@@ -15,9 +15,9 @@ from spark_jobs.contract.request import Request
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.repair.coverage import coverage
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.runs import preflight
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.harness.roots import ROOT
+from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import pipeline
 from tests.unit.test_rebuild_plan import began
@@ -29,8 +29,7 @@ BACKFILL = Request(kind="backfill", start=DAY, end=DAY + timedelta(days=1))
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drains:
     """Drained by state version 1."""
-    for module in (preflight, rebuild):
-        monkeypatch.setattr(module, "topic_state", lambda *_: TopicState("topic-1", {0: 0}, {0: 5}))
+    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 5}))
     made = Drains(tmp_path / ROOT)
     made.drain(0, 4)
     began(made, "g1")

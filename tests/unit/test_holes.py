@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from spark_jobs.contract.errors import RecordsUnreachable
+from spark_jobs.contract.micro_batch import Parts
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import ranged
 from spark_jobs.contract.ranges import Ranges
 from spark_jobs.contract.request import Request
 from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair import lost
 from spark_jobs.repair.coverage import coverage
 from spark_jobs.repair.held import Held, Source
 from spark_jobs.repair.holes import Hole, holes
@@ -29,9 +29,9 @@ from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.quarantine import Replayable
 from spark_jobs.repair.reading import reading
 from spark_jobs.repair.replaying import Replaying
-from spark_jobs.repair.slices import Index, Parts
-from spark_jobs.runs import preflight
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.repair.slices import Index
+from spark_jobs.source.port import SourceState
+from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hours
 
@@ -116,9 +116,8 @@ def root(tmp_path: Path, made: Path) -> Holed:
 
 def kafka_has(patch: pytest.MonkeyPatch, earliest: int, records: int = 0) -> None:
     """From this offset on; and so many records in the hole."""
-    said = TopicState("topic-1", {0: earliest}, {0: LAST + 1})
-    patch.setattr(preflight, "topic_state", lambda *_: said)
-    patch.setattr(lost, "count_records", lambda *given: records if given[2] else 0)
+    said = SourceState("topic-1", {0: earliest}, {0: LAST + 1})
+    says(patch, said, records=records)
 
 
 def test_a_range_that_the_hole_cannot_touch_is_computed_although_nobody_has_its_records(

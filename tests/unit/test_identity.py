@@ -24,16 +24,16 @@ from spark_jobs.contract.errors import (
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.topic import Field
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import FIELDS, pipeline, topic
 
 SPEC = pipeline()
 
 
-def broker(**changes: Any) -> TopicState:
+def broker(**changes: Any) -> SourceState:
     """The topic as the broker has it."""
-    return TopicState(
+    return SourceState(
         **{"id": "topic-1", "earliest": {0: 0, 1: 0}, "latest": {0: 50, 1: 50}} | changes
     )
 

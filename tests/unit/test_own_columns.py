@@ -43,7 +43,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     | {"event_time", "event_date"},
     "audit/second_read.py": {"outcome", "malformed", "event_time"}
     | {"kafka_timestamp", "kafka_millis"},
-    "audit/visible.py": {"isolation"},
+    "audit/visible.py": {"every"},
     # Counts, observed or collected.
     "audit/rejected_store.py": {"unkept"},
     "classify/capture.py": {"late", "kept"},

@@ -29,8 +29,9 @@ from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.plan import Plan
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.harness.roots import ROOT
+from tests.harness.sources import says
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
@@ -43,11 +44,11 @@ class Installation:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.settings = Settings(str(root), "broker:9092", root, "local[1]", "1g")
         self.paths = Paths(str(root), SPEC)
-        self.topic = TopicState("topic-1", {0: 0, 1: 0}, {0: 0, 1: 0})
-        monkeypatch.setattr(preflight, "topic_state", lambda *_: self.topic)
+        self.topic = SourceState("topic-1", {0: 0, 1: 0}, {0: 0, 1: 0})
+        says(monkeypatch, lambda: self.topic)
 
     def holds(self, latest: dict[int, int], earliest: dict[int, int] | None = None) -> None:
-        self.topic = TopicState("topic-1", earliest or dict.fromkeys(latest, 0), latest)
+        self.topic = SourceState("topic-1", earliest or dict.fromkeys(latest, 0), latest)
 
     def has_drained(self, *ends: dict[int, int], judged: int) -> None:
         """Batches that ended there and were committed, up to `judged` judged."""
@@ -299,7 +300,7 @@ def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
 def test_a_plan_says_whose_clock_the_topic_has(
     installation: Installation, timestamps: str, told: str
 ) -> None:
-    installation.topic = TopicState("topic-1", {0: 0}, {0: 0}, timestamps)
+    installation.topic = SourceState("topic-1", {0: 0}, {0: 0}, timestamps)
     [line] = [line for line in installation.plan().lines if line.startswith("Kafka timestamps")]
     assert told in line
 
@@ -309,7 +310,7 @@ def test_a_clock_that_is_behind_the_brokers_is_told(
     installation: Installation, ahead: int, slow: bool
 ) -> None:
     appended = datetime.now(UTC) + timedelta(seconds=ahead)
-    installation.topic = TopicState("topic-1", {0: 0}, {0: 0}, "LogAppendTime", appended)
+    installation.topic = SourceState("topic-1", {0: 0}, {0: 0}, "LogAppendTime", appended)
     assert ("this machine's clock is slow" in " ".join(installation.plan().lines)) is slow
 
 
@@ -343,8 +344,8 @@ def test_a_newest_record_from_the_future_is_told_and_hides_no_silence(
 ) -> None:
     spec = pipeline(close_after="30 minutes")
     ahead = datetime.now(UTC) + timedelta(days=365)
-    monkeypatch.setattr(planning, "newest_record", lambda *_: ahead)
     installation.holds({0: 50})
+    says(monkeypatch, installation.topic, ahead)
     installation.has_drained({0: 50}, judged=0)
     Cursor(audited=0, judged=0, state=StateUse(rows=3)).write(installation.paths.cursor)
     hours_ago = int((datetime.now(UTC) - timedelta(hours=5)).timestamp() * 1000)

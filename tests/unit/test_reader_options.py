@@ -13,7 +13,7 @@ from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.contract.reader_options import ALLOWED, REFUSED, tasks
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.source import kafka_source
+from spark_jobs.source import kafka_reader
 
 PAGE = Path(__file__).parents[2] / "docs" / "kafka.md"
 SPEC = registry.load("flight_events")
@@ -34,7 +34,7 @@ def refused(**options: str) -> str:
 def test_one_that_is_allowed_reaches_the_reader_and_leaves_the_state_as_it_is(name: str) -> None:
     spec = with_options(**{name: "77"})
     settings = Settings("/root", "a:1", Path("/jars"), "local[2]", "1g")
-    assert kafka_source._options(settings, spec)[name] == "77"  # noqa: SLF001 - what Spark is told is the point
+    assert kafka_reader._options(settings, spec)[name] == "77"  # noqa: SLF001 - what Spark is told is the point
     assert fingerprint(spec, "4.2.0") == fingerprint(SPEC, "4.2.0")
 
 
@@ -96,7 +96,7 @@ def test_what_a_task_may_keep_is_less_where_more_tasks_read() -> None:
 
 def test_spark_is_told_the_declaration_and_the_brokers_of_the_settings() -> None:
     config = KafkaConfig.of({"bootstrap.servers": "a:1", "client.id": "sluice"}, "a test")
-    options = kafka_source._options(  # noqa: SLF001
+    options = kafka_reader._options(  # noqa: SLF001
         Settings("/root", "b:2", Path("/jars"), "x", "1g", kafka_config=config), SPEC
     )
     assert (options["kafka.bootstrap.servers"], options["kafka.client.id"]) == ("b:2", "sluice")

@@ -22,8 +22,9 @@ from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.side import begin, read_begun, refuse_other
 from spark_jobs.rebuild.switch import switch
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from tests.harness.roots import ROOT
+from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import FIELDS, aggregate, deduplicate
 
@@ -63,8 +64,8 @@ def began(drains: Drains, generation: str, offset: int = 0) -> None:
 
 def topic(monkeypatch: pytest.MonkeyPatch, earliest: int = 0, topic_id: str = "topic-1") -> None:
     """What the brokers say."""
-    state = TopicState(topic_id, {0: earliest}, {0: 8})
-    monkeypatch.setattr(rebuild, "topic_state", lambda *_: state)
+    state = SourceState(topic_id, {0: earliest}, {0: 8})
+    says(monkeypatch, state)
 
 
 def test_a_plan_says_what_is_read_from_where_and_that_everything_is_there(root, monkeypatch):

@@ -27,8 +27,8 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.rebuild.side import begin as begin_beside
 from spark_jobs.repair.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.runs import preflight
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
+from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import SPEC, Root, hour, hours
 from tests.unit.test_coverage import FINAL, root
@@ -47,8 +47,8 @@ def topic(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def broker_says(patch: pytest.MonkeyPatch, earliest: int = 0, topic_id: str = "topic-1") -> None:
     """What the broker knows of the topic from now on."""
-    said = TopicState(topic_id, {0: earliest}, {0: READ})
-    patch.setattr(preflight, "topic_state", lambda *_: said)
+    said = SourceState(topic_id, {0: earliest}, {0: READ})
+    says(patch, said)
 
 
 def asked(kind: RepairKind, first: int, last: int | None = None, **more: Any) -> Request:

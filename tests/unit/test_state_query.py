@@ -17,7 +17,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.contract.steps import Transform
 from spark_jobs.main import _parse, _state_query
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
 from spark_jobs.state.keys import key_columns, key_types
 from spark_jobs.state.literal import parse
 from spark_jobs.state.query import StateQuery, StateTarget, format_batches, resolve
@@ -36,7 +36,7 @@ def settings(tmp_path: Path) -> Settings:
     settings = Settings(str(tmp_path), "a:1", tmp_path, "local[2]", "2g")
     paths = Paths(settings.root, SPEC)
     paths.ensure_writable()
-    verify_identity(SPEC, paths, TopicState(id="topic-1", earliest={0: 0}, latest={0: 60})).write(
+    verify_identity(SPEC, paths, SourceState(id="topic-1", earliest={0: 0}, latest={0: 60})).write(
         paths.identity
     )
     folder = begin(Path(str(paths.checkpoint)))

@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 from upath import UPath
 
 from spark_jobs import pipelines
-from spark_jobs.admin import reset as resetting
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
@@ -40,7 +39,7 @@ from spark_jobs.contract.errors import (
     SpecInvalid,
 )
 from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.contract.micro_batch import Batch, Parts
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import unranged
 from spark_jobs.contract.settings import Settings
@@ -48,11 +47,11 @@ from spark_jobs.contract.state_checks import state_checks_of
 from spark_jobs.contract.topic import Field
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.archived import archived, archived_or_why, located
-from spark_jobs.repair.slices import Parts
-from spark_jobs.runs import plan as planning, preflight
+from spark_jobs.runs import plan as planning
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.sink import table
-from spark_jobs.source.topic_state import TopicState
+from spark_jobs.source.port import SourceState
+from tests.harness.sources import says
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import FIELDS, pipeline, topic
 
@@ -348,8 +347,8 @@ def test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtake
 ) -> None:
     root = Root(tmp_path)
     root.batches([4, 3, 2, 1])
-    state = TopicState("topic-1", {0: earliest}, {0: 7})
-    monkeypatch.setattr(preflight, "topic_state", lambda *_: state)
+    state = SourceState("topic-1", {0: earliest}, {0: 7})
+    says(monkeypatch, state)
     lines = planning.plan(SPEC, root.settings).lines
     left = 4 - earliest
     assert f"the archive is 3 offsets behind the topic; Kafka has {left} before them" in lines
@@ -357,10 +356,10 @@ def test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtake
 
 
 def test_a_partition_that_no_batch_has_read_is_behind_by_all_that_it_has() -> None:
-    topic = TopicState("topic-1", {0: 0, 1: 0}, {0: 70, 1: 500})
+    topic = SourceState("topic-1", {0: 0, 1: 0}, {0: 70, 1: 500})
     [said] = lag_lines(topic, {0: 60})
     assert said.startswith("the archive is 510 offsets behind")
-    topic = TopicState("topic-1", {0: 0, 1: 30}, {0: 70, 1: 500})
+    topic = SourceState("topic-1", {0: 0, 1: 30}, {0: 70, 1: 500})
     assert "archive_lag 470.0" in lag_lines(topic, {0: 60})[1]
 
 
@@ -420,7 +419,7 @@ def test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic(
 ) -> None:
     root = Root(tmp_path)
     root.batches([1])
-    monkeypatch.setattr(resetting, "topic_state", lambda *_: TopicState(topic_id, {0: 0}, {0: 1}))
+    says(monkeypatch, SourceState(topic_id, {0: 0}, {0: 1}))
     with pytest.raises(CheckpointForeign):
         table.ensure(root.paths.table, columns(), SPEC, "g2")
     intent = reset(SPEC, root.settings)
@@ -452,7 +451,7 @@ def test_a_second_reset_leaves_a_table_that_the_first_has_left(
 ) -> None:
     root = Root(tmp_path)
     root.batches([1])
-    monkeypatch.setattr(resetting, "topic_state", lambda *_: TopicState("topic-2", {0: 0}, {0: 1}))
+    says(monkeypatch, SourceState("topic-2", {0: 0}, {0: 1}))
     for _ in range(2):
         intent = reset(SPEC, root.settings)
         assert intent.execute is not None

@@ -14,7 +14,8 @@ from typing import Final
 from spark_jobs.contract.errors import SluiceError
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.settings import Settings
-from spark_jobs.source.topic_state import topic_state
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.source.port import source_of
 
 COUNTS_SECONDS: Final = 60.0
 WAIT_SECONDS: Final = 2.0
@@ -23,32 +24,33 @@ _ASKED: dict[str, tuple[float, Future[Offsets | None]]] = {}
 """Topic -> when it was asked, and the answer to come. There are as many as pipelines' topics."""
 
 
-def earliest(topic: str) -> Offsets | None:
+def earliest(spec: Pipeline) -> Offsets | None:
     """Partition -> first offset; None if Kafka has not answered in WAIT_SECONDS, or the API server
     is not told of the brokers.
     """
     with _LOCK:
+        topic = spec.topic.name
         asked = _ASKED.get(topic)
         if asked is None or (asked[1].done() and time.monotonic() - asked[0] > COUNTS_SECONDS):
-            asked = _ASKED[topic] = (time.monotonic(), _begun(topic))
+            asked = _ASKED[topic] = (time.monotonic(), _begun(spec))
     try:
         return asked[1].result(WAIT_SECONDS)
     except TooLong:
         return None
 
 
-def _begun(topic: str) -> Future[Offsets | None]:
+def _begun(spec: Pipeline) -> Future[Offsets | None]:
     """The answer to come, asked in a thread for which a server that stops does not wait."""
     answer: Future[Offsets | None] = Future()
-    name = f"first offsets of {topic}"
-    threading.Thread(target=_ask, args=(topic, answer), name=name, daemon=True).start()
+    name = f"first offsets of {spec.topic.name}"
+    threading.Thread(target=_ask, args=(spec, answer), name=name, daemon=True).start()
     return answer
 
 
-def _ask(topic: str, answer: Future[Offsets | None]) -> None:
+def _ask(spec: Pipeline, answer: Future[Offsets | None]) -> None:
     found = None
     try:
-        found = topic_state(Settings.from_environment(), topic).earliest
+        found = source_of(spec, Settings.from_environment()).state().earliest
     except SluiceError:
         pass
     finally:

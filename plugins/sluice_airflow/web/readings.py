@@ -113,7 +113,7 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
     spec = registry.load(pipeline)
     with installed() as root:
         spec = live_spec(spec, str(root))
-        first = earliest(spec.topic.name)
+        first = earliest(spec)
         found = coverage(spec, Paths(str(root), spec), first, bound, MOST_READ_BY_A_PAGE)
         return found, first is not None
 

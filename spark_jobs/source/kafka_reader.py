@@ -1,21 +1,17 @@
-"""Reads records from Kafka with Spark's Kafka source (KafkaSourceProvider), by spark_jobs/java's
-sluice.kafka.Records where its jar is there.
-
-Both readers return one column: kafka struct<partition int, offset bigint, timestamp timestamp,
-millis bigint, raw struct<key, value binary>>. A Kafka timestamp that is no time
-(contract/kafka_time.py) is in millis, and timestamp is null; else millis is null.
+"""Kafka reader: records by Spark's Kafka source (KafkaSourceProvider), or by spark_jobs/java's
+sluice.kafka.Records where its jar is there. Column: as port.py has it.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.contract.kafka_time import FIRST_MS, LAST_MS
-from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 
@@ -46,19 +42,14 @@ def _kafka_columns(read: DataFrame) -> DataFrame:
     return read.select(kafka.alias("kafka"))
 
 
-Isolation = Literal["read_committed", "read_uncommitted"]
-"""Kafka's isolation.level: whether a consumer is spared the records of aborted transactions."""
-
-
-def _options(
-    settings: Settings, spec: Pipeline, isolation: Isolation = "read_committed"
-) -> dict[str, str]:
+def _options(settings: Settings, spec: Pipeline, *, uncommitted: bool = False) -> dict[str, str]:
     return {
         # Set here and not in Spark's configuration, which is visible on a command line and in event
         # logs.
         **{f"kafka.{name}": value for name, value in settings.kafka_config.java().items()},
         "kafka.bootstrap.servers": settings.kafka,
-        "kafka.isolation.level": isolation,
+        # Whether a consumer is spared the records of aborted transactions.
+        "kafka.isolation.level": "read_uncommitted" if uncommitted else "read_committed",
         # identity.py finds and counts records deleted by retention before Spark starts. The spec
         # decides whether to continue.
         "failOnDataLoss": "true" if spec.on_lost_records == "refuse" else "false",
@@ -84,25 +75,28 @@ def read_stream(spark: SparkSession, spec: Pipeline, settings: Settings) -> Data
     return _kafka_columns(query.load())
 
 
-def read_batch(
+def read_range(
     spark: SparkSession,
     spec: Pipeline,
     settings: Settings,
-    batch: Batch,
-    isolation: Isolation = "read_committed",
+    ranges: Mapping[int, tuple[int, int]],
+    *,
+    uncommitted: bool = False,
 ) -> DataFrame:
-    """The records of one committed batch, read again by its exact offsets, as a batch query.
+    """The records of one range of offsets a partition, without its end, as a batch query.
 
     Column: as above.
     """
-    start = {partition: batch.start.get(partition, 0) for partition in batch.end}
-    # "assign", not "subscribe": partitions that were added to the topic later have no offsets in
-    # this batch.
-    query = spark.read.format(reader(spark)).options(**_options(settings, spec, isolation))
-    query = query.option("assign", json.dumps({spec.topic.name: sorted(batch.end)}))
-    query = query.option("startingOffsets", json.dumps({spec.topic.name: start}))
-    query = query.option("endingOffsets", json.dumps({spec.topic.name: batch.end}))
-    # In spite of on_lost_records: audit/second_read.py asks only for offsets that Kafka has. One
-    # that is gone now must fail the read, or the count would be too low without notice.
+    topic = spec.topic.name
+    # "assign", not "subscribe": partitions that were added to the topic later have no range.
+    query = spark.read.format(reader(spark)).options(
+        **_options(settings, spec, uncommitted=uncommitted)
+    )
+    query = query.option("assign", json.dumps({topic: sorted(ranges)}))
+    for name, of in (("startingOffsets", 0), ("endingOffsets", 1)):
+        offsets = {partition: span[of] for partition, span in ranges.items()}
+        query = query.option(name, json.dumps({topic: offsets}))
+    # In spite of on_lost_records: who reads again asks only for offsets that Kafka has. One that is
+    # gone now must fail the read, or the count would be too low without notice.
     query = query.option("failOnDataLoss", "true")
     return _kafka_columns(query.load())

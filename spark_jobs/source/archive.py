@@ -1,0 +1,71 @@
+"""Archive: the records of a topic that its archive keeps, by their places."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, NamedTuple
+
+import deltalake
+
+from spark_jobs.contract.any_of import any_of
+from spark_jobs.contract.path_forms import spark_url
+from spark_jobs.contract.paths import archive_table
+from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.delta import open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from upath import UPath
+
+    from spark_jobs.contract.micro_batch import Parts
+
+
+class ArchiveRecords(NamedTuple):
+    """What it has of one topic. See port.py. It has no record of an aborted transaction."""
+
+    root: UPath
+    topic: str
+    topic_id: str
+    """An archive also keeps the records of a topic that was deleted and made anew."""
+
+    def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:  # noqa: ARG002 - the port has it
+        from pyspark.sql import functions as F  # noqa: PLC0415 - Spark
+
+        table = archive_table(self.root, self.topic)
+        rows = spark.read.format("delta").load(spark_url(table))
+        # An older Sluice's archive has them as times, of any year.
+        millis = "kafka_millis" if "kafka_millis" in rows.columns else "CAST(NULL AS bigint)"
+        wanted = reduce(
+            or_,
+            (
+                (F.col("partition") == partition)
+                & (F.col("offset") >= first)
+                & (F.col("offset") < stop)
+                for partition, ranges in parts.items()
+                for first, stop in ranges
+            ),
+        )
+        kafka = F.struct(
+            "partition",
+            "offset",
+            F.col("kafka_timestamp").alias("timestamp"),
+            F.expr(millis).alias("millis"),
+            F.struct("key", "value").alias("raw"),
+        )
+        ours = F.col("topic_id") == self.topic_id
+        return rows.where(ours & wanted).select(kafka.alias("kafka"))
+
+    def count(self, parts: Parts) -> int:
+        if not parts:
+            return 0
+        where = any_of(
+            f'("partition" = {p} AND "offset" >= {first} AND "offset" < {stop})'
+            for p, ranges in parts.items()
+            for first, stop in ranges
+        )
+        sql = f"SELECT count(*) AS n FROM t WHERE topic_id = '{self.topic_id}' AND ({where})"
+        table = open_table(archive_table(self.root, self.topic))
+        [row] = table_of(deltalake.QueryBuilder().register("t", table).execute(sql)).to_pylist()
+        found: int = row["n"]
+        return found

@@ -1,0 +1,76 @@
+"""Kafka: a topic as a pipeline's source."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.contract.settings import Settings
+from spark_jobs.contract.spec import Pipeline
+from spark_jobs.source.record_count import count_records
+from spark_jobs.source.topic_state import (
+    first_offsets,
+    is_compacted,
+    newest_record,
+    topic_state,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.contract.micro_batch import Offsets, Parts
+    from spark_jobs.source.port import SourceState
+
+
+class KafkaSource(NamedTuple):
+    """The topic of a spec. See port.py."""
+
+    spec: Pipeline
+    settings: Settings
+
+    def state(self) -> SourceState:
+        return topic_state(self.settings, self.spec.topic.name)
+
+    def earliest(self, partitions: Iterable[int]) -> Offsets:
+        return first_offsets(self.settings, self.spec.topic.name, partitions)
+
+    def newest(self, partitions: Iterable[int]) -> datetime | None:
+        return newest_record(self.settings, self.spec.topic.name, partitions)
+
+    def compacted(self) -> bool:
+        return is_compacted(self.settings, self.spec.topic.name)
+
+    def stream(self, spark: SparkSession) -> DataFrame:
+        from spark_jobs.source.kafka_reader import read_stream  # noqa: PLC0415 - Spark
+
+        return read_stream(spark, self.spec, self.settings)
+
+    def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:
+        from pyspark.sql import DataFrame  # noqa: PLC0415 - as above
+
+        from spark_jobs.source.kafka_reader import read_range  # noqa: PLC0415 - as above
+
+        reads = (
+            read_range(spark, self.spec, self.settings, one, uncommitted=uncommitted)
+            for one in rounds(parts)
+        )
+        return reduce(DataFrame.unionAll, reads)
+
+    def count(self, parts: Parts) -> int:
+        return count_records(self.settings, self.spec.topic.name, parts)
+
+
+def rounds(parts: Parts) -> list[dict[int, tuple[int, int]]]:
+    """The reads: a batch query of Spark's Kafka source has one range of offsets a partition.
+
+    >>> rounds({0: ((0, 5), (8, 9)), 1: ((2, 3),)})
+    [{0: (0, 5), 1: (2, 3)}, {0: (8, 9)}]
+    """
+    most = max(map(len, parts.values()), default=0)
+    return [
+        {partition: ranges[n] for partition, ranges in parts.items() if n < len(ranges)}
+        for n in range(most)
+    ]

@@ -1,0 +1,101 @@
+"""Port: what a pipeline's source is asked for, whatever it is.
+
+A source has partitions, and in each of them records at offsets that only grow. Kafka is one
+(kafka.py), a topic's archive another (archive.py). Outside this room nobody knows more of it.
+Without Spark, until records are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from spark_jobs.contract.held_back import HeldBack
+from spark_jobs.contract.micro_batch import Offsets, Parts
+from spark_jobs.contract.topic import Topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.contract.settings import Settings
+    from spark_jobs.contract.spec import Pipeline
+
+
+class SourceState(NamedTuple):
+    """What a source holds now. Only the first three matter to a source that is not Kafka."""
+
+    id: str
+    """Its identity. Offsets of another one are other records, whatever the name says."""
+    earliest: Offsets
+    """Partition -> the first offset that retention has left."""
+    latest: Offsets
+    """Partition -> the offset behind the last record that may be read. A run reads up to it."""
+    timestamps: str = ""
+    """Whose clock sets Kafka timestamps: CreateTime, a producer's; LogAppendTime, the broker's.
+    Empty if nobody says.
+    """
+    appended: datetime | None = None
+    """With LogAppendTime: the broker's clock when the newest record came. Its clock is not earlier
+    now. No request of Kafka's protocol asks a broker for its clock itself.
+    """
+    compacted: bool = False
+    """Whether records may go from between others."""
+    held: Mapping[int, HeldBack] = MappingProxyType({})
+    """Partition -> what waits behind an open transaction: from `latest` to the partition's end."""
+
+
+class Records(Protocol):
+    """Records that can be read again by their places."""
+
+    def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:
+        """The records at these offsets, at least one range, as a batch query. One that is gone
+        fails the read. `uncommitted`: also those of transactions that were aborted.
+
+        Column: kafka struct<partition int, offset bigint, timestamp timestamp, millis bigint,
+        raw struct<key, value binary>>. A timestamp that is no time (contract/kafka_time.py) is in
+        millis, and timestamp is null; else millis is null.
+        """
+
+    def count(self, parts: Parts) -> int:
+        """How many records a read of these offsets finds, without Spark."""
+
+
+class Source(Records, Protocol):
+    """Records that go on coming. All that is asked of it raises KafkaUnreachable, KafkaRefused,
+    KafkaConfigInvalid or TopicMissing where it is Kafka.
+    """
+
+    def state(self) -> SourceState:
+        """What it holds now."""
+
+    def earliest(self, partitions: Iterable[int]) -> Offsets:
+        """Partition -> the first offset that retention has left now."""
+
+    def newest(self, partitions: Iterable[int]) -> datetime | None:
+        """The largest timestamp of its records; None without any."""
+
+    def compacted(self) -> bool:
+        """Whether records may go from between others."""
+
+    def stream(self, spark: SparkSession) -> DataFrame:
+        """The records as a stream, from the first offset or from the checkpoint's last one.
+
+        Column: as above. Spark's offset log has one line for it: name -> partition -> offset.
+        """
+
+
+def _kafka(spec: Pipeline, settings: Settings) -> Source:
+    from spark_jobs.source.kafka import KafkaSource  # noqa: PLC0415 - Kafka's client
+
+    return KafkaSource(spec, settings)
+
+
+SOURCES: Final[dict[type[Topic], Callable[[Pipeline, Settings], Source]]] = {Topic: _kafka}
+"""The class of a declaration -> what reads it."""
+
+
+def source_of(spec: Pipeline, settings: Settings) -> Source:
+    """The source that the spec declares."""
+    return SOURCES[type(spec.topic)](spec, settings)

@@ -1,0 +1,61 @@
+"""Sources: what a topic's brokers say, for tests that need no records of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from spark_jobs.contract.topic import Topic
+from spark_jobs.source import port
+from spark_jobs.source.port import SourceState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.contract.micro_batch import Offsets, Parts
+
+
+class Said(NamedTuple):
+    """A source that answers, and gives no records."""
+
+    asked: Callable[[], SourceState]
+    newest_at: datetime | None = None
+    records: int = 0
+    """At any offsets."""
+
+    def state(self) -> SourceState:
+        return self.asked()
+
+    def earliest(self, partitions: Iterable[int]) -> Offsets:
+        return {each: self.asked().earliest[each] for each in partitions}
+
+    def newest(self, partitions: Iterable[int]) -> datetime | None:  # noqa: ARG002 - the port's
+        return self.newest_at
+
+    def compacted(self) -> bool:
+        return self.asked().compacted
+
+    def count(self, parts: Parts) -> int:
+        return self.records if parts else 0
+
+    def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:
+        raise NotImplementedError
+
+    def stream(self, spark: SparkSession) -> DataFrame:
+        raise NotImplementedError
+
+
+def says(
+    patch: pytest.MonkeyPatch,
+    state: SourceState | Callable[[], SourceState],
+    newest: datetime | None = None,
+    records: int = 0,
+) -> None:
+    """From now on the brokers say this of every topic."""
+    asked = state if callable(state) else lambda: state
+    patch.setitem(port.SOURCES, Topic, lambda *_: Said(asked, newest, records))
