@@ -9,7 +9,8 @@ which Spark does not run again, it rewinds checkpoint, table and ops tables to t
 batch, as `sluice rewind` does. If no batch is complete, it raises and changes nothing. Files that
 it moves away are kept in `damaged-<time>` beside the checkpoint.
 
-It also removes the staging folders of repairs that were cut off, or that are old.
+It takes a person's RESTORE of the table back (unrestored.py). It also removes the staging folders
+of repairs that were cut off, or that are old.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.admin.cursor_repair import find_cursor, store_cursor
 from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.rewind import rewind
+from spark_jobs.admin.unrestored import can_unrestore, in_words, to_mend, unrestore
 from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
@@ -44,6 +46,8 @@ from spark_jobs.storage.folders import set_aside
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.sink.restored import Restored
+
 
 WHO = "sluice doctor"
 
@@ -55,6 +59,7 @@ class Repair(NamedTuple):
     """What it does, for the user."""
     execute: Callable[[], object]
     """Does it."""
+    rewinds: bool = False
 
 
 def doctor(spec: Pipeline, settings: Settings) -> Intent:
@@ -143,6 +148,9 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         *_staging_repair(paths),
     ]
     logs = _log_repairs(spec, settings, paths, integrity, known, cursor.audited, beyond)
+    if found := to_mend(paths, cursor):
+        lines.append(f"damaged: version {found.version} of {paths.table} is a person's RESTORE")
+        logs = _with_table(spec, settings, integrity, known, found, logs)
     if not files and not logs:
         restorable = (
             f"; you can rewind to {_range(integrity.restorable_batches)}"
@@ -226,6 +234,24 @@ def _log_repairs(
     return [_go_back(spec, settings, integrity, last)]
 
 
+def _with_table(
+    spec: Pipeline,
+    settings: Settings,
+    integrity: Integrity,
+    known: Identity,
+    found: Restored,
+    logs: list[Repair],
+) -> list[Repair]:
+    """These repairs, with what mends the table. A rewind among them does it too."""
+    paths = Paths(settings.root, spec)
+    if any(repair.rewinds for repair in logs):
+        return logs
+    if can_unrestore(paths, found):
+        mending = unrestore(spec, paths, known, found, WHO)
+        return [Repair(in_words(paths, found), mending), *logs]
+    return [_go_back(spec, settings, integrity, found.keeps), *logs]
+
+
 def _go_back(spec: Pipeline, settings: Settings, integrity: Integrity, at_most: int) -> Repair:
     """A rewind to the newest complete batch, up to `at_most`."""
     restorable = [batch for batch in integrity.restorable_batches if batch <= at_most]
@@ -242,6 +268,7 @@ def _go_back(spec: Pipeline, settings: Settings, integrity: Integrity, at_most: 
         f"go back to the end of batch {restorable[-1]}, the newest that is whole: "
         f"{'; '.join(lines[1:])}",
         execute,
+        rewinds=True,
     )
 
 

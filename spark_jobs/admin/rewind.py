@@ -7,13 +7,13 @@ has a new generation, so that Delta does not take its batches for those that it 
 
 from __future__ import annotations
 
-import json
 import logging
 import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.admin.intent import Intent, after_what_was_begun
+from spark_jobs.admin.restoring import Restoring, mark_table, restore_table, restored_version
 from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
 from spark_jobs.admin.verdict_on import Judged, verdict_on
 from spark_jobs.checkpoint.cursor import read_cursor
@@ -29,7 +29,7 @@ from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.journal.change import Change, Facts, Scene
+from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.commit import refuse_features
@@ -44,23 +44,17 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-class Rewind(Facts):
-    """What a rewind needs."""
+class Rewind(Restoring):
+    """What a rewind needs. Its generation is the next run's."""
 
     batch: int
     """The batch to whose end it goes back."""
-    generation: str
-    """The next run's."""
     generations: tuple[str, ...]
     """Of the batches that it keeps, and of those that it takes back."""
     kept: str
     """The name of the folder, beside the checkpoint's, with a copy of the files from before."""
     end: Offsets
     """The offsets at which that batch ends."""
-    version: int
-    """The table's version to restore."""
-    restores: bool
-    """Whether the table has another one now."""
     audited: int
     """The newest batch that has its account then."""
     judged: Judged
@@ -154,20 +148,6 @@ def keep_files(facts: Rewind, scene: Scene) -> None:
     copy(scene.paths.version, _kept(scene.paths, facts), scene.held.confirm)
 
 
-def restore_table(facts: Rewind, scene: Scene) -> None:
-    """Give the table the rows that it had after the batch, in a commit that names this change."""
-    path = scene.paths.table
-    if facts.restores and history.change_version(path, scene.id, facts.version) is None:
-        delta.restore(path, facts.version, json.dumps({history.CHANGE: scene.id}))
-
-
-def mark_table(facts: Rewind, scene: Scene) -> None:
-    """Give the table to the new generation."""
-    path = scene.paths.table
-    if table.generation(path) != facts.generation:
-        delta.set_property(path, table.GENERATION, facts.generation)
-
-
 def remove_accounts(facts: Rewind, scene: Scene) -> None:
     """Remove the later batches from the ops tables: of all generations, since an earlier rewind may
     have kept batches that this one does not.
@@ -204,7 +184,7 @@ def remove_entries(facts: Rewind, scene: Scene) -> None:
 def move_cursor(facts: Rewind, scene: Scene) -> None:
     """Let the cursor say what is accounted for, and what the newest verdict on these rows is."""
     path = scene.paths.table
-    restored = history.change_version(path, scene.id, facts.version) or facts.version
+    restored = restored_version(facts, scene)
     read_cursor(scene.paths.cursor).model_copy(
         update={
             "audited": facts.audited,

@@ -66,7 +66,7 @@ def _judged_well(paths: Paths, known: Identity, version: int) -> int:
         row["table_version"]
         for row in rows
         if parse_report(row["report"], "a report in ops.runs").generation in known.generations
-        and history.taken_back(paths.table, row["table_version"]) is None
+        and history.stands(paths.table, row["table_version"])
     )
     return int(next(ours, 0))
 
@@ -82,7 +82,7 @@ def _accepted(paths: Paths, known: Identity, version: int) -> int:
         "ORDER BY table_version DESC",
     ).to_pylist()
     versions = (row["table_version"] for row in rows)
-    stand = (each for each in versions if history.taken_back(paths.table, each) is None)
+    stand = (each for each in versions if history.stands(paths.table, each))
     return int(next(stand, 0))
 
 

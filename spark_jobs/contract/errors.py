@@ -190,7 +190,10 @@ class TableReplaced(SluiceError):
     """The table was dropped, created again or restored since the checkpoint wrote to it."""
 
     code, exit_status = "TABLE_REPLACED", 36
-    usual_remedy = "Put the table back as the line says, or start over from Kafka: `sluice reset`."
+    usual_remedy = (
+        "Take a RESTORE back: `sluice doctor`. Put a dropped table back, or start over from Kafka: "
+        "`sluice reset`."
+    )
 
 
 class CheckpointBroken(SluiceError):

@@ -14,6 +14,7 @@ CHANGES = {
     "rewind": "spark_jobs.admin.rewind:REWIND",
     "swap": "spark_jobs.repair.swap:SWAP",
     "undo": "spark_jobs.repair.undo:UNDONE",
+    "unrestored": "spark_jobs.admin.unrestored:UNRESTORED",
 }
 """Name -> where it is declared. As text, and imported when it is needed: each belongs to the room
 of its command, and whoever takes the lease completes all of them.

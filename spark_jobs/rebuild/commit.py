@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.contract.errors import RebuildRefused
 from spark_jobs.sink import history
-from spark_jobs.sink.table import GENERATION
+from spark_jobs.sink.history import GENERATION
 from spark_jobs.storage.delta_log import Action, Log, Replay, file_key
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.contract.errors import LeaseHeld, StagingStale
+from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased, settle
@@ -25,6 +25,7 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.preconditions import Claim, refuse_foreign, refuse_overlapped, refuse_rewound
 from spark_jobs.repair.staging import arrow_schema
 from spark_jobs.sink import history
+from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Exchange(Facts):
         return Claim(self.commit_id, self.manifest, self.compared_at)
 
     def version(self, paths: Paths) -> int | None:
-        """The version that it has committed; None without one, or if a RESTORE took it back."""
+        """The version that it has committed; None without one, or if a rewind took it back."""
         return history.repair_version(paths.table, self.commit_id, self.compared_at)
 
 
@@ -127,18 +128,12 @@ def is_going_in(paths: Paths, repair_id: str) -> bool:
     return note is not None and note.facts.get("commit_id") == repair_id
 
 
-def made_before(paths: Paths, manifest: Manifest, row: Row) -> Exchanged:
-    """What an earlier try has made, of which ops.repairs has the row. Raises StagingStale if a
-    RESTORE took it back since.
+def made_before(paths: Paths, row: Row) -> Exchanged:
+    """What an earlier try has made, of which ops.repairs has the row. Raises TableReplaced if a
+    RESTORE took it out since.
     """
     version = row["table_version"]
-    since = manifest.table_version
-    if version is not None and history.repair_version(paths.table, row["repair_id"], since) is None:
-        raise StagingStale(
-            f"repair {row['repair_id']} was in version {version} of {paths.table}, and a RESTORE "
-            "took it back.",
-            f"See what to do: sluice plan {manifest.pipeline}",
-        )
+    refuse_restored(paths, read_cursor(paths.cursor).judged_table_version)
     return Exchanged(version, _shown_next(paths, version), leased_seconds=0.0)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.contract.errors import RepairOverlapped, StagingStale
 from spark_jobs.contract.span import Span
 from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.manifest import Manifest
+from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ def transaction(pipeline: str, generation: str, repair_id: str) -> str:
 
 
 def refuse_foreign(paths: Paths, claim: Claim) -> Identity:
-    """Raise StagingStale if table or checkpoint are not those that the repair was computed for."""
+    """Raise StagingStale if table or checkpoint are not those that the repair was computed for;
+    TableReplaced if the table was restored.
+    """
     known = read_identity(paths)
     manifest = claim.manifest
     if known is None or manifest.generation not in known.generations:
@@ -49,6 +53,7 @@ def refuse_foreign(paths: Paths, claim: Claim) -> Identity:
         raise _stale(claim, f"there is no table at {paths.table}")
     if str(delta.open_table(paths.table).metadata().id) != manifest.table_id:
         raise _stale(claim, f"{paths.table} is another table: it was dropped and made again")
+    refuse_restored(paths, read_cursor(paths.cursor).judged_table_version)
     return known
 
 

@@ -88,7 +88,7 @@ def _there(paths: Paths, manifest: Manifest) -> Exchanged | None:
     row = repairs.one(paths.root, manifest.pipeline, manifest.repair_id)
     if row is None or row["state"] not in SETTLED:
         return None
-    return made_before(paths, manifest, row)
+    return made_before(paths, row)
 
 
 def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:
@@ -108,7 +108,7 @@ def record(facts: Exchange, scene: Scene) -> None:
     paths, manifest = scene.paths, facts.manifest
     version = facts.version(paths)
     if manifest.differing and version is None:
-        return  # a RESTORE has taken it back: nothing of it is in the table
+        return  # a rewind has taken it back: nothing of it is in the table
     known = {"pipeline": manifest.pipeline, "repair_id": manifest.repair_id}
     known |= {"generation": manifest.generation}
     before = repairs.one(paths.root, manifest.pipeline, manifest.repair_id) or {}

@@ -73,7 +73,7 @@ def _there(paths: Paths, manifest: Manifest) -> Exchanged | None:
     row = repairs.one(paths.root, manifest.pipeline, f"{manifest.repair_id}{UNDO}")
     if row is None or row["state"] != "swapped":
         return None
-    return made_before(paths, manifest, row)
+    return made_before(paths, row)
 
 
 def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:
@@ -113,7 +113,7 @@ def record(facts: Exchange, scene: Scene) -> None:
     version = facts.version(paths)
     row = repairs.one(paths.root, manifest.pipeline, manifest.repair_id)
     if version is None or row is None:
-        return  # a RESTORE has taken it back: the repair is in the table again
+        return  # a rewind has taken it back: the repair is in the table again
     undone = {
         "pipeline": manifest.pipeline,
         "repair_id": facts.commit_id,

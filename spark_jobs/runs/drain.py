@@ -42,6 +42,7 @@ from spark_jobs.runs.same_state import forget_failing, refuse_half_made, refuse_
 from spark_jobs.runs.settling import settle
 from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.upkeep import purge_after_failure, purge_state
+from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import SourceState
 from spark_jobs.steps.sql_tree import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
@@ -184,6 +185,8 @@ def _read_and_check(
     outcome.drained = drained(run, audit, recovered, limits, topic)
     take_out_read_again(run)
     failpoint.at("checks")
+    # One that came while this run was at work.
+    refuse_restored(run.paths, audit.cursor.judged_table_version)
     outcome.checks = evaluate_checks(run, audit, outcome.drained)
     failpoint.at("judged")
     outcome.lap("checks")

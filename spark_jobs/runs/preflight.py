@@ -31,6 +31,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.sink import table
+from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import SourceState, source_of
 from spark_jobs.target import Target
 
@@ -98,7 +99,8 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     gone = data_loss(paths, topic)
     target = Target.live(paths, identity.owner(spec.name))
     cursor = read_cursor(paths.cursor)
-    table.refuse_replaced(target.table, target.owner, identity.table_id, cursor.table_version)
+    table.refuse_replaced(target.table, spec.name, identity.table_id)
+    refuse_restored(paths, cursor.judged_table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
     ours = in_force(spec, identity.fingerprint)
     known = read_identity(paths) if Checkpoint(target.checkpoint).planned() else None

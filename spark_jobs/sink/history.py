@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from spark_jobs.storage.log_entries import Entry, entries
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES"})
 """Delta's operations that change no row."""
 RESTORE = "RESTORE"
+FOREIGN = "RESTORE by a person"
+"""The operation of a RESTORE that no rewind made, as `ours` names it."""
+GENERATION = "sluice.generation"
+"""The property of a table that names the generation of its checkpoint."""
 REPAIR = "sluice_repair"
 """The word under which the commit of a swap has its repair's id. It is not a batch's word."""
 SWITCH = "sluice_switch"
@@ -23,6 +27,8 @@ of the checkpoint that becomes live too: the table has that batch's rows from th
 """
 CHANGE = "sluice_change"
 """The word under which a commit has the id of the change (journal/) that made it."""
+MARK = "sluice_mark"
+"""Likewise one that only gives the table to a generation."""
 
 
 class Note(TypedDict, total=False):
@@ -38,79 +44,64 @@ def commits(path: UPath, owners: Collection[str]) -> Iterator[tuple[int, Entry]]
     """Batch id and Delta's history entry of each commit of `owners` (pipeline/generation), newest
     first.
 
-    Commits that a RESTORE took back are passed over: a rewind abandoned them, and their batch ids
-    are used again.
+    Commits that a rewind took back are passed over: their batch ids are used again.
     """
-    for entry in _standing(path):
-        note = _note(entry)
+    for entry in ours(path):
+        note = note_of(entry)
         if note.get("sluice") in owners:
             yield note["batch"], entry
 
 
-def newest_version(path: UPath, owner: str, since: int) -> int | None:
-    """The newest version after `since` that is the commit of a batch of `owner`, whether or not a
-    RESTORE took it back; None without one.
-    """
-    for entry in entries(path):
-        if int(entry["version"]) <= since:
-            return None
-        if _note(entry).get("sluice") == owner:
-            return int(entry["version"])
-    return None
-
-
-class TakenBack(NamedTuple):
-    """A RESTORE that took a version back."""
-
-    to: int | None
-    """The version that it restored; None if it names a time."""
-
-
-def taken_back(path: UPath, version: int) -> TakenBack | None:
-    """The RESTORE after which the table no longer has what `version` wrote; None without one."""
-    for entry in _standing(path):
+def stands(path: UPath, version: int) -> bool:
+    """Whether no rewind took back what this version wrote."""
+    for entry in ours(path):
         if int(entry["version"]) <= version:
-            return None
-        if entry["operation"] == RESTORE:
-            to = _restored(entry)
-            if to is None or to < version:
-                return TakenBack(to)
-    return None
+            return int(entry["version"]) == version
+    return True  # the log was cleaned up
 
 
-def before_restores(path: UPath, version: int) -> int:
-    """The newest version before the RESTOREs after which the table lacks what `version` wrote: it
-    has the repairs too that came behind that version.
+def ours(path: UPath) -> Iterator[Entry]:
+    """The entries that no later rewind took back, newest first.
+
+    A person's RESTORE takes nothing back: it is FOREIGN. What it did is told by restored.py, and
+    until it is mended, the facts beside the table are those of before.
     """
-    whole = version
-    for entry in entries(path):
-        if int(entry["version"]) <= version:
-            break
-        if entry["operation"] == RESTORE:
-            to = _restored(entry)
-            if to is not None and to >= version:
-                break  # it has put an earlier one right
-            whole = int(entry["version"]) - 1
-    return whole
-
-
-def _standing(path: UPath) -> Iterator[Entry]:
-    """The entries that no later RESTORE took back, newest first."""
+    newer: Entry = {"operation": ""}
     restored = None
     for entry in entries(path):
+        foreign = is_foreign(entry, newer)
         if restored is None or int(entry["version"]) <= restored:
-            yield entry
-            if entry["operation"] == RESTORE:
-                restored = _restored(entry)
+            yield entry | {"operation": FOREIGN} if foreign else entry
+            if entry["operation"] == RESTORE and not foreign:
+                restored = restored_version(entry)
+        newer = entry
 
 
-def _restored(entry: Entry) -> int | None:
+def is_foreign(entry: Entry, newer: Entry) -> bool:
+    """Whether the entry is a person's RESTORE; `newer` is the one behind it.
+
+    A rewind's has the id of its change. That of a Sluice without a journal has none, and gives the
+    table to the next generation in the commit behind it.
+    """
+    if entry["operation"] != RESTORE or CHANGE in said_by(entry):
+        return False
+    return not is_mark(newer) or MARK in said_by(newer)
+
+
+def is_mark(entry: Entry) -> bool:
+    """Whether the entry gives the table to a generation."""
+    properties = entry.get("operationParameters", {}).get("properties", "")
+    return entry["operation"] == "SET TBLPROPERTIES" and GENERATION in str(properties)
+
+
+def restored_version(entry: Entry) -> int | None:
+    """The version that a RESTORE names; None if it names a time."""
     to = entry.get("operationParameters", {}).get("version")
     return int(to) if to is not None else None
 
 
 def repair_version(path: UPath, repair_id: str, since: int) -> int | None:
-    """The version after `since` that swapped this repair in, and that no RESTORE took back; None
+    """The version after `since` that swapped this repair in, and that no rewind took back; None
     without one.
     """
     return _said_since(path, REPAIR, repair_id, since)
@@ -122,7 +113,7 @@ def switch_version(path: UPath, switch_id: str, since: int) -> int | None:
 
 
 def change_version(path: UPath, change_id: str, since: int) -> int | None:
-    """The version after `since` that this change committed, and that no RESTORE took back; None
+    """The version after `since` that this change committed, and that no rewind took back; None
     without one.
     """
     return _said_since(path, CHANGE, change_id, since)
@@ -132,14 +123,14 @@ def is_switch(entry: Entry) -> bool:
     """Whether a commit of `commits` is that of a rebuild's switch: it has no rows of its batch
     alone, but those of all batches up to it.
     """
-    return SWITCH in _said(entry)
+    return SWITCH in said_by(entry)
 
 
 def _said_since(path: UPath, word: str, value: str, since: int) -> int | None:
-    for entry in _standing(path):
+    for entry in ours(path):
         if int(entry["version"]) <= since:
             return None
-        if _said(entry).get(word) == value:
+        if said_by(entry).get(word) == value:
             return int(entry["version"])
     return None
 
@@ -149,12 +140,12 @@ def version_after(path: UPath, owners: Collection[str], batch: int) -> int:
     batch before it; 0 without one. `owners`: of all generations that the checkpoint has had.
 
     It may be one that only joined files: VACUUM removes those of the batch's own version first.
-    Commits that a RESTORE took back are passed over: an abandoned generation had the same batches.
+    Commits that a rewind took back are passed over: an abandoned generation had the same batches.
     """
     same = None
-    for entry in _standing(path):
+    for entry in ours(path):
         version = int(entry["version"])
-        note = _note(entry)
+        note = note_of(entry)
         if note.get("sluice") in owners and note["batch"] <= batch:
             return version if same is None else same
         if entry["operation"] not in {RESTORE, *NO_ROWS}:
@@ -173,7 +164,7 @@ def somebody_else_wrote(path: UPath, since: int, version: int) -> bool:
             return False
         if (
             int(entry["version"]) <= version
-            and "sluice" not in _note(entry)
+            and "sluice" not in note_of(entry)
             and entry["operation"] not in NO_ROWS
         ):
             return True
@@ -222,16 +213,16 @@ def _committed_at(entry: Entry) -> datetime:
     return datetime.fromtimestamp(entry["timestamp"] / 1000, UTC)
 
 
-def _note(entry: Entry) -> Note:
+def note_of(entry: Entry) -> Note:
     """Empty for anything that is not a batch of Sluice: a repair says another word."""
-    said = _said(entry)
+    said = said_by(entry)
     owner, batch = said.get("sluice"), said.get("batch")
     if not isinstance(owner, str) or type(batch) is not int:
         return {}
     return {"sluice": owner, "batch": batch}
 
 
-def _said(entry: Entry) -> Entry:
+def said_by(entry: Entry) -> Entry:
     """The userMetadata, if it is an object of JSON: it may have a person's words."""
     try:
         said = json.loads(entry.get("userMetadata") or "{}")

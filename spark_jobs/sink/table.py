@@ -1,5 +1,5 @@
-"""Table: creates the pipeline's Delta table, ties it to one generation, and verifies its id, its
-version and its columns.
+"""Table: creates the pipeline's Delta table, ties it to one generation, and verifies its id and its
+columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from spark_jobs.contract.archive_spec import ADDED_TO_ARCHIVES, PARTITIONED_BY
 from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.contract.path_forms import delta_path, place_of, sql_table
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.sink import history
+from spark_jobs.sink.history import GENERATION
 from spark_jobs.storage import delta
 from spark_jobs.storage.first_checksum import write_first_checksum
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
     from upath import UPath
 
-GENERATION = "sluice.generation"
 RELEASED = "none"
 """The generation of an archive whose topic was made anew: the next one adds its records."""
 CHECKPOINT_INTERVAL = "100"
@@ -32,52 +31,29 @@ A checkpoint takes seconds; reading 100 small commits takes less.
 """
 
 
-def refuse_replaced(path: UPath, owner: str, known_id: str, known_version: int | None) -> None:
-    """Raise TableReplaced if this is not the table that the checkpoint wrote, or if a RESTORE
-    removed rows of its batches.
-
-    `known_id` is Delta's id of that table, empty before the first run; `known_version` its version
-    at the last audited batch. A batch of `owner` (pipeline/generation) may be newer than that: a
-    killed run had not accounted for it yet. Users may delete or change rows after the last batch.
-    A RESTORE to an earlier version is refused: the checkpoint considers the removed rows written,
-    so no run would write them again.
+def refuse_replaced(path: UPath, pipeline: str, known_id: str) -> None:
+    """Raise TableReplaced if this is not the table that the checkpoint wrote. `known_id` is Delta's
+    id of that one, empty before the first run.
     """
     if not known_id:
         return
+    again = f"or start again from Kafka: `sluice reset {pipeline}`."
     if not delta.is_table(path):
         raise TableReplaced(
             f"there is no table at {path}, but the checkpoint wrote one: it was dropped.",
-            f"Restore the table, or start again from Kafka: `sluice reset {_pipeline(owner)}`.",
+            f"Restore the table, {again}",
         )
     if identifier(path) != known_id:
         raise TableReplaced(
             f"{path} is not the table that the checkpoint wrote: that was dropped, and this one "
             "created later.",
-            f"Restore the old table, or start again from Kafka: `sluice reset {_pipeline(owner)}`.",
+            f"Restore the old table, {again}",
         )
-    written = history.newest_version(path, owner, -1 if known_version is None else known_version)
-    last = known_version if written is None else written
-    if last is not None:
-        _refuse_restored(path, last, _pipeline(owner))
 
 
 def _pipeline(owner: str) -> str:
     """The pipeline of an owner (pipeline/generation): an archive's table has another name."""
     return owner.partition("/")[0]
-
-
-def _refuse_restored(path: UPath, last: int, pipeline: str) -> None:
-    restore = history.taken_back(path, last)
-    if restore is None:
-        return
-    to = "(of a time)" if restore.to is None else restore.to
-    whole = history.before_restores(path, last)
-    raise TableReplaced(
-        f"{path} was restored to version {to}. This removed rows that batches wrote up to version "
-        f"{last}. The checkpoint considers them written, so no run would write them again.",
-        f"RESTORE TABLE {sql_table(path)} TO VERSION AS OF {whole}; or start again from Kafka: "
-        f"`sluice reset {pipeline}`.",
-    )
 
 
 def refuse_ahead(path: UPath, owner: str, checkpoint: Checkpoint) -> None:

@@ -38,15 +38,19 @@ def is_table(path: UPath | str) -> bool:
 
 def restore(path: UPath | str, version: int, said: str) -> None:
     """Give the table the rows of an earlier version, in one commit that says this of itself."""
-    _briefly(path).restore(
-        version,
-        commit_properties=deltalake.CommitProperties(custom_metadata={"userMetadata": said}),
+    _briefly(path).restore(version, commit_properties=_saying(said))
+
+
+def set_property(path: UPath | str, name: str, value: str, said: str | None = None) -> None:
+    """Set one of the table's properties, in one commit, that may say something of itself."""
+    _briefly(path).alter.set_table_properties(
+        {name: value}, raise_if_not_exists=False, commit_properties=_saying(said)
     )
 
 
-def set_property(path: UPath | str, name: str, value: str) -> None:
-    """Set one of the table's properties, in one commit."""
-    _briefly(path).alter.set_table_properties({name: value}, raise_if_not_exists=False)
+def _saying(said: str | None) -> deltalake.CommitProperties:
+    metadata = None if said is None else {"userMetadata": said}
+    return deltalake.CommitProperties(custom_metadata=metadata)
 
 
 def _briefly(path: UPath | str) -> deltalake.DeltaTable:

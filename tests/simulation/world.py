@@ -36,6 +36,7 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.runs.publication import publish
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.sink import table
+from spark_jobs.sink.restored import refuse_restored
 from tests.simulation.model import (
     BAD_SALES,
     SHOPS,
@@ -113,7 +114,8 @@ class World:
             known = self._identity()
             cursor = self.cursor()
             owner = known.owner(SPEC.name)
-            table.refuse_replaced(self.paths.table, owner, known.table_id, cursor.table_version)
+            table.refuse_replaced(self.paths.table, SPEC.name, known.table_id)
+            refuse_restored(self.paths, cursor.judged_table_version)
             checkpoint = Checkpoint(self.paths.checkpoint)
             table.refuse_ahead(self.paths.table, owner, checkpoint)
             committed = checkpoint.committed()

@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from pyspark.sql import functions as F
 
 from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.audit import audit
 from spark_jobs.checkpoint import no_data_batch
@@ -26,7 +27,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink.table import GENERATION
+from spark_jobs.sink.history import GENERATION
 from tests.harness.cleaned import clean_log
 from tests.harness.crash import files, over
 from tests.harness.scene import Scene
@@ -143,7 +144,7 @@ def test_a_person_who_mends_rows_may_say_why_in_the_commit(drained, spark):
     assert "restore" in " ".join(rewind(drained.spec, drained.settings, 0).lines)
 
 
-def test_a_restore_behind_a_batch_that_has_no_account_is_refused_and_its_remedy_mends_it(
+def test_a_restore_behind_a_batch_that_has_no_account_is_refused_and_taken_back(
     drained, monkeypatch
 ):
     table = deltalake.DeltaTable(str(drained.paths.table))
@@ -155,8 +156,49 @@ def test_a_restore_behind_a_batch_that_has_no_account_is_refused_and_its_remedy_
     table.restore(read_cursor(drained.paths.cursor).table_version)
     refused = drained.drain("refused").problem
     assert refused.code == "TABLE_REPLACED"
-    assert f"TO VERSION AS OF {written}" in refused.remedy
-    table.restore(written)
+    assert "sluice doctor" in refused.remedy
+    intent = doctor(drained.spec, drained.settings)
+    assert f"to version {written}" in " ".join(intent.lines)
+    intent.execute()
+    drained.run("mended")
+    drained.assert_exact()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_persons_restore_in_sql_is_taken_back_or_kept_and_nothing_is_lost_or_doubled(
+    drained, spark, kept
+):
+    path = str(drained.paths.table)
+    drained.deliver_all()
+    drained.run("more")
+    spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 1")
+    refused = drained.drain("refused").problem
+    assert refused.code == "TABLE_REPLACED"
+    assert f"sluice rewind {drained.spec.name} --to-batch 0" in refused.remedy
+    spec, settings = drained.spec, drained.settings
+    intent = rewind(spec, settings, 0) if kept else doctor(spec, settings)
+    intent.execute()
+    report = drained.run("mended")
+    assert bool(report.batches) == kept
+    drained.assert_exact()
+
+
+def test_a_restore_beside_a_run_fails_it_before_a_verdict_and_the_way_back_is_read_again(
+    drained, monkeypatch
+):
+    """It comes when the batches are in the table."""
+    drained.deliver_all()
+
+    def at(name: str) -> None:
+        if name == "checks":
+            deltalake.DeltaTable(str(drained.paths.table)).restore(1)
+
+    judged = read_cursor(drained.paths.cursor).judged_table_version
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "at", at)
+        assert drained.drain("beside").problem.code == "TABLE_REPLACED"
+    assert read_cursor(drained.paths.cursor).judged_table_version == judged
+    doctor(drained.spec, drained.settings).execute()
     drained.run("mended")
     drained.assert_exact()
 
@@ -303,7 +345,7 @@ def forget_the_last_batch(made: Scene) -> None:
     [
         (drop, "TABLE_REPLACED", "it was dropped"),
         (make_anew, "TABLE_REPLACED", "that was dropped, and this one created later"),
-        (restore_to_before_the_last_audited_batch, "TABLE_REPLACED", "was restored to version"),
+        (restore_to_before_the_last_audited_batch, "TABLE_REPLACED", "is a RESTORE to version"),
         (forget_the_last_batch, "CHECKPOINT_BROKEN", "has batch 1, and"),
     ],
 )

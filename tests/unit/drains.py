@@ -23,7 +23,7 @@ from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.runs.run_record import append_row
-from spark_jobs.sink.table import GENERATION
+from spark_jobs.sink.history import GENERATION
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 

@@ -128,9 +128,11 @@ class Root:
 
     def rows(self, version: int | None = None) -> list[str]:
         """The table's rows, as text and in order."""
-        read = self.table
-        if version is not None:
-            read.load_as_version(version)
+        return self.rows_of(self.paths.table, version)
+
+    def rows_of(self, path: Any, version: int | None = None) -> list[str]:
+        """Those of another table."""
+        read = deltalake.DeltaTable(str(path), version=version)
         found = deltalake.QueryBuilder().register("t", read).execute("SELECT * FROM t")
         return texts(pa.table(found.read_all()).cast(NULLABLE).to_pylist())
 

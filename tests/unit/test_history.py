@@ -75,6 +75,11 @@ def test_a_commit_that_is_cleaned_up_while_the_log_is_read_is_its_end(
     assert [each["version"] for each in entries(UPath(tmp_path))] == [2, 1]
 
 
+def rewind(path: Path, version: int) -> None:
+    said = deltalake.CommitProperties(custom_metadata={"userMetadata": '{"sluice_change": "c1"}'})
+    deltalake.DeltaTable(str(path)).restore(version, commit_properties=said)
+
+
 def batches(path: Path, owner: str, first: int, last: int) -> None:
     for batch in range(first, last + 1):
         write(path, {"sluice": f"sales/{owner}", "batch": batch})
@@ -105,7 +110,7 @@ def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_abandoned_
 ) -> None:
     """g1 writes 0 to 4, goes back to 2 as g2, which writes 4 and not 3."""
     batches(tmp_path, "g1", 0, 4)
-    deltalake.DeltaTable(str(tmp_path)).restore(2)
+    rewind(tmp_path, 2)
     batches(tmp_path, "g2", 4, 4)
     owners = ["sales/g1", "sales/g2"]
     assert [history.version_after(UPath(tmp_path), owners, batch) for batch in range(5)] == [
@@ -149,13 +154,33 @@ def test_the_words_of_a_person_in_a_commit_are_no_batchs_note(tmp_path: Path, wo
     assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == [1, 0]
     assert history.version_after(path, ["sales/g1"], 0) == 0
     assert history.somebody_else_wrote(path, 0, 2)
-    assert history.newest_version(path, "sales/g1", 0) == 2
 
 
 def test_of_batches_that_were_written_twice_those_that_count_are_told(tmp_path: Path) -> None:
     """g1 writes 0 to 4 and goes back to 2 as g2, which writes 3 in version 6."""
     batches(tmp_path, "g1", 0, 4)
-    deltalake.DeltaTable(str(tmp_path)).restore(2)
+    rewind(tmp_path, 2)
     batches(tmp_path, "g2", 3, 3)
     told = history.commits(UPath(tmp_path), ["sales/g1", "sales/g2"])
     assert [(batch, entry["version"]) for batch, entry in told] == [(3, 6), (2, 2), (1, 1), (0, 0)]
+
+
+def test_a_rewind_of_a_sluice_without_a_journal_is_one(tmp_path: Path) -> None:
+    """Its RESTORE says nothing, and its next commit gives the table to the next generation."""
+    batches(tmp_path, "g1", 0, 4)
+    table = deltalake.DeltaTable(str(tmp_path))
+    table.restore(2)
+    path = UPath(tmp_path)
+    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == [4, 3, 2, 1, 0]
+    table.alter.set_table_properties({history.GENERATION: "g2"}, raise_if_not_exists=False)
+    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == [2, 1, 0]
+    assert history.version_after(path, ["sales/g1"], 2) == 6
+    assert not history.stands(path, 4)
+    assert history.stands(path, 2)
+
+
+def test_what_was_joined_behind_a_persons_restore_is_no_batchs_version(tmp_path: Path) -> None:
+    batches(tmp_path, "g1", 0, 4)
+    deltalake.DeltaTable(str(tmp_path)).restore(2)
+    deltalake.DeltaTable(str(tmp_path)).optimize.compact()
+    assert history.version_after(UPath(tmp_path), ["sales/g1"], 4) == 4

@@ -23,7 +23,9 @@ from spark_jobs.journal.begun import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.publication import publish
-from spark_jobs.sink.table import GENERATION, refuse_replaced
+from spark_jobs.sink.history import GENERATION
+from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.sink.table import refuse_replaced
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
@@ -96,9 +98,8 @@ def end_state(root: Drains, batch: int = 2) -> None:
     [kept] = root.paths.version.parent.glob("v1.kept-*")
     assert {path.name for path in (kept / "spark" / "commits").glob("[0-9]*")} == set("01234")
     assert not root.paths.journal.exists()
-    refuse_replaced(
-        root.paths.table, identity.owner(SPEC.name), identity.table_id, cursor.table_version
-    )
+    refuse_replaced(root.paths.table, SPEC.name, identity.table_id)
+    refuse_restored(root.paths, cursor.judged_table_version)
 
 
 def test_one_that_is_not_cut_off_passes_each_place_once(

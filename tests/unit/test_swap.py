@@ -81,7 +81,6 @@ def test_the_commit_is_no_batch_and_says_whose_it_is(root: Root) -> None:
     assert [batch for batch, _ in history.commits(root.paths.table, owners)] == [5, 4, 3, 2, 1, 0]
     assert root.table.transaction_version(f"{SPEC.name}/g1") == 5
     assert root.table.transaction_version(f"{SPEC.name}/g1/repair/r1") == 0
-    assert history.newest_version(root.paths.table, owners[-1], 0) == 6
 
 
 def test_the_change_feed_has_what_went_and_what_came_and_its_sum_is_the_change(root: Root) -> None:
@@ -566,14 +565,6 @@ def test_an_undo_leaves_rows_alone_that_the_repair_did_not_replace(root: Root) -
     before = root.version
     root.undo("r1")
     assert root.rows() == expected(root, before, [(after, was) for was, after in WRONG])
-
-
-def test_a_restore_that_took_the_swap_back_is_no_swap(root: Root) -> None:
-    root.stage("r1", WRONG)
-    root.swap("r1")
-    root.table.restore(6)
-    with pytest.raises(StagingStale, match="took it back"):
-        root.swap("r1")
 
 
 def test_the_records_of_another_repair_stay(root: Root) -> None:

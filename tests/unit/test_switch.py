@@ -45,7 +45,9 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.preconditions import Claim, refuse_foreign
 from spark_jobs.runs.publication import publication, publish
 from spark_jobs.sink import history
-from spark_jobs.sink.table import GENERATION, refuse_ahead, refuse_replaced, version
+from spark_jobs.sink.history import GENERATION
+from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.sink.table import refuse_ahead, refuse_replaced, version
 from spark_jobs.storage.log_entries import entries
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
@@ -115,7 +117,8 @@ def assert_drains(rebuilt: Rebuilt, spec: object, generation: str, batch: int) -
     assert known.generation == generation
     owner = known.owner(SPEC.name)
     checkpoint = Checkpoint(paths.checkpoint)
-    refuse_replaced(paths.table, owner, known.table_id, cursor.table_version)
+    refuse_replaced(paths.table, SPEC.name, known.table_id)
+    refuse_restored(paths, cursor.judged_table_version)
     refuse_ahead(paths.table, owner, checkpoint)
     table = deltalake.DeltaTable(str(paths.table))
     assert table.metadata().configuration[GENERATION] == generation

@@ -1,0 +1,48 @@
+"""Restoring: the table given the rows of an earlier version, by a rewind, or by who takes a
+person's RESTORE back.
+"""
+
+from __future__ import annotations
+
+import json
+
+from spark_jobs.journal.change import Facts, Scene
+from spark_jobs.sink import history, table
+from spark_jobs.storage import delta
+
+
+class Restoring(Facts):
+    """What the steps need."""
+
+    version: int
+    """The table's version to restore."""
+    restores: bool
+    """Whether the table has another one now."""
+    generation: str
+    """The generation whose table it is then."""
+
+
+def restore_table(facts: Restoring, scene: Scene) -> None:
+    """Give the table the rows of the version, in a commit that names this change."""
+    if facts.restores and _committed(facts, scene) is None:
+        delta.restore(scene.paths.table, facts.version, _said(history.CHANGE, scene))
+
+
+def mark_table(facts: Restoring, scene: Scene) -> None:
+    """Give the table to the generation: a RESTORE brings back the properties from then."""
+    path = scene.paths.table
+    if table.generation(path) != facts.generation:
+        delta.set_property(path, history.GENERATION, facts.generation, _said(history.MARK, scene))
+
+
+def restored_version(facts: Restoring, scene: Scene) -> int:
+    """The version that has these rows now."""
+    return _committed(facts, scene) or facts.version
+
+
+def _committed(facts: Restoring, scene: Scene) -> int | None:
+    return history.change_version(scene.paths.table, scene.id, facts.version)
+
+
+def _said(word: str, scene: Scene) -> str:
+    return json.dumps({word: scene.id})

@@ -1,0 +1,193 @@
+"""Restored: a RESTORE of the table that a person made, and what it did to what Sluice has written.
+
+Checkpoint, account, repairs and the records' fates go on saying what they said before it. So every
+writer refuses the table until somebody takes the RESTORE back (admin/restore_taken_back.py) or
+keeps it, by a rewind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.contract.errors import TableReplaced
+from spark_jobs.ops import ops_tables
+from spark_jobs.ops.repairs import UNDO
+from spark_jobs.sink import history
+from spark_jobs.storage.delta_log import Log
+from spark_jobs.storage.log_entries import Entry, entries
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.contract.paths import Paths
+
+REWIND = ""
+"""What a rewind has written: it has no id that a person knows."""
+
+
+class Restored(NamedTuple):
+    """The first RESTORE that is not mended, and what all of them have done."""
+
+    version: int
+    """It."""
+    to: int | None
+    """The version that it restored; None if nobody can tell."""
+    batches: tuple[int, ...]
+    """Batches whose rows are no longer in the table."""
+    repairs: tuple[str, ...]
+    """Likewise repairs and undos, by their ids in ops.repairs."""
+    rewind: bool
+    """Whether it has gone behind a rewind: what that had taken out is in the table again."""
+    keeps: int
+    """The batch up to which all batches are in the table; -1 without one."""
+    written_behind: bool
+    """Whether Sluice has written rows behind it: a run that was at work then."""
+
+    @property
+    def whole(self) -> int:
+        """The newest version that has all that Sluice had written."""
+        return self.version - 1
+
+
+def restored(path: UPath, since: int) -> Restored | None:
+    """What RESTOREs after the version `since` have done; None if all that Sluice has written is
+    there. Up to `since` the table is as it should be.
+    """
+    newer = [entry for entry in entries(path) if int(entry["version"]) > since]
+    return _found(path, since) if _foreign(newer, since) else None
+
+
+def refuse_restored(paths: Paths, since: int | None) -> None:
+    """Raise TableReplaced if a RESTORE after the version `since`, that passed last, did something
+    to what Sluice has written.
+    """
+    found = restored(paths.table, -1 if since is None else since)
+    if found is None:
+        return
+    name = paths.pipeline
+    to = "another version" if found.to is None else f"version {found.to}"
+    keeping = (
+        f"Or keep it, and let the next drain read from there: `sluice rewind {name} --to-batch "
+        f"{found.keeps} --execute`."
+        if found.keeps >= 0
+        else f"Or start again from Kafka: `sluice reset {name}`."
+    )
+    raise TableReplaced(
+        f"version {found.version} of {paths.table} is a RESTORE to {to}. {did(paths, found)}",
+        f"Take the RESTORE back: `sluice doctor {name} --execute`. {keeping}",
+    )
+
+
+def did(paths: Paths, found: Restored) -> str:
+    """What it has done, in words."""
+    lost = [*([_batches(found.batches)] if found.batches else ())]
+    lost += [_repair(paths, each) for each in found.repairs]
+    said = [f"It took out {', '.join(lost)}."] if lost else []
+    said += ["It took back a rewind."] if found.rewind else []
+    return " ".join(said)
+
+
+def _batches(numbers: tuple[int, ...]) -> str:
+    first, last = min(numbers), max(numbers)
+    if first == last:
+        return f"batch {first}"
+    return f"{len(numbers)} batches from {first} to {last}"
+
+
+def _repair(paths: Paths, repair_id: str) -> str:
+    if repair_id.endswith(UNDO):
+        return f"the undo of repair {repair_id.removesuffix(UNDO)}"
+    ours = ops_tables.equals({"pipeline": paths.pipeline, "repair_id": repair_id})
+    sql = f"SELECT count(*) AS n FROM merged WHERE {ours} AND fate = 'merged'"
+    [row] = ops_tables.query(paths.root, "merged", sql).to_pylist()
+    return f"repair {repair_id} with its {row['n']:,} records"
+
+
+def _found(path: UPath, since: int) -> Restored | None:
+    log = {int(entry["version"]): entry for entry in entries(path)}
+    foreign = _foreign([*log.values()], since)
+    to = {version: _to(path, entry) for version, entry in log.items() if _restores(entry)}
+    persons = _foreign([*log.values()], -1)
+    written = {
+        version: work
+        for version, entry in log.items()
+        if version not in persons and (work := _work(entry)) is not None
+    }
+
+    def there(newest: int, passed_over: Iterable[int] = ()) -> set[int]:
+        return {*_standing(log, to, newest, {*passed_over})} & written.keys()
+
+    ours, now = there(max(log), foreign), there(max(log))
+    if ours == now:
+        return None
+    # An earlier one may have been mended since, by a person.
+    first = next(
+        (each for each in foreign if there(each - 1, foreign) == there(each - 1)), min(foreign)
+    )
+    lost = [written[version] for version in sorted(ours - now)]
+    batches = tuple(work for work in lost if isinstance(work, int))
+    kept = (work for each in ours & now if isinstance(work := written[each], int))
+    return Restored(
+        version=first,
+        to=to[first],
+        batches=batches,
+        repairs=tuple(work for work in lost if isinstance(work, str) and work != REWIND),
+        rewind=REWIND in lost,
+        keeps=min(batches) - 1 if batches else max(kept, default=-1),
+        written_behind=any(version > first for version in ours),
+    )
+
+
+def _foreign(log: list[Entry], since: int) -> list[int]:
+    """The versions after `since` that are a person's RESTOREs, of entries newest first."""
+    newer: list[Entry] = [{"operation": ""}, *log]
+    return [
+        int(entry["version"])
+        for entry, behind in zip(log, newer, strict=False)
+        if int(entry["version"]) > since and history.is_foreign(entry, behind)
+    ]
+
+
+def _standing(
+    log: Mapping[int, Entry], to: Mapping[int, int | None], newest: int, passed_over: set[int]
+) -> Iterator[int]:
+    """The versions whose rows are in `newest`, if these RESTOREs had done nothing."""
+    version = newest
+    while version in log:
+        yield version
+        restores = version in to and version not in passed_over
+        back_to = to[version] if restores else version - 1
+        version = -1 if back_to is None else back_to
+
+
+def _restores(entry: Entry) -> bool:
+    return bool(entry["operation"] == history.RESTORE)
+
+
+def _to(path: UPath, entry: Entry) -> int | None:
+    """The version that a RESTORE restored; of one to a time, the newest one with the same files."""
+    named = history.restored_version(entry)
+    if named is not None:
+        return named
+    log, version = Log.of(path), int(entry["version"])
+    try:
+        has = log.replay(version).added.keys()
+        return next(
+            each for each in range(version - 1, -1, -1) if log.replay(each).added.keys() == has
+        )
+    except (LookupError, StopIteration):
+        return None
+
+
+def _work(entry: Entry) -> int | str | None:
+    """What Sluice has written by this commit: a batch's number, a repair's id, REWIND; None if
+    nothing.
+    """
+    if _restores(entry) or history.is_mark(entry):
+        return REWIND
+    if entry["operation"] in history.NO_ROWS:
+        return None
+    if note := history.note_of(entry):
+        return note["batch"]
+    return history.said_by(entry).get(history.REPAIR)
