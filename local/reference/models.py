@@ -30,8 +30,7 @@ def model_section(model: type[BaseModel], *, defaults: bool) -> str:
 
 def model_table(model: type[BaseModel], *, defaults: bool = True) -> str:
     """One model's fields. Raises ValueError for a field without a description."""
-    head = ("field", "type", *(("default",) if defaults else ()), "meaning")
-    return table(head, _rows(model, defaults=defaults))
+    return table(("field", "type", "meaning"), _rows(model, defaults=defaults))
 
 
 def _rows(model: type[BaseModel], *, defaults: bool) -> Iterator[tuple[str, ...]]:
@@ -41,7 +40,8 @@ def _rows(model: type[BaseModel], *, defaults: bool) -> Iterator[tuple[str, ...]
         if not field.description:
             message = f"{model.__name__}.{name} has no description"
             raise ValueError(message)
-        yield code(name), _type(field), *((_default(field),) if defaults else ()), field.description
+        default = _default(field) if defaults else ""
+        yield code(name), _type(field) + default, field.description
 
 
 def _type(field: FieldInfo) -> str:
@@ -86,15 +86,14 @@ def _class(kind: type) -> str:
 
 
 def _default(field: FieldInfo) -> str:
+    """Behind the type: nothing where it is null, empty or the defaults of a model."""
     if field.is_required():
-        return "none: it must be given"
+        return ", required"
     value = field.get_default(call_default_factory=True)
-    if value is None:
-        return "null"
     if isinstance(value, timedelta):
-        return code(interval(value))
+        return f" = {code(interval(value))}"
     if isinstance(value, datetime):
-        return code(f"{value:%Y-%m-%d}")
-    if isinstance(value, BaseModel):
-        return "its own defaults"
-    return code(value) if value not in ("", (), {}) else "empty"
+        return f" = {code(f'{value:%Y-%m-%d}')}"
+    if value is None or isinstance(value, BaseModel) or value in ("", (), {}):
+        return ""
+    return f" = {code(value)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from local.reference import options
 from local.reference.markdown import code, table
 from local.reference.models import model_section
 from local.reference.runs import asset_event, metrics, ops, report
@@ -11,7 +12,6 @@ from spark_jobs.contract.checks import Check
 from spark_jobs.contract.errors import SluiceError, catalogue
 from spark_jobs.contract.format import FORMATS, Format
 from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.reader_options import ALLOWED
 from spark_jobs.contract.settings import REPO, VARIABLES
 from spark_jobs.contract.spec import Pipeline, Schedule, State
 from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
@@ -49,7 +49,20 @@ def page() -> str:
     """The whole text."""
     return "\n".join(
         section()
-        for section in (_head, _spec, _settings, _log, ops, report, metrics, asset_event, _errors)
+        for section in (
+            _head,
+            _errors,
+            _spec,
+            metrics,
+            _settings,
+            options.kafka,
+            options.reader,
+            options.spark,
+            _log,
+            ops,
+            report,
+            asset_event,
+        )
     )
 
 
@@ -58,46 +71,44 @@ def _head() -> str:
 # Reference
 `make reference` writes this page from the code. Times are UTC.
 
-[Spec](#the-spec) · [settings](#settings) · [log](#the-log) · [ops tables](#ops-tables) · [report](#the-report) ·
-[state metrics](#state-metrics) · [asset event](#the-asset-event) · [errors](#errors)
+[Errors](#errors) · [spec](#the-spec) · [state metrics](#state-metrics) · [settings](#settings) ·
+[Kafka properties](#kafka-properties) · [reader options](#reader-options) · [Spark options](#spark-options) · [log](#the-log) ·
+[ops tables](#ops-tables) · [report](#the-report) · [asset event](#the-asset-event)
 """
 
 
 def _spec() -> str:
     return f"""\
 ## The spec
-A pipeline's `spec.py` makes one `Pipeline`. A duration is a `timedelta` or text such as `'2 hours'`.
+A pipeline's `spec.py` makes one `Pipeline`. A duration is a `timedelta` or text such as `'2 hours'`. The default is behind `=`;
+without one it is null, empty, or the defaults of the part.
 
-{"".join(model_section(model, defaults=True) for model in SPEC)}\
-### Reader options
-The options of Spark's Kafka reader that `reader_options` takes. Each is a whole number greater than 0.
-
-{table(("option", "what for, and its default"), ((code(name), about) for name, about in ALLOWED.items()))}"""
+{"".join(model_section(model, defaults=True) for model in SPEC).rstrip()}
+"""
 
 
 def _settings() -> str:
-    rows = ((code(name), about, _setting(default)) for name, (about, default) in VARIABLES.items())
+    rows = ((code(name), _setting(default), about) for name, (about, default) in VARIABLES.items())
     return f"""\
 ## Settings
 Environment variables of whatever starts a run: the command line, or Airflow's workers.
 
-{table(("variable", "meaning", "default"), rows)}
-The keys and the address of an object store are the AWS variables: [object-store.md](object-store.md). The stack in containers
-has variables of its own: [deploy.md](deploy.md). Two more are for diagnosis and tests:
+{table(("variable", "default", "meaning"), rows)}
+An object store has the AWS variables, and the stack its own: [deploy.md](deploy.md#an-object-store). For diagnosis and tests:
 
 {table(("variable", "meaning"), ((code(name), about) for name, about in DIAGNOSIS.items()))}"""
 
 
 def _setting(default: str | None) -> str:
     if default is None:
-        return "none: it must be set"
-    return code(default.replace(f"{REPO}/", "")) or "empty"
+        return "required"
+    return code(default.replace(f"{REPO}/", "")) or ""
 
 
 def _log() -> str:
     return f"""\
 ## The log
-A run writes to standard output, which is also in Airflow's task log. With `SLUICE_LOG=json` each line is a JSON object:
+With `SLUICE_LOG=json` each line of a run is an object with these fields:
 
 {table(("field", "meaning"), ((code(name), about) for name, about in log.FIELDS.items()))}"""
 
@@ -107,7 +118,7 @@ def _errors() -> str:
         (
             code(error.code),
             str(error.exit_status),
-            "yes" if error.retry else "no",
+            "yes" if error.retry else "",
             " ".join((error.__doc__ or "").partition("\n\n")[0].split()),
             error.usual_remedy,
         )
@@ -115,7 +126,7 @@ def _errors() -> str:
     )
     return f"""\
 ## Errors
-A run ends with exit status 0, or with one line that begins with a code. [operations.md](operations.md) has the causes of each.
-`sluice reset` keeps the old table and checkpoint aside and reads Kafka anew: the new table lacks what retention has removed.
+A run that fails ends with one line that begins with a code. The line says more than this table: follow it first.
+[operations.md](operations.md#when-a-run-fails) has what needs more words.
 
-{table(("code", "exit status", "Airflow retries", "meaning", "what to do"), rows)}"""
+{table(("code", "status", "Airflow retries", "meaning", "what to do"), rows)}"""

@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from local.reference.markdown import code, table
 from local.reference.models import model_section
 from spark_jobs.contract import event
 from spark_jobs.contract.change import Change
-from spark_jobs.contract.checks import STATE_METRICS
+from spark_jobs.contract.checks import STATE_METRICS, Check
 from spark_jobs.contract.held_back import HeldBack
 from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.state_checks import state_checks_of
+from spark_jobs.contract.state_checks import ARCHIVE_LAG, GROUPS, state_checks_of
 from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 
-REPORT = (Report, Account, StateUse, HeldBack, CheckResult, Problem, Change)
+REPORT = (Report, StateUse, HeldBack, Problem, Change)
+
+
+TYPES = {"timestamp[us, tz=UTC]": "time"}
+"""Arrow types that have a shorter name here."""
 
 
 def ops() -> str:
-    """One table a table, and the struct in ops.batches."""
+    """What several tables have, then one table a table, and the structs."""
+    shared = _shared()
     whole = {f"ops.{name}": columns for name, columns in COLUMNS.items()} | {
         "operators, in ops.batches": OPERATOR,
         "ranges and differing, in ops.repairs": RANGE,
     }
     return f"""\
 ## Ops tables
-Delta tables under `$SLUICE_ROOT/ops`; `sluice show` reads them. Types are Arrow's. A column is a count of records where its
-meaning says no other unit.
+Delta tables under `$SLUICE_ROOT/ops`; `sluice show` reads them. Types are Arrow's; `time` is `timestamp[us, tz=UTC]`. A column
+counts records where its meaning names no other unit.
 
-{"".join(f"### {name}{chr(10)}{_columns(columns)}{chr(10)}" for name, columns in whole.items()).rstrip()}
+### In several tables
+{_columns(tuple(shared))}
+{"".join(_section(name, columns, shared) for name, columns in whole.items()).rstrip()}
 """
+
+
+def _shared() -> dict[Column, None]:
+    """Columns that more than one table has, with one meaning."""
+    every = [column for columns in COLUMNS.values() for column in columns]
+    return {column: None for column in every if every.count(column) > 1}
+
+
+def _section(name: str, columns: tuple[Column, ...], shared: dict[Column, None]) -> str:
+    also = [code(column.name) for column in columns if column in shared]
+    own = tuple(column for column in columns if column not in shared)
+    return f"### {name}\n" + (f"Also {', '.join(also)}.\n\n" if also else "") + f"{_columns(own)}\n"
 
 
 def _columns(columns: tuple[Column, ...]) -> str:
@@ -43,7 +65,7 @@ def _columns(columns: tuple[Column, ...]) -> str:
 
 
 def _arrow(kind: str) -> str:
-    return "list of structs, below" if kind.startswith("list") else code(kind)
+    return "list of structs, below" if kind.startswith("list") else TYPES.get(kind, kind)
 
 
 def report() -> str:
@@ -52,8 +74,17 @@ def report() -> str:
 ## The report
 The JSON file that a run leaves. Airflow's task `drain` hands it to the next tasks by XCom.
 
-{"".join(model_section(model, defaults=False) for model in REPORT).rstrip()}
+{"".join(model_section(model, defaults=False) for model in REPORT)}\
+### Account
+{_first(Account)} Each field is a column of [ops.batches](#opsbatches).
+
+### CheckResult
+{_first(CheckResult)} Each field is a column of [ops.checks](#opschecks).
 """
+
+
+def _first(model: type[BaseModel]) -> str:
+    return (inspect.getdoc(model) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def metrics() -> str:
@@ -67,18 +98,31 @@ def metrics() -> str:
         steps=(Deduplicate(keys=("at",)),),
         state=State(budget_rows=1_000_000),
     )
-    usual = {
-        check.columns[0]: f"{check.severity}: at most {check.kwargs['max_value']:,}"
-        for check in state_checks_of(example)
+    usual = {check.columns[0]: check for check in state_checks_of(example)} | {
+        check.columns[0]: check for check in (GROUPS, ARCHIVE_LAG)
     }
-    rows = ((code(name), about, usual.get(name, "")) for name, about in STATE_METRICS.items())
+    rows = (
+        (code(name), meaning, *_usual(usual.get(name))) for name, meaning in STATE_METRICS.items()
+    )
     return f"""\
 ## State metrics
-What state checks judge, one row a run. The defaults are those of a pipeline with one Deduplicate. The bound of `state_growth`
-follows from the steps: it is the number of state rows that one record can make. Those of `state_rows` and `state_bytes` are the
-spec's `state.budget_rows` (without one there is no check) and `state.budget_bytes`.
+What state checks judge, one row a run ([operators.md](operators.md#state-checks)).
 
-{table(("metric", "meaning", "default check"), rows)}"""
+{table(("metric", "meaning", "default check", "if it fails"), rows)}"""
+
+
+BUDGETS = {"state_rows": "`state.budget_rows`", "state_bytes": "`state.budget_bytes`"}
+"""Metrics whose bound is the spec's."""
+
+
+def _usual(check: Check | None) -> tuple[str, str]:
+    if check is None:
+        return "", ""
+    [metric] = check.columns
+    bound = (
+        "what a record can leave" if metric == "state_growth" else f"{check.kwargs['max_value']:,}"
+    )
+    return f"{check.severity}: at most {BUDGETS.get(metric, bound)}", check.about
 
 
 def asset_event() -> str:
@@ -87,17 +131,15 @@ def asset_event() -> str:
     by_day = (Path(__file__).parent / "day_consumer.py").read_text()
     return f"""\
 ## The asset event
-The task `publish` emits an event of the asset `x-sluice://tables/<pipeline>`, whose name is the pipeline's, once all critical
-checks have passed. Its `extra`:
+The task `publish` emits it, of the asset `x-sluice://tables/<pipeline>` ([consumers.md](consumers.md#the-asset-event)). Its `extra`:
 
 {table(("field", "meaning"), ((code(name), about) for name, about in event.FIELDS.items()))}
-A consumer in the same Airflow needs nothing of Sluice. A run that is started by hand has no event.
+A consumer in the same Airflow needs nothing of Sluice:
 
 <!-- skip: next "needs an Airflow: tests/airflow/test_consumer.py runs it" -->
 ```python
 {example}```
-`x-sluice://tables/<pipeline>/days`, whose name is the pipeline's with `-days`, has an event for each day that is new in the table or was
-changed by a repair. A run for each of them:
+A run for each day that is new or was repaired:
 
 <!-- skip: next "needs an Airflow: tests/airflow/test_consumer.py runs it" -->
 ```python

@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def policy(access: str) -> dict[str, object]:
-    """The least that a run needs: docs/object-store.md."""
+    """The least that a run needs: docs/deploy.md."""
     bucket = f"arn:aws:s3:::{BUCKET}"
     return {
         "Version": "2012-10-17",

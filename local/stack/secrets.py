@@ -111,7 +111,7 @@ def _kafka(store: Store) -> None:
 
 
 def _client(user: str) -> str:
-    """What SLUICE_KAFKA_CONFIG names (docs/kafka.md)."""
+    """What SLUICE_KAFKA_CONFIG names (docs/deploy.md)."""
     return "\n".join(
         (
             f"bootstrap.servers={KAFKA}",

@@ -32,7 +32,7 @@ SECRETS = Path("/run/secrets")
 PARTITIONS = 4
 ITERATIONS = 4096
 RIGHTS = {"sluice": AclOperation.READ, "producer": AclOperation.WRITE}
-"""The least that each user needs, on each topic: docs/kafka.md."""
+"""The least that each user needs, on each topic: docs/deploy.md."""
 FOREVER = {"retention.ms": "-1"}
 
 

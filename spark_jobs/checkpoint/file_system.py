@@ -59,7 +59,7 @@ def refuse_local_locks(path: UPath) -> None:
         f"{path} is on {found.kind}, mounted at {found.place}, where a lock may hold on this "
         "machine alone: a run on another machine would write the same checkpoint.",
         "Use a local disk, a container's volume on one, or an object store "
-        "(docs/object-store.md), for SLUICE_ROOT. If runs start in this machine or container only "
+        "(docs/deploy.md), for SLUICE_ROOT. If runs start in this machine or container only "
         "(a folder that a host shares with it, by 9p, virtiofs or FUSE), set "
         "SLUICE_LOCKS=one-host.",
     )

@@ -11,7 +11,7 @@ If it is suspended between that check and the commit, the store refuses the comm
 table's log and of the checkpoint's logs are put only if absent, by Spark too
 (spark_jobs/java/sluice/store). If two processes commit the same version, the second finds that the
 first has committed it under its own transaction id, and fails. On stores other than S3, Spark's own
-classes write those logs; see docs/object-store.md.
+classes write those logs; see docs/deploy.md.
 
 That does not fence a repartition: another run takes its batch back, and the number is free again.
 Its entries may come late, and then late_commit.py and repartitioned.py (refuse_unnoted) tell the

@@ -1,8 +1,7 @@
 """Every way in which Sluice refuses or fails: one class, one code, one exit status, one remedy
 each.
 
-docs/reference.md lists them: `make reference` writes it from here. docs/operations.md has a section
-for each.
+docs/reference.md lists them: `make reference` writes it from here.
 """
 
 from __future__ import annotations

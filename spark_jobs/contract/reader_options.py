@@ -80,14 +80,14 @@ REFUSED = {
     "kafka.bootstrap.servers": "the installation sets the brokers: SLUICE_KAFKA",
 }
 """Options that Spark or Kafka knows and Sluice refuses, with the reason."""
-_DECLARED = ("kafka.security.", "kafka.sasl.", "kafka.ssl.", "kafka.client.")
+DECLARED = ("kafka.security.", "kafka.sasl.", "kafka.ssl.", "kafka.client.")
 
 
 def _options(given: dict[str, str]) -> dict[str, str]:
     for name, value in given.items():
         if name in REFUSED:
             refuse("reader_options", {name: value}, REFUSED[name], "Leave it out")
-        if name.startswith(_DECLARED):
+        if name.startswith(DECLARED):
             refuse(
                 "reader_options",
                 [name],

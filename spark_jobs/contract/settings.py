@@ -46,7 +46,7 @@ VARIABLES = {
         "sluice",
     ),
     "SLUICE_SPARK_CONF": (
-        "Spark options for every run, name=value separated by spaces: docs/cluster.md",
+        "Spark options for every run, name=value separated by spaces: docs/deploy.md",
         "",
     ),
     "SLUICE_SPARK_SECRET_FILE": (
@@ -113,7 +113,7 @@ VARIABLES = {
         "4096",
     ),
     "SLUICE_KAFKA_CONFIG": (
-        "the properties file with Kafka's brokers, security and credentials: docs/kafka.md",
+        "the properties file with Kafka's brokers, security and credentials: docs/deploy.md",
         "",
     ),
 }
@@ -318,7 +318,7 @@ def _checked_root(given: str) -> str:
     ):  # a secret may have slashes
         raise SettingInvalid(
             "SLUICE_ROOT has keys in it, and logs and tables show it.",
-            "Leave them out; docs/object-store.md says how to give them.",
+            "Leave them out; docs/deploy.md says how to give them.",
         )
     bucket, *parts = address.rstrip("/").split("/")
     if is_s3(given) and not bucket:

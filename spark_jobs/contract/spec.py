@@ -171,7 +171,7 @@ class Pipeline(Model):
     spark: SparkOptions = Described(
         default_factory=dict,
         description="Spark options for this pipeline's runs; they override all others: "
-        "docs/cluster.md",
+        "docs/deploy.md",
     )
     max_batches: int | None = Described(
         default=None,

@@ -103,7 +103,7 @@ class Store(NamedTuple):
         if "@" in endpoint:
             raise SettingInvalid(
                 f"{named} has keys in it, and logs and command lines show it.",
-                "Leave them out; docs/object-store.md says how to give them.",
+                "Leave them out; docs/deploy.md says how to give them.",
             )
         if endpoint and not endpoint.startswith(("http://", "https://")):
             raise SettingInvalid(

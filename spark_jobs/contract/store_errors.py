@@ -77,7 +77,7 @@ _CORRECT: Final = {
     _CLOCK: "Set this machine's clock, then run again.",
     _REGION: "Set AWS_REGION to the bucket's region, and AWS_ENDPOINT_URL, if it is set, to the "
     "endpoint of that region.",
-    _CONDITION: "Use a store, or a version of it, that supports them: docs/object-store.md.",
+    _CONDITION: "Use a store, or a version of it, that supports them: docs/deploy.md.",
 }
 """Meaning -> remedy, where it is not the usual remedy."""
 _UNREACHABLE: Final = {
@@ -147,7 +147,7 @@ def translate_store_error(
     where = f"the object store{f' of {root}' if root else ''}{_endpoint()}"
     if meaning := _meaning(text, _REFUSED):
         usual = (
-            "Correct the keys, the bucket or its policy; docs/object-store.md lists the rights "
+            "Correct the keys, the bucket or its policy; docs/deploy.md lists the rights "
             "that Sluice needs."
         )
         return RootRefused(f"{where} refused: {meaning}.", _CORRECT.get(meaning, usual))

@@ -68,7 +68,7 @@ def configuration(settings: Settings) -> dict[str, str]:
         if "://" not in archive and not Path(archive).is_file():
             raise SettingInvalid(
                 f"SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
-                "Pack an environment as docs/cluster.md shows, or name a Python that the workers "
+                "Pack an environment as docs/deploy.md shows, or name a Python that the workers "
                 "have.",
             )
         archives.append(f"{archive}#{name}")

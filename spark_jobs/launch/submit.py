@@ -222,7 +222,7 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
 def object_store() -> dict[str, str]:
     """What Spark must be told of the S3 that the root lies on.
 
-    No key is among it: see docs/object-store.md.
+    No key is among it: see docs/deploy.md.
     """
     return {
         **LOG_STORE,

@@ -84,7 +84,7 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
         r"(?P<version>\[PYTHON_VERSION_MISMATCH\][^.]{1,200})",
         SettingInvalid,
         "the executors' Python is missing, or is not one that Sluice can use",
-        "Correct SLUICE_EXECUTOR_PYTHON, or install in that Python what docs/cluster.md lists.",
+        "Correct SLUICE_EXECUTOR_PYTHON, or install in that Python what docs/deploy.md lists.",
     ),
     (
         r"Cannot run program \"(?P<detail>[^\"]+)\"",
@@ -153,7 +153,7 @@ MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
         r"(?P<detail>[^\n]{1,200})",
         KafkaRefused,
         "Kafka refused Spark's connector",
-        "Correct the Kafka settings, or grant the rights that docs/kafka.md lists.",
+        "Correct the Kafka settings, or grant the rights that docs/deploy.md lists.",
     ),
     (
         r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception",

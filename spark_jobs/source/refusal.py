@@ -73,7 +73,7 @@ def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> Slu
             refused = (
                 f"the brokers at {settings.kafka} do not allow this request to {client} "
                 f"({format_error(error)}).",
-                "Grant the rights that docs/kafka.md lists.",
+                "Grant the rights that docs/deploy.md lists.",
             )
     return KafkaRefused(*refused)
 

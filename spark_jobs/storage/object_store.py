@@ -81,8 +81,7 @@ def refuse_unusable(url: str) -> None:
             "is absent (If-None-Match: *): "
             "two runs would hold the lease at once, and of two commits the second would hide the "
             "first.",
-            "Use a store, or a version of it, that supports conditional puts: "
-            "docs/object-store.md.",
+            "Use a store, or a version of it, that supports conditional puts: docs/deploy.md.",
         )
 
 

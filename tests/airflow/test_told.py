@@ -311,7 +311,7 @@ def test_an_error_that_may_quote_a_record_is_told_without_its_text(error: Except
 
 
 def test_the_document_shows_messages_as_they_are() -> None:
-    page = (REPO / "docs" / "being-told.md").read_text()
+    page = (REPO / "docs" / "seeing.md").read_text()
     pipeline, run = "departure_delays", "scheduled__2026-03-01T12:00:00+00:00"
     down = KafkaUnreachable("broker:9092 did not answer in 10 s.", "Start the brokers.")
     assert began(Place(pipeline, pipeline, "plan", run), of_error(down)).text in page

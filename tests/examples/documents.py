@@ -114,7 +114,7 @@ DOCSTRINGS = Sybil(parsers=[DocTestParser()])
 
 
 def in_documents() -> Iterator[tuple[str, list[Example]]]:
-    """Each block with the skip comments before it: "docs/kafka.md:13" and the examples to evaluate,
+    """Each block with the skip comments before it: "docs/deploy.md:13" and the examples to evaluate,
     in order.
     """
     for path in shell.DOCUMENTS:

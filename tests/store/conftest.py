@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 @pytest.fixture(scope="package")
 def store(server: ObjectStore) -> ObjectStore:
-    """It, as somebody sees it who has the rights of docs/object-store.md in one bucket, and no
+    """It, as somebody sees it who has the rights of docs/deploy.md in one bucket, and no
     others.
     """
     user = server._replace(

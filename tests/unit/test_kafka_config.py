@@ -526,4 +526,4 @@ def test_whatever_a_value_is_a_properties_file_says_it(properties: dict[str, str
 
 @pytest.mark.parametrize("name", [*BY_NAME, *FIXED, *REFUSED])
 def test_the_page_has_every_property(name: str) -> None:
-    assert f"`{name}`" in (REPO / "docs" / "kafka.md").read_text()
+    assert f"`{name}`" in (REPO / "docs" / "reference.md").read_text()

@@ -15,7 +15,7 @@ from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.source import kafka_reader
 
-PAGE = Path(__file__).parents[2] / "docs" / "kafka.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference.md"
 SPEC = registry.load("flight_events")
 
 

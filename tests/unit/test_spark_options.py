@@ -16,7 +16,7 @@ from spark_jobs.contract.spark_options import OWNED, OWNED_PREFIXES
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.launch import session, submit
 
-PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference.md"
 SPEC = registry.load("flight_events")
 
 

@@ -233,7 +233,7 @@ def test_no_key_is_among_what_spark_is_told(
 
 def test_the_page_shows_the_policy_that_the_tests_run_under() -> None:
     docs = REPO / "docs"
-    assert (docs / "object-store-policy.json").read_text() in (docs / "object-store.md").read_text()
+    assert (docs / "object-store-policy.json").read_text() in (docs / "deploy.md").read_text()
 
 
 SAID: tuple[tuple[str, type[SluiceError] | None, str], ...] = (
