@@ -10,7 +10,7 @@ SECONDS ?= 3600
 SEED := $(shell date +%s)
 BIN := .venv/bin
 PARALLEL := -n $(LANES) --no-loadscope-reorder
-SUM := $(shell cat requirements/lock.txt requirements/uv.txt requirements/jars.sha256 pom.xml pyproject.toml local/pyspark_zip.py spark_jobs/java/sluice/*/*.java 2>/dev/null | cksum | cut -d' ' -f1)
+SUM := $(shell cat requirements/lock.txt requirements/uv.txt requirements/*.sha256 pom.xml pyproject.toml local/pyspark_zip.py spark_jobs/java/sluice/*/*.java 2>/dev/null | cksum | cut -d' ' -f1)
 READY := .local/setup/$(SUM)
 PACKAGES := .local/packages/$(SUM)
 JARS := .local/jars/$(SUM)
@@ -150,9 +150,10 @@ $(PACKAGES): | need
 $(JARS): | need
 	@echo '  jars ...'
 	@# Where it succeeds it says nothing but codes of colour.
-	@for part in spark s3 kafka build; do rm -rf jars/$$part; \
+	@for part in spark s3 kafka registry build; do rm -rf jars/$$part; \
 	  said=$$(MAVEN_OPTS="-XX:TieredStopAtLevel=1 $${MAVEN_OPTS:-}" mvn -q -B -ntp -P$$part dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/jars/$$part 2>&1) || { echo "$$said" >&2; exit 1; }; done
-	@cd jars && sha256sum --check --quiet ../requirements/jars.sha256
+	@cd jars && sha256sum --check --quiet ../requirements/jars.sha256 ../requirements/registry.sha256
+	@mkdir -p jars/registry/app && tar -xzf jars/registry/*.tar.gz -C jars/registry/app
 	@rm -rf .local/jars && mkdir -p .local/jars && touch $@
 
 $(READY): $(PACKAGES) $(JARS)

@@ -1,4 +1,4 @@
-"""The broker's process: found, started and waited for, by its home folder."""
+"""The process of a broker or a registry: found, started and waited for, by its home folder."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def command(home: Path, jars: Path, java: str) -> list[str]:
         *SMALL,
         "-Xmx512m",
         "-Dlog4j2.configurationFile=log4j2.properties",
-        _mark(home),
+        mark(home),
         "-cp",
         f"{jars}/*",
     ]
@@ -62,7 +62,7 @@ def process(home: Path) -> psutil.Process | None:
     """
     try:
         found = psutil.Process(_recorded(home)["pid"])
-        return found if _mark(home) in found.cmdline() else None
+        return found if mark(home) in found.cmdline() else None
     except (KeyError, psutil.Error):
         return None
 
@@ -77,7 +77,8 @@ def gone(home: Path, seconds: float) -> bool:
     return True
 
 
-def _mark(home: Path) -> str:
+def mark(home: Path) -> str:
+    """The property by which its process is known again."""
     return f"-Dsluice.home={home}"
 
 

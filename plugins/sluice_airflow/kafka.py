@@ -87,7 +87,7 @@ def config_in_file(settings: Settings) -> Iterator[Settings]:
     process is killed, a later plan or drain task of this user on this machine removes the folder
     once it is a minute old (secret_folder.py).
     """
-    if settings.kafka_config.path or not settings.kafka_config.librdkafka():
+    if settings.kafka_config.path or not settings.kafka_config:
         yield settings
         return
     with secret_folder(PREFIX) as folder:

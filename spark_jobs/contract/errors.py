@@ -143,6 +143,22 @@ class OffsetsWentBack(SluiceError):
     usual_remedy = "Restore the topic, or a root that is not newer; else `sluice reset`."
 
 
+class RegistryUnreachable(SluiceError):
+    """The schema registry did not answer within the time limit, or answered with an error of its
+    own.
+    """
+
+    code, exit_status, retry = "REGISTRY_UNREACHABLE", 26, True
+    usual_remedy = "Start the registry, or correct `schema.registry.url`; the next run resumes."
+
+
+class RegistryRefused(SluiceError):
+    """The schema registry rejected this client, or what answers is no schema registry."""
+
+    code, exit_status = "REGISTRY_REFUSED", 27
+    usual_remedy = "Correct the property that the line names."
+
+
 class LeaseHeld(SluiceError):
     """Another process writes this pipeline's checkpoint."""
 

@@ -8,9 +8,10 @@ import pytest
 
 from tests.harness.broker import forget_topic, kafka
 from tests.harness.process import none_left
+from tests.harness.registry import registry_url
 from tests.harness.session import spark
 
-__all__ = ["kafka", "spark"]
+__all__ = ["kafka", "registry_url", "spark"]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -11,11 +11,12 @@ import pytest
 from spark_jobs.contract.spec import Pipeline
 from tests.harness.broker import kafka
 from tests.harness.crash import copied
+from tests.harness.registry import registry_url
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.harness.session import COMPILED, INTERPRETED, spark, surroundings
 
-__all__ = ["kafka", "spark"]
+__all__ = ["kafka", "registry_url", "spark"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from spark_jobs.contract.errors import KafkaConfigInvalid
 from spark_jobs.contract.kafka import jaas, pem, properties_file
 from spark_jobs.contract.kafka.declared import Declared
-from spark_jobs.contract.kafka.names import BY_NAME, FIXED, HANDLER, TABLE
+from spark_jobs.contract.kafka.names import BY_NAME, FIXED, HANDLER, REGISTRY, TABLE
 
 ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 """The system property with the allowed token URLs. kafka-clients needs it since 3.9.1
@@ -101,7 +101,19 @@ class KafkaConfig:
 
     def librdkafka(self) -> dict[str, str]:
         """The properties for confluent_kafka's clients, without the brokers."""
-        return {name: value for name, value in self._values.items() if name != "bootstrap.servers"}
+        return {
+            name: value
+            for name, value in self._values.items()
+            if name != "bootstrap.servers" and not name.startswith(REGISTRY)
+        }
+
+    def registry(self) -> dict[str, str]:
+        """The properties of the schema registry's client, without what their names begin with."""
+        return {
+            name.removeprefix(REGISTRY): value
+            for name, value in self._values.items()
+            if name.startswith(REGISTRY)
+        }
 
     def java(self) -> dict[str, str]:
         """The properties for Java's clients, without the brokers.
@@ -145,6 +157,10 @@ class KafkaConfig:
         path.touch(mode=0o600)
         path.write_text(self.text(), encoding="utf-8")
         return KafkaConfig(self._values, str(path))
+
+    def __bool__(self) -> bool:
+        """Whether it declares anything."""
+        return bool(self._values)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KafkaConfig) and (self._values, self.path) == (

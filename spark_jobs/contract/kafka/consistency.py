@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from spark_jobs.contract.kafka import pem
-from spark_jobs.contract.kafka.names import BY_NAME
+from spark_jobs.contract.kafka.names import BY_NAME, REGISTRY
 
 USER, PASSWORD = "sasl.username", "sasl.password"
 OAUTH = "sasl.oauthbearer."
@@ -67,7 +67,8 @@ class Consistency:
             )
         if mechanism == "OAUTHBEARER":
             values[f"{OAUTH}method"] = "oidc"
-            self._refuse_url()
+            self._refuse_url(f"{OAUTH}token.endpoint.url", "the client's secret")
+        self._check_registry()
         if ("ssl.key.pem" in values) != ("ssl.certificate.pem" in values):
             missing = "ssl.certificate.pem" if "ssl.key.pem" in values else "ssl.key.pem"
             self._refuse(
@@ -110,8 +111,33 @@ class Consistency:
                 "sasl.mechanism", ABSENT, f"{protocol} needs it", f"Use {' or '.join(NEEDED)}"
             )
 
-    def _refuse_url(self) -> None:
-        name = f"{OAUTH}token.endpoint.url"
+    def _check_registry(self) -> None:
+        values = self._values
+        given = [name for name in values if name.startswith(REGISTRY)]
+        if not given:
+            return
+        url, basic, bearer = (
+            f"{REGISTRY}{name}" for name in ("url", "basic.auth.user.info", "bearer.auth.token")
+        )
+        key, certificate = f"{REGISTRY}ssl.key.pem", f"{REGISTRY}ssl.certificate.pem"
+        if url not in values:
+            self._refuse(url, ABSENT, f"{self._from[given[0]]} needs it", "Give it")
+        self._refuse_url(url, "secrets" if {basic, bearer} & {*given} else "")
+        if basic in values and bearer in values:
+            self._refuse(self._from[bearer], HIDDEN, f"{basic} is given too", "Give one of the two")
+        if basic in values and ":" not in values[basic]:
+            self._refuse(self._from[basic], HIDDEN, "it has no colon", "Write user:password")
+        if (key in values) != (certificate in values):
+            missing = certificate if key in values else key
+            self._refuse(missing, ABSENT, "a key and its certificate go together", "Give it")
+        if key in values:
+            try:
+                pem.decrypted_key(values[key], None)
+            except pem.KeyFault as fault:
+                self._refuse(self._from[key], HIDDEN, *fault.args)
+
+    def _refuse_url(self, name: str, secret: str) -> None:
+        """Refuse what is no URL, and one by which others read `secret`, where there is one."""
         given = self._values[name]
         try:
             url = urlsplit(given)
@@ -121,10 +147,12 @@ class Consistency:
             self._refuse(
                 name, HIDDEN, "it is not a URL, or it contains a user", "Write https://host/path"
             )
-        if url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):
+        if url.scheme not in {"http", "https"}:
+            self._refuse(name, repr(given), "it is not of http or https", "Write https://host/path")
+        if secret and url.scheme != "https" and url.hostname not in LOOPBACK:
             self._refuse(
                 name,
                 repr(given),
-                "the client's secret would be sent unencrypted",
+                f"{secret} would be sent unencrypted",
                 "Use an https:// URL",
             )

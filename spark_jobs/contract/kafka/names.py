@@ -113,7 +113,38 @@ TABLE = (
         "use_all_dns_ips or resolve_canonical_bootstrap_servers_only",
         "client.dns.lookup",
     ),
+    Property("schema.registry.url", "the URL of the schema registry's API"),
+    Property(
+        "schema.registry.basic.auth.user.info",
+        "user:password for the schema registry",
+        also=("basic.auth.user.info",),
+        secret=True,
+    ),
+    Property(
+        "schema.registry.bearer.auth.token",
+        "a token for the schema registry",
+        also=("bearer.auth.token",),
+        secret=True,
+    ),
+    Property(
+        "schema.registry.ssl.ca.pem",
+        "certificates of the authorities for the schema registry",
+        file=("schema.registry.ssl.ca.location", "schema.registry.ssl.truststore.location"),
+    ),
+    Property(
+        "schema.registry.ssl.certificate.pem",
+        "the certificate that the schema registry is shown, with the chain up to its authority",
+        file=("schema.registry.ssl.certificate.location",),
+    ),
+    Property(
+        "schema.registry.ssl.key.pem",
+        "that certificate's private key, without a password",
+        secret=True,
+        file=("schema.registry.ssl.key.location",),
+    ),
 )
+REGISTRY = "schema.registry."
+"""The properties of the schema registry's client: neither of Kafka's takes them."""
 
 BY_NAME = {
     name: row for row in TABLE for name in (row.name, row.java, *row.also, *row.file) if name
@@ -143,6 +174,14 @@ FIXED = {
         "without it, any server with a certificate of the same authority can act as the broker",
     ),
     "enable.ssl.certificate.verification": ("true", "without it, any server can act as the broker"),
+    **dict.fromkeys(
+        ("basic.auth.credentials.source", "schema.registry.basic.auth.credentials.source"),
+        ("USER_INFO", "Sluice reads no other source"),
+    ),
+    **dict.fromkeys(
+        ("bearer.auth.credentials.source", "schema.registry.bearer.auth.credentials.source"),
+        ("STATIC_TOKEN", "Sluice asks no identity provider for the registry's tokens"),
+    ),
     HANDLER: (
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
         "only a JVM can run another class, and Sluice's look-ups are not in a JVM",

@@ -1,0 +1,1 @@
+"""Schemas: those of a schema registry, asked for once and kept under the root for good."""

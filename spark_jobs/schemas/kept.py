@@ -1,0 +1,138 @@
+"""Kept: the schemas of a registry under the root, each in a file that is written once.
+
+They are for whoever decodes again: a resumed run, a repair, a rebuild in years, without the
+registry. An id means one schema for good, so a file is never asked for again, and never changed.
+An id that the registry did not have when its records came is kept as missing, so that whoever reads
+those again finds the same; the next run that finds the id in new records asks once more.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.checkpoint.stored import Stored
+from spark_jobs.contract.errors import CheckpointBroken, RegistryRefused
+from spark_jobs.contract.files import create_whole
+from spark_jobs.contract.paths import live_root
+from spark_jobs.contract.store import opened
+from spark_jobs.schemas.avro import parse
+from spark_jobs.schemas.protoc import NotProtobuf, descriptor_set
+from spark_jobs.schemas.registry import Registered, Registry
+from spark_jobs.schemas.schema import Schema
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+READERS: Final = 8
+"""Files that are read at the same time: an object store takes some 20 ms for each."""
+MISSING: Final = ".missing"
+
+
+class _File(Stored):
+    """The content of `<root>/schemas/<registry>/<id>.json`."""
+
+    id: str
+    kind: str
+    schema_text: str
+    references: tuple[tuple[str, str], ...] = ()
+    descriptor: str | None = None
+    """In base64."""
+    url: str
+    at: datetime
+
+
+_READ: Final[dict[str, Schema | None]] = {}
+"""Path -> what is in it: files that never change, for a process that runs many drains."""
+
+
+class Kept:
+    """The schemas of one registry. `name`: as the topic's format names it."""
+
+    def __init__(self, root: str, name: str) -> None:
+        self.folder: UPath = live_root(opened(root)) / "schemas" / name
+
+    def schemas(self) -> dict[str, Schema | None]:
+        """All of them. Raises CheckpointBroken if a file does not parse."""
+        try:
+            files = [each for each in self.folder.iterdir() if each.suffix in {".json", MISSING}]
+        except FileNotFoundError:
+            return {}
+        with ThreadPoolExecutor(READERS) as readers:
+            found = dict(zip(files, readers.map(_read, files), strict=True))
+        missing = {file.stem: None for file in files if file.suffix == MISSING}
+        return missing | {file.stem: each for file, each in found.items() if each is not None}
+
+    def fetch(self, ids: Iterable[str], registry: Callable[[], Registry]) -> dict[str, bool]:
+        """Ask for those of the ids that are not kept, and keep the answers. Id -> whether the
+        registry has it.
+
+        Raises RegistryUnreachable; RegistryRefused also if what it gives is no schema.
+        """
+        kept = self.schemas()
+        wanted = [each for each in ids if kept.get(each) is None]
+        asked = registry() if wanted else None
+        had = {each: True for each in ids if each not in wanted}
+        for each in wanted:
+            assert asked
+            found = asked.schema(int(each)) if each.isdigit() else asked.schema_by_guid(each)
+            had[each] = found is not None
+            self._keep(each, found, asked.url)
+        return had
+
+    def _keep(self, number: str, found: Registered | None, url: str) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if found is None:
+            with suppress(FileExistsError):
+                create_whole(self.folder / f"{number}{MISSING}", "{}")
+            return
+        content = _File(
+            id=number,
+            kind=found.kind,
+            schema_text=found.text,
+            references=found.references,
+            descriptor=_descriptor(number, found, url),
+            url=url,
+            at=datetime.now(UTC),
+        )
+        path = self.folder / f"{number}.json"
+        with suppress(FileExistsError):  # another pipeline's run, of the same registry
+            create_whole(path, content.model_dump_json(indent=2))
+        # On a disk the later of two replaces the earlier: both are what the registry has.
+        _READ.pop(str(path), None)
+
+
+def _descriptor(number: str, found: Registered, url: str) -> str | None:
+    """Of Protobuf. Raises RegistryRefused if the text is none, also of Avro."""
+    try:
+        if found.kind == "PROTOBUF":
+            return b64encode(descriptor_set(found.text, found.references)).decode()
+        if found.kind == "AVRO":
+            parse(found.text, [text for _, text in found.references])
+    except (NotProtobuf, ValueError) as error:
+        raise RegistryRefused(
+            f"schema {number} of the registry at {url} is no {found.kind} that can be read: "
+            f"{error}.",
+            "Correct schema.registry.url if another program answers there.",
+        ) from None
+    return None
+
+
+def _read(path: UPath) -> Schema | None:
+    if path.suffix == MISSING:
+        return None
+    if str(path) not in _READ:
+        try:
+            content = _File.read(path)
+            descriptor = b64decode(content.descriptor) if content.descriptor else None
+        except ValueError:
+            raise CheckpointBroken(
+                f"{path} does not parse: records with this schema cannot be decoded.",
+                "Restore it from a copy, or remove it: the next run asks the registry again.",
+            ) from None
+        _READ[str(path)] = Schema(content.kind, content.schema_text, content.references, descriptor)
+    return _READ[str(path)]

@@ -1,0 +1,57 @@
+"""protoc: Protobuf's own compiler (grpcio-tools), in a process of its own: from a schema's text to
+descriptors.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+OWN: Final = "sluice_registered_schema.proto"
+"""The schema's file: its registry gives it no name."""
+SECONDS: Final = 60
+_SHOWN: Final = 200
+_PROGRAM: Final = """
+import sys
+from importlib.resources import files
+from grpc_tools import protoc
+known = str(files("grpc_tools") / "_proto")
+sys.exit(protoc.main(["protoc", "-I.", "-I" + known, "--include_imports", *sys.argv[1:]]))
+"""
+
+
+class NotProtobuf(ValueError):
+    """The text does not compile; says why."""
+
+
+def descriptor_set(text: str, references: Sequence[tuple[str, str]] = ()) -> bytes:
+    """A FileDescriptorSet with all that the schema imports, its own file the last. `references`:
+    the path by which it imports each, and its text. Raises NotProtobuf.
+    """
+    with tempfile.TemporaryDirectory(prefix="sluice-protoc-") as given:
+        folder = Path(given)
+        for name, content in ((OWN, text), *references):
+            place = PurePosixPath(name)
+            if place.is_absolute() or ".." in place.parts or not place.parts:
+                raise NotProtobuf(f"it imports {name[:_SHOWN]!r}, which is no path below it")
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            (folder / place).write_text(content)
+        out = folder / "out.desc"
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM, f"--descriptor_set_out={out}", OWN],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        )
+        if done.returncode or not out.exists():
+            said = (done.stderr.strip() or "protoc failed").splitlines()[-1]
+            raise NotProtobuf(said.replace(OWN, "the schema")[:_SHOWN])
+        return out.read_bytes()

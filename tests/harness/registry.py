@@ -1,0 +1,68 @@
+"""The schema registry that a process's tests share, and one in front of it that asks for a login."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from local import registry
+from spark_jobs.contract.settings import REPO
+
+JARS = REPO / "jars" / "registry" / "app"
+URL = pytest.StashKey[str]()
+
+
+@pytest.fixture(scope="session")
+def registry_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a real registry's API: one a process, however many conftests import this."""
+    stash = request.config.stash
+    if URL not in stash:
+        home = tmp_path_factory.mktemp("registry")
+        request.config.add_cleanup(lambda: registry.stop(home))
+        stash[URL] = registry.start(home, JARS)
+    return stash[URL]
+
+
+@contextmanager
+def guarded(url: str, authorization: str, store: Path | None = None) -> Iterator[str]:
+    """The registry behind a door: answers to who sends this header Authorization, by TLS if
+    `store` has a key and its certificate.
+    """
+    inner = urlsplit(url)
+
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.headers.get("Authorization", "") != authorization:
+                self._send(401, b'{"error_code": 401, "message": "no"}')
+                return
+            asked = http.client.HTTPConnection(str(inner.hostname), inner.port, timeout=30)
+            asked.request("GET", self.path)
+            answer = asked.getresponse()
+            self._send(answer.status, answer.read())
+            asked.close()
+
+        def _send(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """It says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
+        if store:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(store)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http{'s' if store else ''}://127.0.0.1:{server.server_port}{inner.path}"
+        server.shutdown()

@@ -1,0 +1,270 @@
+"""The client of a schema registry, before servers that are down, slow, refuse or lie; and what it
+keeps under the root. The real registry: tests/e2e/test_schema_registry.py.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.errors import (
+    CheckpointBroken,
+    KafkaConfigInvalid,
+    RegistryRefused,
+    RegistryUnreachable,
+)
+from spark_jobs.contract.kafka.config import KafkaConfig
+from spark_jobs.schemas import registry as client
+from spark_jobs.schemas.kept import Kept
+from spark_jobs.schemas.registry import Registry
+from tests.harness.certificates import Authority
+
+AVRO = {"schema": '{"type": "record", "name": "A", "fields": [{"name": "n", "type": "int"}]}'}
+Answer = tuple[int, Any]
+
+
+@contextmanager
+def answering(answer: Callable[[str], Answer]) -> Iterator[str]:
+    """A server's URL; `answer` has the status and the body, JSON or bytes, for a path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = answer(self.path)
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """It says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/api"
+        server.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(client, "ANSWER_SECONDS", 0.5)
+
+
+def test_an_id_that_the_registry_lacks_is_none() -> None:
+    with answering(lambda _: (404, {"error_code": 40403, "message": "Schema not found"})) as url:
+        assert Registry({"url": url}).schema(7) is None
+
+
+LIES: dict[str, Answer] = {
+    "a page of another program": (200, b"<html>"),
+    "another program's 404": (404, b"not found"),
+    "a 404 of a wrong path": (404, {"error_code": 0, "message": "no resource"}),
+    "a 404 of a subject": (404, {"error_code": 40401, "message": "no subject"}),
+    "an answer without a schema": (200, {"id": 7}),
+    "a schema that is no text": (200, {"schema": {"type": "int"}}),
+    "a list": (200, []),
+    "no end": (200, b'"' + b"x" * (9 * 2**20)),
+    "a redirect": (302, b""),
+    "a reference to nothing": (200, {"schema": "{}", "references": [{"name": "x"}]}),
+    "no login": (401, {"error_code": 401, "message": "Unauthorized"}),
+    "no right": (403, {"error_code": 40301, "message": "Forbidden"}),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_what_no_registry_answers_is_an_error_of_its_own(lie: str) -> None:
+    with answering(lambda _: LIES[lie]) as url, pytest.raises(RegistryRefused) as raised:
+        Registry({"url": url}).schema(7)
+    assert url in raised.value.what
+    assert raised.value.remedy
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 429])
+def test_a_registry_that_is_broken_or_busy_is_asked_again_and_then_given_up(status: int) -> None:
+    asked: list[str] = []
+
+    def answer(path: str) -> Answer:
+        asked.append(path)
+        return (status, b"") if len(asked) < 3 or status == 503 else (200, AVRO)
+
+    with answering(answer) as url:
+        if status == 503:
+            with pytest.raises(RegistryUnreachable):
+                Registry({"url": url}).schema(7)
+        else:
+            found = Registry({"url": url}).schema(7)
+            assert found
+            assert found.kind == "AVRO"
+    assert asked == ["/api/schemas/ids/7"] * 3
+
+
+def test_a_registry_that_is_down_or_says_nothing_is_unreachable() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(RegistryUnreachable):
+            Registry({"url": url}).schema(7)
+    with pytest.raises(RegistryUnreachable):
+        Registry({"url": url}).schema(7)
+    assert time.monotonic() - began < 5
+
+
+def test_an_answer_that_comes_byte_by_byte_is_not_waited_for() -> None:
+    def drip(server: socket.socket) -> None:
+        for _ in range(3):
+            asked, _ = server.accept()
+            asked.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            for _ in range(8):
+                time.sleep(0.1)
+                try:
+                    asked.sendall(b" ")
+                except OSError:
+                    break
+            asked.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=drip, args=(server,), daemon=True).start()
+        with pytest.raises(RegistryUnreachable, match="no whole answer"):
+            Registry({"url": f"http://127.0.0.1:{server.getsockname()[1]}"}).schema(7)
+
+
+def test_a_secret_is_in_no_error() -> None:
+    given = KafkaConfig.of(
+        {
+            "schema.registry.url": "http://127.0.0.1:1",
+            "schema.registry.basic.auth.user.info": "sluice:canary",
+        },
+        "a test",
+    )
+    assert given.secrets() == ("sluice:canary",)
+    with pytest.raises(RegistryUnreachable) as raised:
+        Registry(given.registry()).schema(7)
+    assert "canary" not in f"{raised.value}{given!r}"
+
+
+def test_a_schema_is_asked_for_once_and_then_kept(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def answer(path: str) -> Answer:
+        asked.append(path)
+        return (200, AVRO) if path.endswith("/7") else (404, {"error_code": 40403})
+
+    with answering(answer) as url:
+        had = Kept(str(tmp_path), "main").fetch(["7", "8"], lambda: Registry({"url": url}))
+        assert had == {"7": True, "8": False}
+        kept = Kept(str(tmp_path), "main").schemas()
+        assert [(each, found and found.text) for each, found in sorted(kept.items())] == [
+            ("7", AVRO["schema"]),
+            ("8", None),
+        ]
+        Kept(str(tmp_path), "main").fetch(["7", "8"], lambda: Registry({"url": url}))
+    assert [path[-1] for path in asked] == ["7", "8", "8"]
+    assert Kept(str(tmp_path), "other").schemas() == {}
+
+
+def test_an_id_that_was_missing_is_found_when_the_registry_has_it(tmp_path: Path) -> None:
+    answers = iter([(404, {"error_code": 40403}), (200, AVRO)])
+    with answering(lambda _: next(answers)) as url:
+        kept = Kept(str(tmp_path), "main")
+        assert kept.fetch(["7"], lambda: Registry({"url": url})) == {"7": False}
+        assert kept.fetch(["7"], lambda: Registry({"url": url})) == {"7": True}
+    found = kept.schemas()["7"]
+    assert found
+    assert found.kind == "AVRO"
+
+
+@pytest.mark.parametrize(
+    "given", [{"schema": "{}"}, {"schema": "message", "schemaType": "PROTOBUF"}], ids=["a", "p"]
+)
+def test_a_text_that_does_not_parse_is_the_registrys_fault_and_not_kept(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
+    with answering(lambda _: (200, given)) as url, pytest.raises(RegistryRefused, match="schema 7"):
+        Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
+    assert Kept(str(tmp_path), "main").schemas() == {}
+
+
+def test_a_file_that_does_not_parse_is_told(tmp_path: Path) -> None:
+    (tmp_path / "schemas" / "main").mkdir(parents=True)
+    (tmp_path / "schemas" / "main" / "7.json").write_text("{")
+    with pytest.raises(CheckpointBroken, match=r"7\.json"):
+        Kept(str(tmp_path), "main").schemas()
+
+
+def test_no_registry_is_needed_where_all_is_kept(tmp_path: Path) -> None:
+    with answering(lambda _: (200, AVRO)) as url:
+        Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
+    assert Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({})) == {"7": True}
+    with pytest.raises(RegistryRefused, match="names no schema registry"):
+        Kept(str(tmp_path), "main").fetch(["9"], lambda: Registry({}))
+
+
+def test_imports_of_protobuf_schemas_stay_in_their_folder(tmp_path: Path) -> None:
+    def answer(path: str) -> Answer:
+        reference = {"name": "../evil.proto", "subject": "evil", "version": 1}
+        kind = {"schemaType": "PROTOBUF", "schema": 'syntax = "proto3";'}
+        return 200, kind if "subjects" in path else {**kind, "references": [reference]}
+
+    with answering(answer) as url, pytest.raises(RegistryRefused, match=r"no path below it"):
+        Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
+    assert not (tmp_path.parent / "evil.proto").exists()
+
+
+def test_a_server_of_an_unknown_authority_is_refused() -> None:
+    authority = Authority("another")
+
+    def speak(server: socket.socket) -> None:
+        with server.accept()[0] as asked:
+            asked.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+        threading.Thread(target=speak, args=(plain,), daemon=True).start()
+        url = f"https://127.0.0.1:{plain.getsockname()[1]}"
+        with pytest.raises(RegistryRefused, match="no TLS"):
+            Registry({"url": url, "ssl.ca.pem": authority.certificate}).schema(7)
+
+
+REFUSED = {
+    "no URL": {"schema.registry.basic.auth.user.info": "a:canary"},
+    "a plain network": {
+        "schema.registry.url": "http://registry.example",
+        "schema.registry.bearer.auth.token": "canary",
+    },
+    "two logins": {
+        "schema.registry.url": "https://registry.example",
+        "schema.registry.bearer.auth.token": "canary",
+        "schema.registry.basic.auth.user.info": "a:canary",
+    },
+    "no colon": {
+        "schema.registry.url": "https://registry.example",
+        "schema.registry.basic.auth.user.info": "canary",
+    },
+    "another scheme": {"schema.registry.url": "ftp://registry.example"},
+    "a user in the URL": {"schema.registry.url": "https://a:canary@registry.example"},
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_declaration_is_refused_by_its_property(why: str) -> None:
+    with pytest.raises(KafkaConfigInvalid, match=r"schema\.registry") as raised:
+        KafkaConfig.of(REFUSED[why], "a test")
+    assert "canary" not in str(raised.value)
+
+
+def test_neither_of_kafkas_clients_is_told_of_the_registry() -> None:
+    given = {"schema.registry.url": "https://registry.example", "client.id": "c"}
+    config = KafkaConfig.of(given, "a test")
+    assert (config.librdkafka(), config.java()) == ({"client.id": "c"}, {"client.id": "c"})
+    assert config.registry() == {"url": "https://registry.example"}
