@@ -1,7 +1,7 @@
 """Added rows: what a small run appended, read by the driver itself.
 
 Spark reads a table's changes by its log, a scan and a cache. In a fresh JVM that takes nearly two
-processor seconds, however few rows there are (docs/architecture.md, "Start-up and speed").
+processor seconds, however few rows there are (bench/NOTES.md).
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ def _java_options(settings: Settings, records: int, *, archived: bool) -> list[s
     """Options of the driver's JVM.
 
     Seconds below are processor seconds of a drain on two busy cores, one or two runs each;
-    docs/architecture.md has them all.
+    bench/NOTES.md has them.
     """
     options = [
         f"-Dlog4j2.configurationFile=file:{PACKAGE / 'conf' / 'log4j2.properties'}",

@@ -2,7 +2,7 @@
 
 delta-rs, which makes the tables, writes none. Delta's Spark builds each version's checksum from the
 one before, and where that is missing it reads the whole table's state first, in a Spark job that
-costs a first batch half a second (docs/architecture.md).
+costs a first batch half a second (bench/NOTES.md).
 
 Source: "Version Checksum File" in Delta's PROTOCOL.md; Checksum.scala of Delta 4.4
 (incrementallyDeriveChecksum, readChecksum: what cannot be read counts as missing).
