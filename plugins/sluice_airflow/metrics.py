@@ -68,7 +68,7 @@ METRICS: dict[str, Metric] = {
     "published_version": Metric("gauge", "version", "the newest of them"),
     "published_rows": Metric("counter", "rows", "rows written since the version told before"),
 }
-"""Name -> metric. docs/metrics.md has the same table."""
+"""Name -> metric. docs/seeing.md has the same table."""
 
 Value = tuple[str, str, float]
 """A metric's name, the value of its tag `by` (empty where it has none), and the number."""

@@ -1,6 +1,6 @@
 """Ranged: which ranges of a pipeline's output can be computed again, and from which records.
 
-docs/operators.md has the table of what can be ranged, and why the rest cannot.
+docs/repairs.md has the table of what can be ranged, and why the rest cannot.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The default state checks of a pipeline. docs/operators.md explains each."""
+"""The default state checks of a pipeline. docs/reference.md lists each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """State metrics: what the state checks evaluate after a run.
 
 A new metric is a field here, with its meaning; runs/state_metrics.py computes it, and
-state_checks.py has the checks that every pipeline gets; docs/operators.md explains each.
+state_checks.py has the checks that every pipeline gets; docs/reference.md lists each.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ late.
 
 Spark refuses dropDuplicatesWithinWatermark in a batch query, and one micro-batch with everything
 would keep one row of a key for ever, however far apart in time its copies lie. This is what
-docs/operators.md promises instead.
+docs/repairs.md promises instead.
 """
 
 from __future__ import annotations

@@ -62,3 +62,18 @@ def test_every_link_of_a_document_leads_to_a_file_and_a_heading_that_are_there(p
 def test_the_package_says_its_licence():
     assert "Apache License" in (REPO / "LICENSE").read_text()
     assert 'license = "Apache-2.0"' in (REPO / "pyproject.toml").read_text()
+
+
+def test_every_page_that_the_code_names_is_there() -> None:
+    code = [
+        *(path for folder in ("spark_jobs", "plugins", "local", "tests", "bench", "docker")
+          for path in (REPO / folder).rglob("*") if path.suffix in {"", ".py", ".java", ".html"}),
+        *(REPO / name for name in ("Makefile", "Dockerfile", "docker-compose.yml")),
+    ]  # fmt: skip
+    named = {
+        name
+        for path in code
+        if path.is_file()
+        for name in re.findall(r"\bdocs/[a-z-]+\.md\b", path.read_text())
+    }
+    assert {name for name in named if not (REPO / name).exists()} == set()

@@ -22,7 +22,7 @@ from spark_jobs.contract.errors import RootUnreachable
 from spark_jobs.contract.settings import root
 
 SECONDS = 15.0
-"""Of the whole answer; the largest page that was measured takes 4 (docs/seeing.md)."""
+"""Of the whole answer; the largest page that was measured takes 4 (bench/NOTES.md)."""
 MOST_THREADS: Final = 8
 Work = Callable[[], Any]
 
