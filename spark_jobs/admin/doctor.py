@@ -32,8 +32,7 @@ from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.removed import read_removed
-from spark_jobs.checkpoint.repartitioned import FIELD, moves_state, uncounted
-from spark_jobs.checkpoint.repartitioning import read_repartitioning
+from spark_jobs.checkpoint.repartitioned import moves_state
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
@@ -126,28 +125,20 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         return Intent(
             (f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None
         )
-    beyond = uncounted(paths, known.fingerprint.get(FIELD))
-    integrity = Integrity(checkpoint, beyond)
-    if checkpoint.folder / "offsets" / str(beyond) in integrity.damage:
-        beyond = None  # no drain can tell that it may take it back
+    integrity = Integrity(checkpoint)
     lines = [
         f"{spec.name}: {paths.version}, generation {known.generation}, "
         f"{_range(checkpoint.committed())} committed"
     ]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
-    if beyond is not None:
-        lines.append(
-            f"batch {beyond} is of a repartition that was cut off: the next drain takes it back"
-        )
     cursor, mending = find_cursor(paths, known)
     files = [
         *_cursor_repair(paths, known, mending),
         *_failing_repair(paths),
-        *_note_repair(paths),
         *_metadata_repair(checkpoint, integrity),
         *_staging_repair(paths),
     ]
-    logs = _log_repairs(spec, settings, paths, integrity, known, cursor.audited, beyond)
+    logs = _log_repairs(spec, settings, paths, integrity, known, cursor.audited)
     if found := to_mend(paths, cursor):
         lines.append(f"damaged: version {found.version} of {paths.table} is a person's RESTORE")
         logs = _with_table(spec, settings, integrity, known, found, logs)
@@ -182,18 +173,14 @@ def _log_repairs(
     integrity: Integrity,
     known: Identity,
     audited: int,
-    beyond: int | None,
 ) -> list[Repair]:
     """The repair of the logs and the state; empty if the next run can resume, and account for the
-    batches after `audited`. `beyond` is a batch that does not count: the next drain removes it.
+    batches after `audited`.
     """
     checkpoint = Checkpoint(paths.checkpoint)
     damage = integrity.damage
     restorable = integrity.restorable_batches
-    planned, committed = (
-        [batch for batch in found if batch != beyond]
-        for found in (checkpoint.planned(), checkpoint.committed())
-    )
+    planned, committed = checkpoint.planned(), checkpoint.committed()
     written = table.newest_batch(paths.table, known.owner(spec.name))
     last = max(committed, default=-1)
     newest = max([*planned, *committed, written], default=-1)
@@ -302,21 +289,6 @@ def _failing_repair(paths: Paths) -> list[Repair]:
             Repair(
                 f"move {paths.failing} to {aside}: the next run finds failing records again",
                 lambda: set_aside(paths.failing, aside),
-            )
-        ]
-    return []
-
-
-def _note_repair(paths: Paths) -> list[Repair]:
-    try:
-        read_repartitioning(paths)
-    except CheckpointBroken:
-        aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}"
-        return [
-            Repair(
-                f"move {paths.repartitioning} to {aside}: if its batch is whole, the next drain "
-                "says that nobody has compared its state",
-                lambda: set_aside(paths.repartitioning, aside),
             )
         ]
     return []

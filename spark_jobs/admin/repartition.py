@@ -12,6 +12,7 @@ from spark_jobs.contract.errors import LeaseHeld
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
+from spark_jobs.journal.begun import under_way
 from spark_jobs.runs.to_move import look
 
 ROWS_A_SECOND = 30_000
@@ -24,7 +25,7 @@ class Planned(NamedTuple):
     lines: tuple[str, ...]
     """For the user."""
     rows: int
-    """Rows of state to move; 0 if only what was cut off is taken back."""
+    """Rows of state to move."""
     idle: bool
     """Whether there is nothing to do."""
 
@@ -36,20 +37,20 @@ def plan_repartition(spec: Pipeline, settings: Settings, wanted: int) -> Planned
         raise LeaseHeld(
             f"{paths.lease.parent} is being written by {held}.", "Wait until it ends, or stop it."
         )
+    if note := under_way(paths):
+        said = f"{spec.name}: bring to its end, or take back: {note.words}; then look what to move"
+        return Planned((said,), 0, idle=False)
     found = look(spec, paths, wanted)
     state = read_cursor(paths.cursor).state
     lines = [
         f"{spec.name}: {state.rows:,} rows of state, {state.bytes / 1e6:,.1f} MB, in "
         f"{found.number} stores for each stateful step"
     ]
-    if found.cut_off is not None:
-        lines.append(f"take back batch {found.cut_off}, of a repartition that was cut off")
     if found.told != found.number:
         lines.append(f"{paths.identity} says {found.told} stores: let it say {found.number}")
     if found.number == wanted:
-        idle = found.cut_off is None and found.told == found.number
         lines += [f"nothing to move: {wanted} stores are what is wanted"]
-        return Planned(tuple(lines), 0, idle)
+        return Planned(tuple(lines), 0, idle=found.told == found.number)
     seconds = 20 + state.rows / ROWS_A_SECOND
     lines += [
         f"move the state after batch {found.batch} to {wanted} stores for each step, as batch "

@@ -23,7 +23,7 @@ from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.published import read_published
 from spark_jobs.checkpoint.purge import purge
-from spark_jobs.checkpoint.repartitioned import FIELD, forget_operators, uncounted
+from spark_jobs.checkpoint.repartitioned import forget_operators
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
 from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.contract.paths import Paths
@@ -109,8 +109,7 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
     """All that the steps need, and whose checkpoint it is."""
     known = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
-    beyond = uncounted(paths, known.fingerprint.get(FIELD)) if known else None
-    restorable = Integrity(checkpoint, beyond).restorable_batches
+    restorable = Integrity(checkpoint).restorable_batches
     if known is None or batch not in restorable:
         available = f"batches {restorable[0]} to {restorable[-1]}" if restorable else "no batch"
         raise StateUnreadable(
@@ -227,8 +226,6 @@ def begin_generation(facts: Rewind, scene: Scene) -> None:
         began = {"generation": facts.generation, "rewound": facts.generations}
         now = known.with_partitions(checkpoint.partitions(facts.batch))
         now.model_copy(update=began).write(paths.identity)
-    # Its batch is gone, or it counted.
-    paths.repartitioning.unlink(missing_ok=True)
 
 
 def purge_state(facts: Rewind, scene: Scene) -> None:

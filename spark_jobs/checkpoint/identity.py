@@ -12,7 +12,7 @@ from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.live import refuse_not_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
-from spark_jobs.checkpoint.repartitioned import FIELD, refuse_unnoted, uncounted
+from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
 from spark_jobs.checkpoint.stored import Stored
 from spark_jobs.checkpoint.switching import refuse_cut_off
 from spark_jobs.contract.classification import Classification, classification
@@ -164,10 +164,11 @@ def read_identity(paths: Paths) -> Identity | None:
 
 def refuse_older_notes(paths: Paths) -> None:
     """Raise CheckpointBroken for the notes that changes had before there was a journal."""
-    for note in (paths.version / "rewinding.json", paths.version.parent / "moving.json"):
+    beside = (paths.version / name for name in ("rewinding.json", "repartitioning.json"))
+    for note in (*beside, paths.version.parent / "moving.json"):
         if note.exists():
             raise CheckpointBroken(
-                f"{note} is there: an older Sluice was cut off amid a rewind or a reset.",
+                f"{note} is there: an older Sluice was killed amid this change.",
                 "Complete it with that version of Sluice first: the same command goes on.",
             )
 
@@ -210,10 +211,9 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: SourceState) -> Identit
             "the topic was deleted and created again, so the stored offsets mean other records.",
             f"To read the new topic from its beginning, {_reset_remedy(spec)}.",
         )
-    beyond = uncounted(paths, known.fingerprint.get(FIELD))
-    refuse_damaged_logs(Checkpoint(paths.checkpoint), spec.name, beyond)
+    refuse_damaged_logs(Checkpoint(paths.checkpoint), spec.name)
     if spec.keeps_state:
-        refuse_unnoted(paths)
+        refuse_half_moved(paths)
     _refuse_missing_batches(paths, known)
     _refuse_shortened_topic(spec, paths, topic)
     loss = data_loss(paths, topic)

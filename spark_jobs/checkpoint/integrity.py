@@ -26,13 +26,9 @@ if TYPE_CHECKING:
 class Integrity:
     """The damage of one checkpoint. Reads every file once; writes nothing."""
 
-    def __init__(self, checkpoint: Checkpoint, uncounted: int | None = None) -> None:
-        """`uncounted`: the batch of a repartition that does not count (repartitioned.py). Nobody
-        has held its state against that of the batch before.
-        """
+    def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         self._folder = checkpoint.folder
-        self._uncounted = uncounted
 
     @cached_property
     def damage(self) -> dict[UPath, str]:
@@ -62,11 +58,7 @@ class Integrity:
         """Ids of the committed batches to whose end the checkpoint can be rewound, ascending."""
         if any(path.parent.name == "_metadata" for path in self.damage):
             return []
-        return [
-            batch
-            for batch in self._checkpoint.readable()
-            if batch != self._uncounted and self._is_restorable(batch)
-        ]
+        return [batch for batch in self._checkpoint.readable() if self._is_restorable(batch)]
 
     def _late_commit(self) -> dict[UPath, str]:
         """The newest commit, if it is not of its batch."""
@@ -140,14 +132,11 @@ class Integrity:
             yield from (_version(store, batch + 1) for store in stores)
 
 
-def refuse_damaged_logs(
-    checkpoint: Checkpoint, pipeline: str, uncounted: int | None = None
-) -> None:
+def refuse_damaged_logs(checkpoint: Checkpoint, pipeline: str) -> None:
     """Raise CheckpointBroken if a log entry from which Spark resumes is torn, changed, missing or
-    not of its batch. The commit of `uncounted` is taken back before.
+    not of its batch.
     """
-    planned = checkpoint.planned()
-    committed = [batch for batch in checkpoint.committed() if batch != uncounted]
+    planned, committed = checkpoint.planned(), checkpoint.committed()
     newest = max([*planned, *committed], default=-1)
     if newest < 0:
         return

@@ -14,7 +14,7 @@ first has committed it under its own transaction id, and fails. On stores other 
 classes write those logs; see docs/deploy.md.
 
 That does not fence a repartition: another run takes its batch back, and the number is free again.
-Its entries may come late, and then late_commit.py and repartitioned.py (refuse_unnoted) tell the
+Its entries may come late, and then late_commit.py and repartitioned.py (refuse_half_moved) tell the
 next run, from the number of stores.
 """
 

@@ -14,7 +14,6 @@
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
-<root>/checkpoints/<pipeline>/v<N>/repartitioning.json  the note of an unfinished repartition
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
 <root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
@@ -78,7 +77,6 @@ class Paths:
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
         self.published: UPath = self.version / "published.json"
-        self.repartitioning: UPath = self.version / "repartitioning.json"
         self.state_answer: UPath = self.version / "state.json"
         self.removed: UPath = self.version / "removed.json"
 

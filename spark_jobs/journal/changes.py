@@ -10,6 +10,7 @@ from spark_jobs.journal.change import Change
 CHANGES = {
     "accept": "spark_jobs.admin.accept:ACCEPT",
     "anew": "spark_jobs.runs.anew:ANEW",
+    "repartition": "spark_jobs.runs.repartition:REPARTITION",
     "reset": "spark_jobs.admin.reset:RESET",
     "rewind": "spark_jobs.admin.rewind:REWIND",
     "swap": "spark_jobs.repair.swap:SWAP",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -71,11 +71,19 @@ def carry_out(
     held.confirm()
     note.begin(paths.journal)
     failpoint.at("change.begun")
-    _steps(change, facts, note, Scene(spec, paths, held, note.id, prepared))
+    scene = Scene(spec, paths, held, note.id, prepared)
+    try:
+        _steps(change, facts, note, scene)
+    except Exception:
+        with suppress(
+            Exception
+        ):  # why it failed is told; else whoever takes the lease next does it
+            _given_up(change, facts, scene)
+        raise
 
 
 def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
-    """Bring to its end what was begun, or drop it if nothing of it is there."""
+    """Bring to its end what was begun, or take it back."""
     note = under_way(paths)
     if note is None:
         return
@@ -87,15 +95,28 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
         )
     change, facts = _known(paths, note)
     scene = Scene(spec, paths, held, note.id)
-    if not note.done and change.stands and not change.stands(facts, scene):
-        held.confirm()
-        paths.journal.unlink()
-        LOG.warning(
-            "%s: %s was begun by %s, and nothing of it is there", spec.name, note.words, note.by
-        )
+    if _given_up(change, facts, scene):
+        LOG.warning("%s: %s, which %s had begun, is taken back", spec.name, note.words, note.by)
         return
     _steps(change, facts, note, scene)
     LOG.warning("%s: completed %s, which %s had begun", spec.name, note.words, note.by)
+
+
+def _given_up(change: Change[F], facts: F, scene: Scene) -> bool:
+    """Take the change back if its first step is not done, and only its first try could do it.
+    Whether it was.
+    """
+    note = under_way(scene.paths)
+    if note is None or note.id != scene.id or note.done:
+        return False
+    if not change.take_back and not (change.stands and not change.stands(facts, scene)):
+        return False
+    scene.held.confirm()
+    if change.take_back:
+        change.take_back(facts, scene)
+        scene.held.confirm()
+    scene.paths.journal.unlink()
+    return True
 
 
 def _known(paths: Paths, note: Begun) -> tuple[Change[Any], Any]:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.contract.errors import LeaseHeld, StagingStale
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased, settle
+from spark_jobs.ops import repairs
 from spark_jobs.repair.base import Base
 from spark_jobs.repair.commit import condition, refuse_features, replace
-from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.repair.preconditions import Claim, refuse_foreign, refuse_overlapped, refuse_rewound
 from spark_jobs.repair.staging import arrow_schema
 from spark_jobs.sink import history
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from spark_jobs.contract.paths import Paths
     from spark_jobs.contract.spec import Pipeline
-    from spark_jobs.ops.schema import Row
 
 LOOKS = 3
 """How often the rows are compared, if they move between the comparison and the lease."""
@@ -128,12 +128,41 @@ def is_going_in(paths: Paths, repair_id: str) -> bool:
     return note is not None and note.facts.get("commit_id") == repair_id
 
 
-def made_before(paths: Paths, row: Row) -> Exchanged:
-    """What an earlier try has made, of which ops.repairs has the row. Raises TableReplaced if a
-    RESTORE took it out since.
+class Once(NamedTuple):
+    """What is done to a repair, and by what one knows that it has been done."""
+
+    suffix: str
+    """Behind the repair's id, that of its row in ops.repairs."""
+    states: frozenset[str]
+    """Of that row, once it has been done."""
+    do: Callable[[Pipeline, Paths, Manifest, str], Exchanged]
+
+
+def once(
+    spec: Pipeline, paths: Paths, repair_id: str, run_id: str, wanted: Once
+) -> tuple[Manifest, Exchanged]:
+    """The repair, and what was done to it: by an earlier try, or by this one."""
+    settle(spec, paths, run_id)
+    manifest = read_manifest(paths, repair_id)
+    done = _made_before(paths, manifest, wanted)
+    if done is None:
+        try:
+            done = wanted.do(spec, paths, manifest, run_id)
+        except StagingStale:  # another try may have done it meanwhile
+            if (done := _made_before(paths, manifest, wanted)) is None:
+                raise
+    return manifest, done
+
+
+def _made_before(paths: Paths, manifest: Manifest, wanted: Once) -> Exchanged | None:
+    """What an earlier try has made; None without one. Raises TableReplaced if a RESTORE took it out
+    since.
     """
-    version = row["table_version"]
+    row = repairs.one(paths.root, manifest.pipeline, f"{manifest.repair_id}{wanted.suffix}")
+    if row is None or row["state"] not in wanted.states:
+        return None
     refuse_restored(paths, read_cursor(paths.cursor).judged_table_version)
+    version = row["table_version"]
     return Exchanged(version, _shown_next(paths, version), leased_seconds=0.0)
 
 

@@ -6,23 +6,22 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from spark_jobs.contract.errors import StagingStale
 from spark_jobs.contract.paths import Paths
 from spark_jobs.journal.change import Change, Scene
-from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
 from spark_jobs.repair.bad_rows import put_bad
 from spark_jobs.repair.exchange import (
     Exchange,
     Exchanged,
+    Once,
     Wanted,
     commit,
     exchange,
-    made_before,
     move_cursor,
+    once,
     stands,
 )
-from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
+from spark_jobs.repair.manifest import Manifest, in_the_rows
 from spark_jobs.repair.staging import new_rows
 from spark_jobs.repair.unready import refuse_other_spec, refuse_unranged, refuse_unready
 from spark_jobs.sink import history
@@ -61,15 +60,7 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     TableContended.
     """
     paths = Paths(root, spec)
-    settle(spec, paths, run_id)
-    manifest = read_manifest(paths, repair_id)
-    done = _there(paths, manifest)
-    if done is None:
-        try:
-            done = _put_in(spec, paths, manifest, run_id)
-        except StagingStale:  # another try of this one may have put it in meanwhile
-            if (done := _there(paths, manifest)) is None:
-                raise
+    manifest, done = once(spec, paths, repair_id, run_id, Once("", SETTLED, _put_in))
     return Swapped(
         repair_id,
         "canonical" if done.version is None else "swapped",
@@ -81,14 +72,6 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
         done.passed,
         done.leased_seconds,
     )
-
-
-def _there(paths: Paths, manifest: Manifest) -> Exchanged | None:
-    """What an earlier try did; None if the repair is not in the table."""
-    row = repairs.one(paths.root, manifest.pipeline, manifest.repair_id)
-    if row is None or row["state"] not in SETTLED:
-        return None
-    return made_before(paths, row)
 
 
 def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:

@@ -13,20 +13,20 @@ from spark_jobs.contract.errors import StagingStale, SwapRefused
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.ranged import needed
 from spark_jobs.journal.change import Change, Scene
-from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange import (
     Exchange,
     Exchanged,
+    Once,
     Wanted,
     commit,
     exchange,
-    made_before,
     move_cursor,
+    once,
     stands,
 )
-from spark_jobs.repair.manifest import Manifest, read_manifest
+from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.staging import new_rows, old_rows
 from spark_jobs.repair.swap import Swapped, described, since
 
@@ -46,15 +46,8 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     TableContended.
     """
     paths = Paths(root, spec)
-    settle(spec, paths, run_id)
-    manifest = read_manifest(paths, repair_id)
-    done = _there(paths, manifest)
-    if done is None:
-        try:
-            done = _take_out(spec, paths, manifest, run_id)
-        except StagingStale:  # another try of this one may have taken it out meanwhile
-            if (done := _there(paths, manifest)) is None:
-                raise
+    wanted = Once(UNDO, frozenset({"swapped"}), _take_out)
+    manifest, done = once(spec, paths, repair_id, run_id, wanted)
     return Swapped(
         repair_id,
         "undone",
@@ -66,14 +59,6 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
         done.passed,
         done.leased_seconds,
     )
-
-
-def _there(paths: Paths, manifest: Manifest) -> Exchanged | None:
-    """What an earlier try did; None if the undo is not in the table."""
-    row = repairs.one(paths.root, manifest.pipeline, f"{manifest.repair_id}{UNDO}")
-    if row is None or row["state"] != "swapped":
-        return None
-    return made_before(paths, row)
 
 
 def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.published import publisher
-from spark_jobs.checkpoint.repartitioned import FIELD, cut_off
 from spark_jobs.checkpoint.superseded import read_superseded
 from spark_jobs.checkpoint.switching import read_switching
 from spark_jobs.contract.duration import interval
@@ -109,7 +108,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
 
 def _completes(spec: Pipeline, begun: str) -> Plan:
     """Until that is done, nobody can tell what else there is to do."""
-    reason = f"{begun}, was cut off: the run completes it, then drains"
+    reason = f"{begun}, has not ended: the run completes it or takes it back, then drains"
     lines = (f"{spec.name}: state version {spec.state.version}", reason)
     return Plan(pipeline=spec.name, new_offsets=0, reasons=(reason,), lines=lines)
 
@@ -122,12 +121,7 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
         found.checkpoint.committed(),
         found.cursor.judged,
     )
-    taken_back = cut_off(paths, found.identity.fingerprint[FIELD])
-    if taken_back is not None and taken_back.batch in planned:
-        reasons.append(
-            f"batch {taken_back.batch} is of a repartition that was cut off: it will be taken back"
-        )
-    elif planned and planned[-1:] != committed[-1:]:
+    if planned and planned[-1:] != committed[-1:]:
         reasons.append(f"batch {planned[-1]} was begun and not committed: it will be run again")
     elif committed and judged < committed[-1]:
         which = f"batches {judged + 1} to {committed[-1]}"

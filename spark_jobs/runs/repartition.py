@@ -1,36 +1,59 @@
 """Repartition: moves the state to another number of stores, as a batch that reads no record.
 
-Spark writes that batch (StreamingCheckpointManager.repartition, new in 4.2). A note names it before
-(checkpoint/repartitioning.py). Sluice reads the state before and after, and lets the batch count
-only if both are the same: by one write, that of the number in identity.json. A repartition that is
-cut off before has changed nothing: the next drain, or the same command, takes back what is there of
-it (checkpoint/repartitioned.py).
+Spark writes that batch (StreamingCheckpointManager.repartition, new in 4.2). Sluice reads the state
+before and after, and lets the batch count only if both are the same: by one write, that of the
+number in identity.json. One that ends before is taken back, since whoever takes the lease next has
+no Spark (checkpoint/repartitioned.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import failpoint
+from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.repartitioning import Repartitioning
+from spark_jobs.checkpoint.repartitioned import remove_batch
 from spark_jobs.contract.errors import RepartitionRefused
 from spark_jobs.contract.path_forms import state_url
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.spec import Pipeline
-from spark_jobs.journal.runner import leased
+from spark_jobs.journal.change import Change, Facts, Scene
+from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.runs.settling import settle
-from spark_jobs.runs.to_move import ToMove, look
+from spark_jobs.runs.to_move import look
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+WHO = "sluice repartition"
+
+
+class Repartition(Facts):
+    """What a repartition needs."""
+
+    batch: int
+    """The batch that Spark writes: one more than the newest."""
+    number: int
+    """Of the stores that each stateful step has."""
+    wanted: int
+    """Of those that it is to have; another number."""
+    identity: Identity
+    """With that number: by it the batch counts."""
+
+
+class Mover(NamedTuple):
+    """What the first try alone has."""
+
+    spark: SparkSession
+    entries: list[int]
+    """How many entries the state has, once they are compared."""
 
 
 def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str]:
@@ -41,10 +64,7 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
-    with (
-        leased(spec, paths, "sluice repartition") as held,
-        Cluster(spec.name, settings) as cluster,
-    ):
+    with leased(spec, paths, WHO) as held, Cluster(spec.name, settings) as cluster:
         failpoint.at("repartition.leased")
         look(spec, paths, wanted)  # it refuses before anything is changed
         yield from settle(spec, paths, held)
@@ -53,48 +73,63 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
             yield f"{spec.name}: the state is in {wanted} stores for each step: nothing to move"
             return
         remove_orphan_checksums(Checkpoint(paths.checkpoint))
-        spark = cluster.session(found.spec.state)
-        try:
-            yield from _move(spark, paths, found, wanted, held)
-        except Exception:
-            with suppress(Exception):  # why it failed is told; else the next run takes it back
-                settle(spec, paths, held)
-            raise
+        mover = Mover(cluster.session(found.spec.state), [])
+        facts = Repartition(
+            batch=found.batch + 1,
+            number=found.number,
+            wanted=wanted,
+            identity=found.identity.of_repartition(wanted, paths),  # while its batch is not there
+        )
+        carry_out(REPARTITION, facts, spec, paths, held, WHO, mover)
+        yield (
+            f"{spec.name}: batch {found.batch + 1} has the state of batch {found.batch}, "
+            f"{sum(mover.entries):,} entries, in {wanted} stores for each step; there were "
+            f"{found.number}"
+        )
 
 
-def _move(
-    spark: SparkSession, paths: Paths, found: ToMove, wanted: int, held: HeldLease
-) -> Iterator[str]:
+def move_state(facts: Repartition, scene: Scene) -> None:
+    """Let Spark write the batch, and hold its state against that of the batch before."""
     from spark_jobs.state.contents import contents  # noqa: PLC0415 - a drain needs only what is below
 
-    name = found.spec.name
-    folder = state_url(paths.checkpoint)
-    moved = found.identity.of_repartition(wanted, paths)  # while its batch is not there
-    with _each_shuffle_as_planned(spark):
-        before = contents(spark, folder, found.batch, found.number)
-        held.confirm()
-        note = Repartitioning(batch=found.batch + 1, number=found.number, wanted=wanted)
-        note.write(paths.repartitioning)
-        failpoint.at("repartition.noted")
-        spark._streamingCheckpointManager.repartition(folder, wanted)  # noqa: SLF001 - its only name
+    mover: Mover = scene.prepared
+    folder = state_url(scene.paths.checkpoint)
+    failpoint.at("repartition.noted")
+    with _each_shuffle_as_planned(mover.spark):
+        before = contents(mover.spark, folder, facts.batch - 1, facts.number)
+        scene.held.confirm()
+        manager = mover.spark._streamingCheckpointManager  # noqa: SLF001 - its only name
+        manager.repartition(folder, facts.wanted)
         failpoint.at("repartition.written")
-        after = contents(spark, folder, found.batch + 1, wanted)
+        after = contents(mover.spark, folder, facts.batch, facts.wanted)
     differing = [number for number, each in before.items() if after.get(number) != each]
     if differing or any(each.misplaced for each in before.values()):
         raise RepartitionRefused(
-            f"the state of {name} in {wanted} stores is not what it is in {found.number}: operator "
-            f"{differing or [*before]} has {after} and had {before}.",
+            f"the state of {scene.spec.name} in {facts.wanted} stores is not what it is in "
+            f"{facts.number}: operator {differing or [*before]} has {after} and had {before}.",
             "Nothing is changed. This is a defect of Spark or of Sluice: please report it.",
         )
-    held.confirm()
-    moved.write(paths.identity)
+    mover.entries.extend(each.rows for each in after.values())
+
+
+def count_batch(facts: Repartition, scene: Scene) -> None:
+    """Let the batch count."""
+    facts.identity.write(scene.paths.identity)
     failpoint.at("repartition.counts")
-    paths.repartitioning.unlink()
-    rows = sum(each.rows for each in after.values())
-    yield (
-        f"{name}: batch {found.batch + 1} has the state of batch {found.batch}, {rows:,} entries, "
-        f"in {wanted} stores for each step; there were {found.number}"
-    )
+
+
+def take_back(facts: Repartition, scene: Scene) -> None:
+    """Remove the batch, as far as it is there."""
+    remove_batch(Checkpoint(scene.paths.checkpoint), facts.batch, facts.number)
+
+
+REPARTITION = Change(
+    "repartition",
+    Repartition,
+    lambda facts: f"a repartition into {facts.wanted} stores for each step",
+    (move_state, count_batch),
+    take_back=take_back,
+)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs, refuse_missing_state
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.repartitioned import FIELD, cut_off, refuse_unnoted, uncounted
+from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
 from spark_jobs.contract.errors import RepartitionRefused, StateIncompatible
 from spark_jobs.contract.fingerprint import (
     changes,
@@ -31,11 +31,9 @@ class ToMove(NamedTuple):
     """With the state settings that the checkpoint has."""
     identity: Identity
     batch: int
-    """The newest batch that counts: its state is moved."""
+    """The newest batch: its state is moved."""
     number: int
     """Of the stores that each stateful step has now."""
-    cut_off: int | None
-    """The batch of a repartition that was cut off; None without one."""
     told: object
     """The number in identity.json: another one where somebody else has moved the state."""
 
@@ -70,27 +68,18 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
             "makes has stores of its own, and a switch would put it in the place of this one.",
             f"Complete it (`sluice rebuild {name} --execute`), or remove it (`--discard`).",
         )
-    refuse_damaged_logs(checkpoint, name, uncounted(paths, known.fingerprint[FIELD]))
-    refuse_unnoted(paths)
-    note = cut_off(paths, known.fingerprint[FIELD])
-    begun_batch = note.batch if note else None
-    batches = [each for each in checkpoint.planned() if each != begun_batch]
-    if batches[-1] not in checkpoint.committed():
+    refuse_damaged_logs(checkpoint, name)
+    refuse_half_moved(paths)
+    newest = checkpoint.planned()[-1]
+    if newest not in checkpoint.committed():
         raise RepartitionRefused(
-            f"batch {batches[-1]} of {name} was begun and not committed: its state is not there.",
+            f"batch {newest} of {name} was begun and not committed: its state is not there.",
             f"Let a run complete it: sluice drain {name}",
         )
-    refuse_missing_state(checkpoint, name, batches[-1])
-    now = known.with_partitions(checkpoint.partitions(batches[-1]))
+    refuse_missing_state(checkpoint, name, newest)
+    now = known.with_partitions(checkpoint.partitions(newest))
     ours = in_force(spec, now.fingerprint)
-    return ToMove(
-        ours,
-        now,
-        batches[-1],
-        ours.state.shuffle_partitions,
-        begun_batch if begun_batch in checkpoint.planned() else None,
-        known.fingerprint[FIELD],
-    )
+    return ToMove(ours, now, newest, ours.state.shuffle_partitions, known.fingerprint[FIELD])
 
 
 def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:

@@ -204,7 +204,7 @@ def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_b
     assert it.rows(version) == ordered(sums) == before
     with pytest.raises(CheckpointBroken, match="sluice drain miles_flown"):
         read_identity(it.paths)
-    assert "was cut off: the run completes it" in plan(it.next, it.scene.settings).lines[-1]
+    assert "has not ended: the run completes it" in plan(it.next, it.scene.settings).lines[-1]
 
     it.scene.deliver()
     report = it.drain(it.next, "live-3")  # completes the switch, and drains

@@ -109,7 +109,7 @@ def test_state_that_lacks_its_last_store_is_not_moved(images, tmp_path):
     with pytest.raises(CheckpointBroken, match=r"state/\d+/1/.* is missing"):
         moved(made, 4)
     assert number(made) == 2
-    assert not made.paths.repartitioning.exists()
+    assert not made.paths.journal.exists()
 
 
 @long_form
@@ -142,8 +142,13 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, dict[str, Path]]:
     made.deliver()
     made.run("first")
     taking = Images(made, folder / "images")
+
+    def at(place: str) -> None:
+        if place in failpoint.REPARTITION_POINTS:
+            taking.at(place)
+
     with pytest.MonkeyPatch.context() as active:
-        active.setattr(failpoint, "at", taking.at)
+        active.setattr(failpoint, "at", at)
         moved(made, 4)
     assert {place for place, _ in taking.taken} == {*failpoint.REPARTITION_POINTS}
     taken = {place: image for (place, _), image in taking.taken.items()}
@@ -203,9 +208,9 @@ def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_an
     said: list[str] = []
     report = killed.drain("behind it", said.append)
     assert report.status == "succeeded", report.problem
-    cut_off = old and place not in {"repartition.leased", "repartition.noted"}
-    assert not killed.paths.repartitioning.exists()
-    assert any("is taken back" in line for line in said) is cut_off
+    begun = old and place != "repartition.leased"
+    assert not killed.paths.journal.exists()
+    assert any("is taken back" in line for line in said) is begun
     killed.assert_exact()
     stores = {
         operator["numShufflePartitions"]
@@ -252,25 +257,6 @@ def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the
     assert number(torn) == 2
     torn.run("mended")
     torn.assert_exact()
-
-
-def test_a_batch_behind_which_an_older_sluice_has_drained_counts(images, tmp_path, monkeypatch):
-    """It knows no note, and goes on in the stores that Spark finds."""
-    base, taken = images
-    made = copied(over(base, taken["repartition.written"]), tmp_path / ROOT)
-    with monkeypatch.context() as older:
-        older.setattr("spark_jobs.runs.drain.settle", lambda *_: ())
-        made.run("older")
-    assert number(made) == 2
-    said: list[str] = []
-    report = made.drain("of today", said.append)
-    assert report.status == "succeeded", report.problem
-    assert any("a run went on behind batch" in line for line in said)
-    assert number(made) == 4
-    made.assert_exact()
-    moved(made, 2)
-    made.run("moved again")
-    made.assert_exact()
 
 
 def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_path, monkeypatch):

@@ -27,6 +27,7 @@ from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.contract.errors import LeaseHeld, RootUnreachable, StateUnreadable
 from spark_jobs.contract.report import Report
 from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.journal import runner
 from spark_jobs.journal.runner import settle
 from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
@@ -202,7 +203,7 @@ def test_a_repartition_that_was_cut_off_is_taken_back_and_one_that_counts_is_gon
 
     with monkeypatch.context() as active:
         active.setitem(failpoint.ACTIVE, "repartition.written", "raise")
-        active.setattr(work, "settle", lambda *_: ())  # as if it were killed
+        active.setattr(runner, "_given_up", lambda *_: False)  # as if it were killed
         with pytest.raises(failpoint.Failure):
             list(work.repartition(drained.spec, drained.settings, 3))
     batch = Checkpoint(drained.paths.checkpoint).committed()[-1]
@@ -210,7 +211,7 @@ def test_a_repartition_that_was_cut_off_is_taken_back_and_one_that_counts_is_gon
     said: list[str] = []
     report = drained.drain("behind it", said.append)
     assert report.status == "succeeded", report.problem
-    assert any(f"batch {batch}, of a repartition that was cut off" in line for line in said)
+    assert any("is taken back" in line for line in said)
     drained.assert_exact()
     list(work.repartition(drained.spec, drained.settings, 3))
     assert number() == 3

@@ -118,6 +118,20 @@ def test_without_a_change_nothing_begins_anew(vain: Vain) -> None:
     assert read_identity(vain.paths) == vain.identity
 
 
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_checkpoint_that_has_read_nothing_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, planned: bool
+) -> None:
+    """A run was killed in its first batch, or found no record."""
+    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 20}))
+    made = Vain(tmp_path)
+    if planned:
+        plan_batch(made.folder, 0, {0: 10}, topic="sales")
+    assert "none of the 0 records" in begin(made)[0]
+    assert not made.paths.identity.exists()
+    assert planning.plan(RENAMED, made.settings).new_offsets == 20
+
+
 def accepted(made: Vain) -> None:
     made.batch(2, Account(covered=10, read=10, malformed=9, accepted=1))
 
@@ -175,7 +189,7 @@ def test_a_run_that_is_killed_in_between_is_gone_on_with(
             with pytest.raises(failpoint.Failure):
                 begin(vain)
             [reason] = planning.plan(RENAMED, vain.settings).reasons
-            assert "was cut off: the run completes it" in reason
+            assert "has not ended: the run completes it" in reason
             active.setattr(failpoint, "ACTIVE", {"change.stepped": "raise"})
     begin(vain)
     assert (vain.paths.identity.exists(), vain.paths.table.exists()) == (False, False)

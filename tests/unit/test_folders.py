@@ -15,8 +15,10 @@ from deltalake import DeltaTable
 from upath import UPath
 
 from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.intent import Intent
 from spark_jobs.admin.reset import reset
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import LeaseHeld, LeaseLost, RootRefused
 from spark_jobs.journal.runner import leased
 from spark_jobs.runs.publication import publish
@@ -134,6 +136,19 @@ def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
         assert not root.paths.table.exists()
     shown = DeltaTable(str(root.paths.published_table)).to_pyarrow_table().column("n").to_pylist()
     assert sorted(shown) == [0, 1, 2], "consumers read what they were told of"
+
+
+def test_a_reset_beside_a_stage_leaves_it_its_folder_and_doctor_removes_it(tmp_path: Path) -> None:
+    made = Drains(tmp_path / ROOT)
+    made.drain(0, 1)
+    rows = made.paths.staging("r1") / "rows"
+    rows.mkdir(parents=True)
+    with lease(made.paths.staging_lease, "a stage"):
+        run(reset(SPEC, made.settings))
+        assert rows.exists()
+    made = Drains(tmp_path / ROOT)
+    run(doctor(SPEC, made.settings))
+    assert not rows.exists()
 
 
 def test_a_publish_that_a_reset_overtakes_has_nothing_to_tell(

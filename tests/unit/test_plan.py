@@ -14,7 +14,6 @@ from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.published import Published, publisher
-from spark_jobs.checkpoint.repartitioning import Repartitioning
 from spark_jobs.contract.errors import (
     CheckpointBroken,
     LeaseHeld,
@@ -168,16 +167,6 @@ def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation: Instal
         "state.shuffle_partitions: the spec sets 3; the checkpoint uses 2" in line for line in lines
     )
     assert any(", 2 shuffle partitions" in line for line in lines)
-
-
-def test_a_repartition_that_was_cut_off_is_a_reason_to_run(installation: Installation) -> None:
-    installation.holds({0: 20, 1: 0})
-    installation.has_drained({0: 20, 1: 0}, judged=0)
-    plan_batch(installation.paths.checkpoint, 1, {0: 20, 1: 0}, partitions=4)
-    Repartitioning(batch=1, number=2, wanted=4).write(installation.paths.repartitioning)
-    assert installation.plan().reasons == (
-        "batch 1 is of a repartition that was cut off: it will be taken back",
-    )
 
 
 def test_a_plan_beside_a_running_drain_names_it(installation: Installation) -> None:

@@ -23,8 +23,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy
 from spark_jobs.checkpoint.purge import purge
-from spark_jobs.checkpoint.repartitioned import FIELD, refuse_unnoted
-from spark_jobs.checkpoint.repartitioning import Repartitioning
+from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
 from spark_jobs.contract.errors import (
     CheckpointBroken,
     LeaseHeld,
@@ -37,10 +36,13 @@ from spark_jobs.contract.fingerprint import fingerprint
 from spark_jobs.contract.report import StateUse
 from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.contract.steps import Aggregate, Transform
+from spark_jobs.journal import runner
+from spark_jobs.journal.begun import Begun
 from spark_jobs.rebuild.side import begin
+from spark_jobs.runs.repartition import Repartition
 from spark_jobs.runs.settling import settle
 from tests.unit.checkpoints import plan_batch
-from tests.unit.drains import SPEC, Drains
+from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.specs import aggregate, deduplicate, pipeline, topic
 
 NEWEST = 2
@@ -80,9 +82,20 @@ def keep(root: Drains, batch: int, stores: int, unique: str = "id") -> None:
     (root.folder / "commits" / f".{batch}.crc").write_bytes(b"crc\0")
 
 
-def note(root: Drains, wanted: int, number: int = 2, batch: int = NEWEST + 1) -> None:
-    """What a repartition writes before Spark begins."""
-    Repartitioning(batch=batch, number=number, wanted=wanted).write(root.paths.repartitioning)
+def note(root: Drains, wanted: int, done: tuple[str, ...] = ()) -> None:
+    """What is there of a repartition before Spark begins, or behind its steps."""
+    moved = root.identity.with_partitions(wanted)
+    facts = Repartition(batch=NEWEST + 1, number=2, wanted=wanted, identity=moved)
+    Begun(
+        change="repartition",
+        version=root.paths.version.name,
+        id="id",
+        by="somebody",
+        at=NOON,
+        words="a repartition",
+        facts=facts.model_dump(mode="json"),
+        done=done,
+    ).write(root.paths.journal)
 
 
 def written(root: Drains, number: int, *, committed: bool = True) -> None:
@@ -102,10 +115,11 @@ def written(root: Drains, number: int, *, committed: bool = True) -> None:
 
 
 def counts(root: Drains, number: int, *, noted: bool = False) -> None:
-    """Let the repartition count. `noted`: a kill before the note went."""
+    """Let the repartition count. `noted`: a kill behind that, before the note went."""
+    note(root, number, ("move_state",))
     root.identity.with_partitions(number).write(root.paths.identity)
     if not noted:
-        root.paths.repartitioning.unlink()
+        root.paths.journal.unlink()
 
 
 def number(root: Drains) -> object:
@@ -114,10 +128,11 @@ def number(root: Drains) -> object:
 
 
 def settled(root: Drains) -> str:
-    """What a drain says that it did first."""
+    """What a drain says of the stores, behind what was begun."""
+    runner.settle(SPEC, root.paths, "drain")
     lines = "\n".join(settle(SPEC, root.paths, Held()))
     assert settle(SPEC, root.paths, Held()) == (), "and it is done"
-    assert not root.paths.repartitioning.exists()
+    assert not root.paths.journal.exists()
     return lines
 
 
@@ -207,15 +222,14 @@ def test_beside_a_rebuild_it_is_refused(root: Drains) -> None:
         planned(root, 4)
 
 
-def test_a_rewind_that_was_cut_off_is_told(root: Drains, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rewind_that_was_begun_comes_first(root: Drains, monkeypatch: pytest.MonkeyPatch) -> None:
     execute = rewind(SPEC, root.settings, 1).execute
     assert execute is not None
     with monkeypatch.context() as active:
         active.setitem(failpoint.ACTIVE, "change.begun", "raise")
         with pytest.raises(failpoint.Failure):
             execute()
-    with pytest.raises(CheckpointBroken, match="a rewind to the end of batch 1 has begun"):
-        planned(root, 4)
+    assert "a rewind to the end of batch 1" in planned(root, 4).lines[0]
 
 
 def test_a_damaged_log_is_refused(root: Drains) -> None:
@@ -240,8 +254,8 @@ def test_what_is_there_of_one_that_was_cut_off_is_taken_back(
 ) -> None:
     before = files(root.folder)
     written(root, number, committed=committed)
-    assert "take back batch 3" in planned(root, 4).lines[1]
-    assert "batch 3, of a repartition that was cut off, is taken back" in settled(root)
+    assert "take back" in planned(root, 4).lines[0]
+    assert settled(root) == ""
     left = files(root.folder) - before
     assert {path for path in left if "_metadata" not in path} == {
         f"state/{operator}/{partition}/{name}"
@@ -265,16 +279,19 @@ def test_a_take_back_that_was_cut_off_itself_is_done_again(root: Drains, left: i
     ]
     for path in removed[:left]:
         path.unlink()
-    assert ("is taken back" in settled(root)) is (left < len(removed))
+    settled(root)
     checkpoint = Checkpoint(root.paths.checkpoint)
     assert (checkpoint.planned(), checkpoint.committed()) == ([0, 1, 2], [0, 1, 2])
     assert not (root.folder / "state" / "1" / "3").exists()
 
 
 @pytest.mark.parametrize("noted", [False, True])
-def test_one_that_counts_is_not_taken_back(root: Drains, *, noted: bool) -> None:
+@pytest.mark.parametrize("told", [2, 4])
+def test_one_whose_state_was_compared_counts(root: Drains, told: int, *, noted: bool) -> None:
     written(root, 4)
     counts(root, 4, noted=noted)
+    if noted:
+        root.identity.with_partitions(told).write(root.paths.identity)
     assert settled(root) == ""
     assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
 
@@ -282,7 +299,7 @@ def test_one_that_counts_is_not_taken_back(root: Drains, *, noted: bool) -> None
 def test_a_batch_that_no_note_names_is_never_taken_back(root: Drains) -> None:
     """Somebody has moved the state with Spark alone."""
     written(root, 4)
-    root.paths.repartitioning.unlink()
+    root.paths.journal.unlink()
     told = settled(root)
     assert "said that the state is in 2 stores" in told
     assert "nothing says that the state after batch 3 was compared" in told
@@ -290,13 +307,12 @@ def test_a_batch_that_no_note_names_is_never_taken_back(root: Drains) -> None:
     assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
 
 
-def test_a_batch_of_a_process_that_slept_before_its_note_is_told_by_its_own_number(
+def test_a_batch_of_a_process_that_slept_is_told_by_its_own_number(
     root: Drains,
 ) -> None:
-    """A run has drained batch 3; then came the note, and Spark wrote batch 4."""
+    """A run has drained batch 3; then Spark wrote batch 4."""
     root.commit(NEWEST + 1)
     keep(root, NEWEST + 1, 2)
-    note(root, 4)
     plan_batch(root.folder, NEWEST + 2, {0: NEWEST + 2}, topic="sales", partitions=4)
     keep(root, NEWEST + 2, 4)
     told = settled(root)
@@ -306,79 +322,29 @@ def test_a_batch_of_a_process_that_slept_before_its_note_is_told_by_its_own_numb
     assert number(root) == 4
 
 
-@pytest.mark.parametrize("partitions", [2, 4])
-def test_a_batch_with_records_is_never_taken_back(root: Drains, partitions: int) -> None:
-    """An older Sluice drained behind a repartition that Spark had not begun."""
-    note(root, 4)
-    plan_batch(root.folder, NEWEST + 1, {0: 9}, topic="sales", partitions=partitions)
-    settled(root)
-    assert Checkpoint(root.paths.checkpoint).planned() == [0, 1, 2, 3]
-
-
-def test_a_batch_of_the_old_number_is_never_taken_back(root: Drains) -> None:
-    """An older Sluice has planned one without data, as above."""
-    note(root, 4)
-    plan_batch(root.folder, NEWEST + 1, {0: NEWEST + 1}, topic="sales", partitions=2)
-    assert settled(root) == ""
-    assert Checkpoint(root.paths.checkpoint).planned() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("planned_behind", [False, True])
-def test_a_batch_behind_which_an_older_sluice_has_drained_counts_and_that_is_told(
-    root: Drains, *, planned_behind: bool
-) -> None:
-    written(root, 4)
-    if planned_behind:
-        plan_batch(root.folder, NEWEST + 2, {0: 9}, topic="sales", partitions=4)
-    else:
-        root.account(NEWEST + 1, None)
-        root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
-    told = settled(root)
-    assert "a run went on behind batch 3" in told
-    assert f"sluice rewind {SPEC.name} --to-batch 2" in told
-    assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
-
-
-def test_a_note_of_long_ago_is_only_removed(root: Drains) -> None:
-    """An older Sluice has drained, and Spark has purged the log since."""
-    note(root, 4, batch=1)
-    for log in ("offsets", "commits"):
-        (root.folder / log / "0").unlink()
-        (root.folder / log / "1").unlink()
-    assert (settled(root), number(root)) == ("", 2)
-
-
 @pytest.mark.parametrize("wanted", [1, 2, 4, 8])
 @pytest.mark.parametrize("told", [2, 4])
-@pytest.mark.parametrize(
-    "behind", ["nothing", "noted", "planned", "committed", "drained", "by hand"]
-)
+@pytest.mark.parametrize("behind", ["nothing", "noted", "planned", "committed", "by hand"])
 def test_whatever_the_identity_says_and_whoever_has_moved_it_there_is_a_way_on(
     root: Drains, behind: str, told: int, wanted: int
 ) -> None:
-    """`told`: identity.json may be a copy of before or behind, or an older Sluice has rewound."""
+    """`told`: identity.json may be a copy of before or behind."""
     if behind == "noted":
         note(root, 4)
     elif behind != "nothing":
         written(root, 4, committed=behind != "planned")
     if behind == "by hand":
-        root.paths.repartitioning.unlink()
-    if behind == "drained":
-        root.account(NEWEST + 1, None)
-        root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
+        root.paths.journal.unlink()
     root.identity.with_partitions(told).write(root.paths.identity)
-    before = planned(root, wanted)
+    assert not planned(root, 8).idle
     settled(root)
     checkpoint = Checkpoint(root.paths.checkpoint)
     there = checkpoint.partitions(checkpoint.committed()[-1])
     assert checkpoint.planned() == checkpoint.committed()
-    assert number(root) == there
-    behind_it = planned(root, wanted)
-    assert behind_it.idle is (there == wanted)
-    assert behind_it.rows == before.rows
-    assert (behind_it.lines[1:] == before.lines[1:]) or not before.idle
+    assert number(root) == there == (4 if behind == "by hand" else 2)
+    assert planned(root, wanted).idle is (there == wanted)
     refuse_damaged_logs(checkpoint, SPEC.name)
-    refuse_unnoted(root.paths)
+    refuse_half_moved(root.paths)
 
 
 def test_a_planned_batch_that_nobody_goes_on_with_is_refused_with_the_rewind_that_removes_it(
@@ -386,13 +352,12 @@ def test_a_planned_batch_that_nobody_goes_on_with_is_refused_with_the_rewind_tha
 ) -> None:
     """A process that slept in Spark's repartition came behind a drain that took it back."""
     written(root, 4, committed=False)
-    refuse_unnoted(root.paths)
-    root.paths.repartitioning.unlink()
+    root.paths.journal.unlink()
     assert settled(root) == ""
     with pytest.raises(CheckpointBroken, match=r"was planned for 4.*sluice rewind .* --to-batch 2"):
         planned(root, 4)
     with pytest.raises(CheckpointBroken, match=r"was planned for 4.*sluice rewind .* --to-batch 2"):
-        refuse_unnoted(root.paths)
+        refuse_half_moved(root.paths)
     execute = rewind(SPEC, root.settings, NEWEST).execute
     assert execute is not None
     execute()
@@ -473,17 +438,10 @@ def test_another_topic_or_another_mode_in_spec_py_does_not_matter(root: Drains) 
 def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root: Drains, entry: str) -> None:
     written(root, 4)
     (root.folder / entry / "3").write_text("v1\n{")
-    if entry == "offsets":
-        assert settle(SPEC, root.paths, Held()) == ()
-        with pytest.raises(CheckpointBroken, match=r"offsets/3 .*sluice doctor"):
-            planned(root, 4)
-        execute = doctor(SPEC, root.settings).execute
-        assert execute is not None
-        execute()
-    else:
-        assert "take back batch 3" in planned(root, 4).lines[1]
-        assert doctor(SPEC, root.settings).execute is None
-    settled(root)
+    execute = doctor(SPEC, root.settings).execute
+    assert execute is not None
+    execute()
+    assert settled(root) == ""
     assert Checkpoint(root.paths.checkpoint).planned() == [0, 1, 2]
     assert root.rows == [0, 1, 2]
     assert "to 4 stores" in planned(root, 4).lines[1]
@@ -501,38 +459,36 @@ def test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn(
         root.account(NEWEST + 1, None)
         root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
     (root.folder / "commits" / str(NEWEST + 1)).write_text("")
-    lines, execute = doctor(SPEC, root.settings)
-    assert any("go back to the end of batch 2" in line for line in lines)
+    execute = doctor(SPEC, root.settings).execute
     assert execute is not None
     execute()
     settle(SPEC, root.paths, Held())
-    refuse_unnoted(root.paths)
+    refuse_half_moved(root.paths)
     assert (number(root), root.rows) == (2, [0, 1, 2])
     assert "to 4 stores" in planned(root, 4).lines[1]
 
 
 def test_doctor_goes_back_behind_a_planned_batch_that_nobody_goes_on_with(root: Drains) -> None:
     written(root, 4, committed=False)
-    root.paths.repartitioning.unlink()
+    root.paths.journal.unlink()
     lines, execute = doctor(SPEC, root.settings)
     assert any("go back to the end of batch 2" in line for line in lines)
     assert execute is not None
     execute()
-    refuse_unnoted(root.paths)
+    refuse_half_moved(root.paths)
     assert "to 4 stores" in planned(root, 4).lines[1]
 
 
-def test_a_rewind_and_doctor_leave_out_a_batch_that_does_not_count(root: Drains) -> None:
+def test_a_rewind_and_doctor_take_a_batch_back_that_does_not_count(root: Drains) -> None:
     """Nobody has compared its state."""
     written(root, 4)
+    execute = rewind(SPEC, root.settings, NEWEST + 1).execute
+    assert execute is not None
     with pytest.raises(StateUnreadable, match="batches 0 to 2"):
-        rewind(SPEC, root.settings, NEWEST + 1)
-    lines, execute = doctor(SPEC, root.settings)
-    assert execute is None
-    assert any("batch 3 is of a repartition that was cut off" in line for line in lines)
+        execute()
+    written(root, 4)
     (root.folder / "state" / "1" / "0" / f"{NEWEST + 1}_id.zip").unlink()
-    lines, execute = doctor(SPEC, root.settings)
-    assert any("go back to the end of batch 1" in line for line in lines)
+    execute = doctor(SPEC, root.settings).execute
     assert execute is not None
     execute()
     assert settled(root) == ""
@@ -547,43 +503,8 @@ def test_a_rewind_to_one_that_counts_goes_on_in_its_stores(root: Drains) -> None
     execute = rewind(SPEC, root.settings, NEWEST + 1).execute
     assert execute is not None
     execute()
-    assert not root.paths.repartitioning.exists()
+    assert not root.paths.journal.exists()
     assert number(root) == 4
-
-
-@pytest.mark.parametrize("committed", [None, False, True])
-def test_a_note_that_does_not_parse_is_refused_and_doctor_moves_it_away(
-    root: Drains, *, committed: bool | None
-) -> None:
-    """Nothing is lost with it: who finds the batch without a note tells of it, or goes back."""
-    if committed is not None:
-        written(root, 4, committed=committed)
-    root.paths.repartitioning.write_text("{")
-    assert settle(SPEC, root.paths, Held()) == ()
-    with pytest.raises(CheckpointBroken, match=r"repartitioning.json does not parse.*sluice doct"):
-        planned(root, 4)
-    with pytest.raises(CheckpointBroken, match="does not parse"):
-        refuse_unnoted(root.paths)
-    lines, execute = doctor(SPEC, root.settings)
-    assert any("repartitioning.json to" in line for line in lines)
-    assert any("go back to the end of batch 2" in line for line in lines) is (committed is False)
-    assert execute is not None
-    execute()
-    assert not root.paths.repartitioning.exists()
-    assert ("was compared with that of before" in settled(root)) is (committed is True)
-    refuse_unnoted(root.paths)
-    assert number(root) == (4 if committed else 2)
-    assert "to 8 stores" in planned(root, 8).lines[1]
-
-
-def test_a_rewind_behind_a_note_that_does_not_parse_is_possible(root: Drains) -> None:
-    written(root, 4)
-    root.paths.repartitioning.write_text("{")
-    execute = rewind(SPEC, root.settings, NEWEST).execute
-    assert execute is not None
-    execute()
-    assert not root.paths.repartitioning.exists()
-    assert (number(root), planned(root, 2).idle) == (2, True)
 
 
 @pytest.mark.parametrize("stores", [1, 4])
@@ -617,9 +538,15 @@ def test_nothing_is_taken_back_without_the_lease(root: Drains) -> None:
 
     written(root, 4)
     with pytest.raises(LeaseLost):
-        settle(SPEC, root.paths, Lost())
-    assert root.paths.repartitioning.exists()
+        runner.complete(SPEC, root.paths, Lost())
+    assert root.paths.journal.exists()
     assert Checkpoint(root.paths.checkpoint).committed() == [0, 1, 2, 3]
+
+
+def test_a_note_of_an_older_sluice_is_refused_in_words(root: Drains) -> None:
+    (root.paths.version / "repartitioning.json").write_text("{}")
+    with pytest.raises(CheckpointBroken, match="with that version of Sluice first"):
+        planned(root, 4)
 
 
 @pytest.mark.parametrize("number", [1, 4])

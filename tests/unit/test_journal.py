@@ -1,0 +1,115 @@
+"""A change that fails in its first try: taken back at once where only that try could do its first
+step, gone on with where that step is done.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_jobs import failpoint
+from spark_jobs.contract.errors import LeaseLost, SwapRefused
+from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import Change, Facts, Scene
+from spark_jobs.journal.changes import CHANGES
+from spark_jobs.journal.runner import carry_out, complete, leased
+from tests.harness.roots import ROOT
+from tests.unit.repaired import SPEC, Root, row
+
+
+class Writes(Facts):
+    """Two files."""
+
+    fails_in: str = ""
+
+
+class Refused(Exception):
+    """Whatever a step raises."""
+
+
+def first(facts: Writes, scene: Scene) -> None:
+    (scene.paths.version / "first").write_text("")
+    if facts.fails_in == "first":
+        raise Refused
+
+
+def second(facts: Writes, scene: Scene) -> None:
+    if facts.fails_in == "second" and scene.prepared:
+        raise Refused
+    (scene.paths.version / "second").write_text("")
+
+
+def take_back(facts: Writes, scene: Scene) -> None:
+    del facts
+    (scene.paths.version / "first").unlink(missing_ok=True)
+
+
+MADE = Change("made", Writes, lambda _: "a test's change", (first, second), take_back=take_back)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+    monkeypatch.setitem(CHANGES, "made", f"{__name__}:MADE")
+    return Root(tmp_path / ROOT)
+
+
+def written(root: Root) -> set[str]:
+    return {path.name for path in root.paths.version.iterdir()} & {"first", "second"}
+
+
+def tried(root: Root, fails_in: str) -> None:
+    with leased(SPEC, root.paths, "a test") as held, pytest.raises(Refused):
+        carry_out(MADE, Writes(fails_in=fails_in), SPEC, root.paths, held, "a test", prepared=True)
+
+
+def test_one_that_fails_in_its_first_step_is_taken_back_at_once(root: Root) -> None:
+    tried(root, "first")
+    assert (written(root), under_way(root.paths)) == (set(), None)
+
+
+def test_one_that_fails_behind_its_first_step_is_completed_by_whoever_comes_next(
+    root: Root,
+) -> None:
+    tried(root, "second")
+    note = under_way(root.paths)
+    assert note is not None
+    assert (written(root), note.done) == ({"first"}, ("first",))
+    with leased(SPEC, root.paths, "the next"):
+        assert (written(root), under_way(root.paths)) == ({"first", "second"}, None)
+
+
+def test_one_that_is_killed_before_its_first_step_is_taken_back_by_whoever_comes_next(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as active, leased(SPEC, root.paths, "a test") as held:
+        active.setitem(failpoint.ACTIVE, "change.begun", "raise")
+        with pytest.raises(failpoint.Failure):
+            carry_out(MADE, Writes(), SPEC, root.paths, held, "a test")
+    (root.paths.version / "first").write_text("")
+    with leased(SPEC, root.paths, "the next"):
+        assert (written(root), under_way(root.paths)) == (set(), None)
+
+
+def test_nothing_is_taken_back_without_the_lease(root: Root) -> None:
+    class Lost:
+        def confirm(self) -> None:
+            if under_way(root.paths):
+                raise LeaseLost("it is another's")
+
+    with pytest.raises(LeaseLost):
+        carry_out(MADE, Writes(), SPEC, root.paths, Lost(), "a test")  # type: ignore[arg-type]
+    assert under_way(root.paths) is not None
+    with pytest.raises(LeaseLost):
+        complete(SPEC, root.paths, Lost())  # type: ignore[arg-type]
+    assert under_way(root.paths) is not None
+
+
+def test_a_swap_that_the_table_refuses_leaves_no_note(root: Root) -> None:
+    root.drain(0, 2)
+    root.table.alter.add_constraint({"few": "sales < 2"})
+    root.stage("r1", [(row(1, "a"), row(1, "a", 2))])
+    with pytest.raises(SwapRefused, match="1 rows failed"):
+        root.swap("r1")
+    assert under_way(root.paths) is None
+    assert root.states() == {}
