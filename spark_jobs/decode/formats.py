@@ -42,7 +42,7 @@ class Records(NamedTuple):
 
     @classmethod
     def of(cls, kafka: pa.StructArray) -> Self:
-        """From the column kafka, as source/kafka_source.py has it."""
+        """From the column kafka, as source/port.py has it."""
         raw = kafka.field("raw")
         headers = raw.field("headers") if raw.type.get_field_index("headers") >= 0 else None
         parts = (kafka.field(name) for name in ("partition", "offset", "timestamp"))

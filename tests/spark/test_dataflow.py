@@ -47,7 +47,7 @@ VALUES = {
 
 
 def records(spark: SparkSession) -> DataFrame:
-    """As source/kafka_source.py gives them: one of each last outcome."""
+    """As source/port.py gives them: one of each last outcome."""
     rows = [
         (0, offset, SENT, None, (b"key", value)) for offset, value in enumerate(VALUES.values())
     ]
