@@ -80,7 +80,7 @@ operators: $(READY) ## write the examples of docs/operators.md anew, from real r
 screenshots: $(READY) ## take the pictures of docs/seeing.md anew, in Debian's Chromium; some minutes
 	@SLUICE_LONG=1 SLUICE_SCREENSHOTS=1 $(BIN)/python -m pytest -q tests/browser/test_screenshots.py tests/browser/test_backfill.py
 
-reference: $(READY) ## write docs/reference.md anew, from the code
+reference: $(READY) ## write docs/reference.md and the table of docs/architecture.md anew, from the code
 	@$(BIN)/python -m local.reference
 
 up: $(READY) ## start Kafka and Airflow's UI and leave them running

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import BaseModel
 
+from local.reference import changes
 from local.reference.models import model_table
 from local.reference.page import PAGE, page
 from spark_jobs.contract import event
@@ -15,6 +16,10 @@ from spark_jobs.ops.schema import COLUMNS, OPERATOR
 
 def test_the_page_is_current() -> None:
     assert PAGE.read_text() == page(), "make reference"
+
+
+def test_the_table_of_changes_is_current() -> None:
+    assert changes.PAGE.read_text() == changes.architecture(), "make reference"
 
 
 def test_a_field_without_a_description_is_refused_by_its_name() -> None:
