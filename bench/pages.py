@@ -186,7 +186,7 @@ def _checkpoint(history: History) -> None:
     made = fingerprint(spec, version("pyspark"))
     Identity(generation=GENERATION, topic_id="t", fingerprint=made).write(paths.identity)
     Cursor(audited=last, judged=last, table_version=last).write(paths.cursor)
-    Published(table_version=last, batch=last).write(paths.published)
+    Published(number=1, table_version=last, batch=last).fix(paths)
     own = {"pipeline": PIPELINE, "generation": GENERATION, "run_id": "r", "partition": 0}
     slices = [
         own

@@ -28,8 +28,8 @@ POINTS: Final = {
 }
 """Failpoint of a drain -> what is true there."""
 PUBLISH_POINTS: Final = {
-    "shown": "the published table shows the version, and published.json does not name it",
-    "told": "published.json names the version, and Airflow has no event of it",
+    "fixed": "the event is in events/, and the published table does not show its version",
+    "shown": "the published table shows it, and Airflow has no event of it",
 }
 """Failpoint of the task publish -> what is true there."""
 CHANGE_POINTS: Final = {

@@ -13,10 +13,10 @@ def delays_of_the_day():
     def read(triggering_asset_events=None):
         from deltalake import DeltaTable
 
-        # Oldest first. There are several where this DAG did not run between two of them; the last
-        # has the newest version.
-        *_, newest = sorted(triggering_asset_events[DELAYS], key=lambda event: event.timestamp)
-        published = newest.extra
+        # There are several where this DAG did not run between two of them. The highest number is the
+        # newest; a number that was read before is the same event, told twice.
+        events = triggering_asset_events[DELAYS]
+        published = max((event.extra for event in events), key=lambda told: told["number"])
         table = DeltaTable(published["table"], version=published["table_version"])
         return table.to_pyarrow_table().num_rows
 

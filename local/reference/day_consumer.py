@@ -16,8 +16,8 @@ def delays_by_day():
         from deltalake import DeltaTable, QueryBuilder
 
         day = datetime.fromisoformat(dag_run.partition_key).replace(tzinfo=UTC)
-        *_, newest = sorted(triggering_asset_events[DAYS], key=lambda event: event.timestamp)
-        published = newest.extra
+        events = triggering_asset_events[DAYS]
+        published = max((event.extra for event in events), key=lambda told: told["number"])
         table = DeltaTable(published["table"], version=published["table_version"])
         # A window belongs to the day in which it ends, and one that ends at midnight to the day before.
         start, end = day.isoformat(), (day + timedelta(days=1)).isoformat()

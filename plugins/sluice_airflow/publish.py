@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias, BaseOperator, Context
 from airflow.sdk.exceptions import AirflowSkipException
@@ -15,6 +15,9 @@ from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.contract import registry
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import root
+
+if TYPE_CHECKING:
+    from spark_jobs.runs.due import Announced
 
 
 def asset_of(pipeline: str) -> Asset:
@@ -80,7 +83,7 @@ class PublishOperator(TellsLineage, BaseOperator):
             raise AirflowSkipException("consumers know of every version that has passed")
         extra = self.extra = event.model_dump(mode="json")
         # Airflow emits it with the success of the task. If the task is killed before, the next
-        # publish sees that the newest event is of another version, and tells these rows too.
+        # publish sees that Airflow has no event of this number, and tells it again.
         if self.through is None:
             context["outlet_events"][self.asset].extra = extra
         else:
@@ -107,22 +110,27 @@ class PublishOperator(TellsLineage, BaseOperator):
             self.outlets = [each for each in self.outlets if each != self.days]
             return
         told = context["outlet_events"][self.days]
-        told.extra = {name: extra[name] for name in ("table", "table_version", "generation")}
+        which = ("number", "table", "table_version", "generation")
+        told.extra = {name: extra[name] for name in which}
         told.add_partitions(extra["days"])
         self.log.info("days that are new: %s", ", ".join(extra["days"]))
 
 
 RECENT = 50
 """Events to look among for the newest of publish: persons may send others for the asset."""
-NONE = ("", -1)
-"""No version: Airflow has no event of the asset that publish has sent."""
 
 
-def announced(context: Context, asset: Asset) -> tuple[str, int]:
-    """Generation and table version of the newest event that publish has sent, or NONE."""
+def announced(context: Context, asset: Asset) -> Announced:
+    """The event with the highest number that publish has sent, among the newest; of those that an
+    older Sluice has sent, the newest.
+    """
+    from spark_jobs.runs.due import Announced  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+
+    found = [Announced()]
     for event in context["inlet_events"][asset].ascending(False).limit(RECENT):
         extra = event.extra or {}
-        version, generation = extra.get("table_version"), extra.get("generation")
-        if isinstance(version, int) and isinstance(generation, str):
-            return generation, version
-    return NONE
+        number, version = extra.get("number", 0), extra.get("table_version")
+        generation = extra.get("generation")
+        if isinstance(number, int) and isinstance(version, int) and isinstance(generation, str):
+            found.append(Announced(number, generation, version))
+    return max(found[1:] or found, key=lambda each: each.number)

@@ -95,7 +95,7 @@ def accept(
                 cursor=cursor.model_copy(update=passed),
             )
             carry_out(ACCEPT, facts, spec, paths, held, who)
-        told = publisher(paths.published)
+        told = publisher(paths)
         return (f"table version {report.table_version} counts as passed. {told}",)
 
     return Intent(

@@ -65,7 +65,7 @@ class _Stored:
         known = read_identity(paths)
         self._current = known.generations if known else ()
         self._needed_from = min(
-            read_cursor(paths.cursor).judged, read_published(paths.published).before_batch
+            read_cursor(paths.cursor).judged, read_published(paths).before_batch
         )
         """The first batch of the checkpoint that a verdict or an event may still be about."""
 

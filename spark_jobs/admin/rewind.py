@@ -21,7 +21,6 @@ from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.published import read_published
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.checkpoint.repartitioned import forget_operators
 from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
@@ -83,9 +82,8 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
                     f"another command has changed {spec.name} since this one looked.",
                     f"See what there is to do now: sluice rewind {spec.name} --to-batch {batch}",
                 )
-            # Before anything is changed: each may be damaged.
+            # Before anything is changed: it may be damaged.
             read_failing(paths.failing)
-            read_published(paths.published)
             carry_out(REWIND, again, spec, paths, held, who)
 
     later = [planned for planned in checkpoint.planned() if planned > batch]
@@ -203,17 +201,6 @@ def move_failing(facts: Rewind, scene: Scene) -> None:
         read_failing(path).up_to(facts.batch).read_again_from(facts.end).write(path)
 
 
-def move_published(facts: Rewind, scene: Scene) -> None:
-    """Let the next event count from the batch at the latest, and tell the days that change back."""
-    told = read_published(scene.paths.published)
-    moved = {
-        "batch": min(told.batch, facts.batch),
-        "before_batch": min(told.before_batch, facts.batch),
-        "changed_back": tuple(dict.fromkeys((*told.changed_back, *facts.repairs.spans))),
-    }
-    told.model_copy(update=moved).write(scene.paths.published)
-
-
 def begin_generation(facts: Rewind, scene: Scene) -> None:
     """Store the new generation, after those of the kept batches, and the number of state stores
     that they have: a repartition may be among those that go.
@@ -256,7 +243,6 @@ REWIND = Change(
         remove_entries,
         move_cursor,
         move_failing,
-        move_published,
         begin_generation,
         purge_state,
     ),

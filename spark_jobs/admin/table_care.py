@@ -60,7 +60,7 @@ class Needed(NamedTuple):
 
 def needed(paths: Paths, now: datetime) -> Needed:
     """What readers and checks may still read of the pipeline's table."""
-    cursor, published = read_cursor(paths.cursor), read_published(paths.published)
+    cursor, published = read_cursor(paths.cursor), read_published(paths)
     begins = now - compaction.RETENTION
     wanted = {
         cursor.judged_table_version,

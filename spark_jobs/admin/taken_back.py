@@ -16,13 +16,11 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.contract.errors import RepairUnknown
 from spark_jobs.contract.ranged import needed
-from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.bad_rows import take_out_bad
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.swap import put_fates
-from spark_jobs.runs.repaired import changed_spans
 
 if TYPE_CHECKING:
     from spark_jobs.contract.micro_batch import Offsets
@@ -42,8 +40,6 @@ class TakenBack(BaseModel):
     """Those that it has no longer, so that what they took back is there again."""
     back: tuple[str, ...]
     """Repairs that are there again by that, in the order of their versions."""
-    spans: tuple[Span, ...]
-    """The ranges whose rows they had changed, and that change back."""
     lines: tuple[str, ...]
     """It in words, a line each, before it is done."""
 
@@ -68,7 +64,6 @@ def taken_back(paths: Paths, generations: Sequence[str], version: int, end: Offs
         repairs=tuple(row["repair_id"] for row in rows if row["repair_id"] not in undos),
         undos=tuple(undos),
         back=tuple(row["repair_id"] for row in back),
-        spans=tuple(span for row in rows for span in changed_spans(row)),
         lines=_told(rows),
     )
 

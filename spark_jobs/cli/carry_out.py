@@ -102,7 +102,7 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
     at = "no commit was needed" if done.table_version is None else f"version {done.table_version}"
     say(
         f"{spec.name}: {done.added:,} rows added, {done.removed:,} removed, {done.changed:,} "
-        f"changed, {done.merged:,} {merged} merged; {at}. {publisher(paths.published)}"
+        f"changed, {done.merged:,} {merged} merged; {at}. {publisher(paths)}"
     )
 
 

@@ -182,5 +182,5 @@ def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
 def _told(fact: Live, paths: Paths) -> None:
     say(
         f"{paths.pipeline}: state version {fact.version} drains since now; its rows are version "
-        f"{fact.table_version} of the table. {publisher(paths.published)}"
+        f"{fact.table_version} of the table. {publisher(paths)}"
     )

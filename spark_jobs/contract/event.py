@@ -41,9 +41,14 @@ class Repaired(Part):
 class Event(Part):
     """The event's `extra`, as JSON.
 
-    The account is of everything since the version that was announced before. An event of the same
-    generation and table version as an earlier one is that one again.
+    The account is of everything since the event before. An event may be told twice, with one
+    number.
     """
+
+    number: int = Described(
+        description="counts the pipeline's events from 1, without a gap: one whose number a "
+        "consumer has had is that event again"
+    )
 
     table: str = Described(description="the Delta table: a path or a URL")
     published_table: str | None = Described(
@@ -58,7 +63,7 @@ class Event(Part):
     )
     table_version: int = Described(description="the table version to read")
     table_version_before: int | None = Described(
-        description="the newest version before it that was announced; null for the first"
+        description="that of the event before; null for the first, and after a reset or a switch"
     )
     account: Account = Described(
         description="what happened to each offset since that version, summed over the batches"

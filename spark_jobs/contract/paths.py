@@ -6,6 +6,7 @@
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
 <root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
 <root>/checkpoints/<pipeline>/journal.json        the change that has begun and not ended
+<root>/checkpoints/<pipeline>/events/<n>.json     what consumers are told, by number
 <root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
 <root>/checkpoints/<pipeline>/live.json           the state version that drains, after a rebuild
 <root>/checkpoints/<pipeline>/switching.json      the note of an unfinished switch of versions
@@ -13,7 +14,6 @@
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
-<root>/checkpoints/<pipeline>/v<N>/published.json the version that consumers were told of
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
 <root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
@@ -69,6 +69,7 @@ class Paths:
         self.running: UPath = self.version.parent / "running.json"
         self.superseded: UPath = self.version.parent / "superseded.json"
         self.journal: UPath = self.version.parent / "journal.json"
+        self.events: UPath = self.version.parent / "events"
         self.staging_lease: UPath = self.version.parent / "staging.lease"
         self.live: UPath = self.version.parent / LIVE
         self.switching: UPath = self.version.parent / SWITCHING
@@ -76,7 +77,6 @@ class Paths:
         self.stagings: UPath = self.root / "staging" / pipeline.name
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
-        self.published: UPath = self.version / "published.json"
         self.state_answer: UPath = self.version / "state.json"
         self.removed: UPath = self.version / "removed.json"
 

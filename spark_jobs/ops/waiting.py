@@ -62,16 +62,14 @@ def _checkpoint(root: UPath, name: str) -> _Checkpoint | None:
     """An overview shows the other pipelines where the files of one are damaged."""
     try:
         paths = Paths(str(root), live_spec(registry.load(name), str(root)))
-        identity, told = read_identity(paths), read_published(paths.published)
+        identity, told = read_identity(paths), read_published(paths)
     except (SluiceError, OSError):
         return None
     if identity is None:
         return None
-    return _Checkpoint(tuple(identity.generations), _version(told.table_version))
-
-
-def _version(published: int | None) -> int:
-    return -1 if published is None else published
+    ours = told.generation in {"", *identity.generations}
+    version = told.table_version if ours else None
+    return _Checkpoint(tuple(identity.generations), -1 if version is None else version)
 
 
 def _rejected(root: UPath, table: str, known: Mapping[str, _Checkpoint]) -> dict[str, int]:

@@ -244,8 +244,6 @@ class _Switch(NamedTuple):
         if cursor.judged == cursor.audited and cursor.judged_table_version is not None:
             moved["judged_table_version"] = version
         cursor.model_copy(update=moved).write(self.paths.cursor)
-        # The versions that it names are from before another version was live.
-        self.paths.published.unlink(missing_ok=True)
 
     def put_aside(self) -> None:
         """On the way back: keep the checkpoint that drained last under another name."""

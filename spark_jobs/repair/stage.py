@@ -150,7 +150,7 @@ def _refuse_ended(paths: Paths, plan: RepairPlan) -> None:
     if row is not None and row["state"] not in {"staged", "failed"}:
         if row["state"] == "rejected":
             refuse_ended(read_manifest(paths, plan.repair_id), row)
-        told = f" {publisher(paths.published)}, if none has." if row["state"] == "swapped" else ""
+        told = f" {publisher(paths)}, if none has." if row["state"] == "swapped" else ""
         raise StagingStale(
             f"repair {plan.repair_id} of {plan.pipeline} is {row['state']} already.{told}",
             "To compute its ranges once more, plan another one: in Airflow, clear the task `plan` "

@@ -35,16 +35,15 @@ def days(
     fact: Published,
     watermarks: tuple[datetime | None, datetime | None],
 ) -> tuple[date, ...]:
-    """The days in UTC, ascending, also those that a rewind has changed back; none where no range of
-    the output can be computed again.
+    """The days in UTC, ascending, also those that a RESTORE has changed back; none where no range
+    of the output can be computed again.
 
     `watermarks` are those of the batches `before_batch` and `batch` of the fact. Without a stateful
     step no day is ever final, and the days are those of repairs.
     """
     if unranged(spec):
         return ()
-    changed = (*differing(paths, known, fact), *fact.tells_back)
-    found = {day for span in changed for day in _of(span)}
+    found = {day for span in differing(paths, known, fact) for day in _of(span)}
     if spec.entry is not None:
         way = ranged(spec)
         since, until = map(way.closed_until, watermarks)

@@ -22,7 +22,7 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.runs import publication
 from spark_jobs.runs.anew import anew_due
 from spark_jobs.runs.archive_lag import lag_lines
-from spark_jobs.runs.due import Announced, due
+from spark_jobs.runs.due import Announced
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.source.port import source_of
 from spark_jobs.storage.object_store import require_writable
@@ -65,7 +65,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
 
     Raises LeaseHeld if another run works, and all errors of the preflight.
 
-    `announced`: generation and table version of the newest asset event, if the caller knows them.
+    `announced`: the newest asset event, if the caller knows it.
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
@@ -90,8 +90,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     }
     clock = _clock(found, settings)
     reasons = _unfinished(found, paths, sum(new.values())) or _due(found, clock)
-    waiting = due(paths, announced)
-    to_publish = waiting.table_version if waiting else publication.table_due(paths, spec)
+    to_publish = publication.to_publish(paths, spec, announced)
     return Plan(
         pipeline=spec.name,
         new_offsets=sum(new.values()),
@@ -169,6 +168,5 @@ def _to_publish(version: int | None, paths: Paths) -> tuple[str, ...]:
     if version is None:
         return ()
     return (
-        f"table version {version} has passed the checks and is not published. "
-        f"{publisher(paths.published)}",
+        f"table version {version} has passed the checks and is not published. {publisher(paths)}",
     )

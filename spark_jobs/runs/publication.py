@@ -1,21 +1,21 @@
 """Publication: what `publish` tells consumers: the table version that passed the checks, and all
-that is new since the last that they were told of.
+that is new since the event before.
 
 It is made of what lies in the root, not of one run's report: a run that was killed after its
 checks, one that a person started on the command line, and a decision to accept a failed check are
-published by whichever publish comes next.
+published by whichever publish comes next. It is fixed (checkpoint/published.py) before anybody is
+told.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from spark_jobs import failpoint
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.published import Published
+from spark_jobs.checkpoint.published import Published, read_published
 from spark_jobs.contract.event import Event
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
@@ -23,7 +23,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.published import table as published_table
 from spark_jobs.runs.days import days
 from spark_jobs.runs.decisions import decisions
-from spark_jobs.runs.due import Announced, due
+from spark_jobs.runs.due import Announced, due, read_judged
 from spark_jobs.runs.repaired import repaired
 
 if TYPE_CHECKING:
@@ -35,79 +35,74 @@ LOG = logging.getLogger(__name__)
 COUNTS = tuple(Account.model_fields)
 
 
-class Publication(NamedTuple):
-    """An event to emit, and the fact to write with it."""
-
-    event: Event
-    fact: Published
-
-
 def publish(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
-    """Move the published table to what has passed, and write the fact; the event to emit then, or
-    None if consumers know of everything that passed.
+    """Move the published table to what has passed; the event to emit then, or None if consumers
+    know of everything that passed.
 
-    If the event is not emitted, the next call knows it from `announced`, and its event covers this
-    one's rows too. Raises PublishedTableRefused or CheckpointBroken.
+    The same event until Airflow has it, then the next. Raises PublishedTableRefused or
+    CheckpointBroken.
     """
-    found = publication(paths, spec, announced)
+    event = _to_tell(paths, spec, announced)
+    failpoint.at("fixed")
     # Who is told of a version must find it there, or a newer one, which a drain beside this has
     # judged since.
-    if move_table(paths, spec):
+    version = _to_show(paths, spec)
+    if version is not None and published_table.move(paths, version):
         LOG.info("moved %s to what has passed", paths.published_table)
-    if found is None:
-        return None
     failpoint.at("shown")
-    try:
-        found.fact.write(paths.published)
-    except FileNotFoundError:
-        return None  # a reset beside it has moved the checkpoint: there is nothing to tell of it
-    failpoint.at("told")
-    return found.event
+    return event
 
 
-def table_due(paths: Paths, spec: Pipeline) -> int | None:
-    """The judged version that the published table does not show yet; None if it does, or if the
-    spec has none.
+def to_publish(paths: Paths, spec: Pipeline, announced: Announced | None = None) -> int | None:
+    """The version that publish would tell or show; None if there is none. `announced` is None if
+    the caller cannot know.
 
-    Raises PublishedTableRefused.
+    Raises PublishedTableRefused or CheckpointBroken.
     """
-    version = _judged(paths, spec)
+    last = read_published(paths)
+    if announced is not None and last.number > announced.number:
+        return last.table_version
+    if waiting := due(paths, last, announced):
+        return waiting.table_version
+    version = _to_show(paths, spec)
     return version if version is not None and published_table.behind(paths, version) else None
 
 
-def move_table(paths: Paths, spec: Pipeline) -> bool:
-    """Let the published table show what has passed. Whether it moved.
-
-    Raises PublishedTableRefused.
-    """
-    version = _judged(paths, spec)
-    return version is not None and published_table.move(paths, version)
+def _to_show(paths: Paths, spec: Pipeline) -> int | None:
+    judged = read_judged(paths) if spec.published_table else None
+    return judged.table_version if judged else None
 
 
-def _judged(paths: Paths, spec: Pipeline) -> int | None:
-    cursor = read_cursor(paths.cursor)
-    return cursor.judged_table_version if spec.published_table and cursor.judged >= 0 else None
+def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
+    """The fixed event that Airflow has not; the next is fixed where it has all."""
+    while (last := read_published(paths)).number <= announced.number:
+        fact = due(paths, last, announced)
+        if fact is None:
+            return None
+        event = _event(paths, spec, fact)
+        # Neither a drain nor a rewind has changed what it was made of meanwhile.
+        if event is not None and due(paths, last, announced) == fact:
+            fact.model_copy(update={"event": event}).fix(paths)
+    return last.event
 
 
-def publication(
-    paths: Paths, spec: Pipeline, announced: Announced | None = None
-) -> Publication | None:
-    """The event that is due, with its fact; None if there is none. Raises CheckpointBroken."""
-    fact = due(paths, announced)
+def _event(paths: Paths, spec: Pipeline, fact: Published) -> Event | None:
+    """The event of this fact; None if there is no checkpoint any more. Raises CheckpointBroken."""
     known = read_identity(paths)
-    if fact is None or known is None:
+    if known is None or fact.table_version is None:
         return None
     pipeline = spec.name
     batches = _batches(paths, pipeline, known, fact)
     last: Row = batches[-1] if batches else {}
     before: Row = next((row for row in batches if row["batch_id"] == fact.before_batch), {})
     passed = [row for row in batches if row["batch_id"] > fact.before_batch]
-    event = Event(
+    return Event(
+        number=fact.number,
         table=str(paths.table),
         published_table=str(paths.published_table) if spec.published_table else None,
         pipeline=pipeline,
         run_id=last.get("run_id", ""),
-        generation=fact.generation or known.generation,
+        generation=known.generation,
         table_version=fact.table_version,
         table_version_before=fact.before_version,
         account=sum(map(Account.of_row, passed), Account()),
@@ -117,7 +112,6 @@ def publication(
         repairs=repaired(paths, known, fact),
         days=days(paths, spec, known, fact, (before.get("watermark"), last.get("watermark"))),
     )
-    return Publication(event, fact)
 
 
 def _batches(paths: Paths, pipeline: str, known: Identity, fact: Published) -> list[Row]:

@@ -8,6 +8,7 @@ from spark_jobs.contract.event import Repaired
 from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
+from spark_jobs.sink import history
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
@@ -22,7 +23,7 @@ def repaired(paths: Paths, known: Identity, fact: Published) -> tuple[Repaired, 
     Without those that a rewind took back: their rows were in no version that stands. One that was
     undone is told with its undo, if both are new.
     """
-    rows = _since(paths, known, fact)
+    rows = _behind(paths, known, fact, fact.before_version)
     undos = {row["repair_id"] for row in rows if row["state"] == "swapped"}
     return tuple(
         _told(row) for row in rows if row["state"] == "swapped" or row["repair_id"] + UNDO in undos
@@ -30,8 +31,13 @@ def repaired(paths: Paths, known: Identity, fact: Published) -> tuple[Repaired, 
 
 
 def differing(paths: Paths, known: Identity, fact: Published) -> list[Span]:
-    """The spans in which these repairs and undos changed rows."""
-    return [span for row in _since(paths, known, fact) for span in changed_spans(row)]
+    """The spans in which these repairs and undos changed rows, and those that a RESTORE since then,
+    a rewind's or a person's, has changed back.
+    """
+    before = fact.before_version
+    if before is not None:
+        before = history.kept_since(paths.table, before)
+    return [span for row in _behind(paths, known, fact, before) for span in changed_spans(row)]
 
 
 def changed_spans(row: Row) -> list[Span]:
@@ -42,14 +48,14 @@ def changed_spans(row: Row) -> list[Span]:
     return [Span(each["start"], each["end"]) for each in spans or ()]
 
 
-def _since(paths: Paths, known: Identity, fact: Published) -> list[Row]:
-    """The rows of ops.repairs whose version is after the fact's `before_version`, up to its own."""
-    before = -1 if fact.before_version is None else fact.before_version
+def _behind(paths: Paths, known: Identity, fact: Published, version: int | None) -> list[Row]:
+    """The rows of ops.repairs of the versions behind that one, up to the fact's."""
     ours = ops_tables.among("generation", known.generations)
     return repairs.stored(
         paths.root,
         paths.pipeline,
-        f"{ours} AND state IN ('swapped', 'undone') AND table_version > {before} "
+        f"{ours} AND state IN ('swapped', 'undone') "
+        f"AND table_version > {-1 if version is None else version} "
         f"AND table_version <= {fact.table_version}",
     )
 

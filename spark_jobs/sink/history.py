@@ -155,6 +155,20 @@ def version_after(path: UPath, owners: Collection[str], batch: int) -> int:
     return 0
 
 
+def kept_since(path: UPath, version: int) -> int:
+    """The newest version up to this one whose rows no RESTORE since has taken back; -1 if the log
+    does not tell.
+    """
+    kept = version
+    for entry in entries(path):
+        if int(entry["version"]) <= version:
+            return kept
+        if entry["operation"] == RESTORE:
+            to = restored_version(entry)
+            kept = min(kept, -1 if to is None else to)
+    return -1
+
+
 def somebody_else_wrote(path: UPath, since: int, version: int) -> bool:
     """Whether a version after `since`, up to `version`, changed rows and is not the commit of a
     batch.

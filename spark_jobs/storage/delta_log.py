@@ -12,11 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import obstore
-from obstore.exceptions import AlreadyExistsError
-
-from spark_jobs.contract.path_forms import delta_path
-from spark_jobs.storage.object_store import client
+from spark_jobs.storage.object_store import put_new
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -85,12 +81,7 @@ class Log(NamedTuple):
     def put(self, version: int, actions: list[Action]) -> bool:
         """Add a commit; False if another writer has added that version."""
         text = "\n".join(json.dumps(action, separators=(",", ":")) for action in actions) + "\n"
-        try:
-            store = client(delta_path(self.folder))
-            obstore.put(store, f"{version:020d}.json", text.encode(), mode="create")
-        except AlreadyExistsError:
-            return False
-        return True
+        return put_new(self.folder / f"{version:020d}.json", text)
 
 
 class Replay:

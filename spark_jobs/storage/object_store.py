@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
@@ -19,6 +19,9 @@ from spark_jobs.contract.path_forms import delta_path, disk_path
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_remote, is_s3
 from spark_jobs.contract.store_errors import translate_store_error
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 RETRIES = {"max_retries": 7, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
 FRESH = timedelta(minutes=5)
@@ -49,6 +52,18 @@ def client(url: str) -> ObjectStore:
     }
     made: ObjectStore = from_url(url, credential_provider=_credentials(), **asked)
     return made
+
+
+def put_new(path: UPath, text: str) -> bool:
+    """Create the file, whole; False if it is there: of two writers one creates it.
+
+    A client that repeats a put whose answer was lost is told so of its own file too.
+    """
+    try:
+        obstore.put(client(delta_path(path.parent)), path.name, text.encode(), mode="create")
+    except AlreadyExistsError:
+        return False
+    return True
 
 
 def require_writable(paths: Paths) -> None:

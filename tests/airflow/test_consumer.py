@@ -41,6 +41,7 @@ def consumer_by_day() -> Any:
 def event(table: Path, version: int) -> AssetEventDagRunReferenceResult:
     """The event of a version."""
     extra = Event(
+        number=version,
         table=str(table),
         pipeline="departure_delays",
         run_id="run",
@@ -90,7 +91,7 @@ def test_a_consumer_by_the_day_reads_the_rows_of_its_day(tmp_path: Path) -> None
     told = of_the_table.model_copy(
         update={
             "asset": of_the_table.asset.model_copy(update={"name": days.name, "uri": days.uri}),
-            "extra": {"table": str(tmp_path), "table_version": 0},
+            "extra": {"number": 1, "table": str(tmp_path), "table_version": 0},
         }
     )
     found = module.delays_by_day().get_task("read")

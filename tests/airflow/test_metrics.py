@@ -69,6 +69,7 @@ def plain(server: Statsd, monkeypatch: pytest.MonkeyPatch) -> Iterator[Statsd]:
 def event(**changes: Any) -> Event:
     return Event(
         **{
+            "number": 3,
             "table": "/t",
             "pipeline": PIPELINE,
             "run_id": "r",

@@ -340,7 +340,7 @@ class History:
         Identity(generation=GENERATION, topic_id="t", fingerprint=made).write(self.paths.identity)
         good = self.last - self.fails
         Cursor(audited=self.last, judged=good, table_version=self.last).write(self.paths.cursor)
-        Published(table_version=good, batch=good).write(self.paths.published)
+        Published(number=1, table_version=good, batch=good).fix(self.paths)
         total = self.state_rows[self.last]
         rows = tuple((f"{self.last}-{number}", "") for number in range(3))
         variable = VariableAnswer(

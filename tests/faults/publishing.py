@@ -21,21 +21,23 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.settings import REPO
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.runs import publication
+from spark_jobs.runs.due import Announced
 from tests.harness.pipelines import variables_of
 
 if TYPE_CHECKING:
     from tests.harness.scene import Scene
 
-TURNS = ("told", "told", "shown", "")
-"""Where one publish after the other is killed; at the last nowhere. So two events in a row are
-lost, and newer verdicts overtake them.
+TURNS = ("shown", "shown", "fixed", "")
+"""Where one publish after the other is killed; at the last nowhere. So an event is told by the
+fourth that tries, and newer verdicts have come since.
 """
 
 
 def publish(paths: Paths, spec: Pipeline, events: Path) -> None:
     """What the task does; Airflow sends the event when the task has ended well."""
     sent = [json.loads(line) for line in events.read_text().splitlines()]
-    newest = (sent[-1]["generation"], sent[-1]["table_version"]) if sent else ("", -1)
+    names = ("number", "generation", "table_version")
+    newest = Announced(*(sent[-1][name] for name in names)) if sent else Announced()
     event = publication.publish(paths, spec, newest)
     if event is not None:
         with events.open("a") as file:

@@ -26,7 +26,7 @@ class Announced(NamedTuple):
 def announced(events: list[Event], batches: list[Row]) -> Announced:
     """`events` in the order in which they were sent, `batches` the rows of ops.batches in theirs.
 
-    Each event goes on from the one before. A batch is in the event in whose versions its commit is;
+    Each event goes on from the one before, and has the next number. A batch is in the event in whose versions its commit is;
     one that committed nothing is in that of its neighbours. After the last event only such may be
     left, since there is no version to tell.
     """
@@ -35,6 +35,9 @@ def announced(events: list[Event], batches: list[Row]) -> Announced:
         for (generation, version), times in Counter(map(_key, events)).items()
         if times > 1
     ]
+    numbers = [event["number"] for event in events]
+    if numbers != [*range(1, len(events) + 1)]:
+        told.append(f"the events have the numbers {numbers}")
     times, before, start = [0] * len(batches), None, 0
     for event in events:
         if event["table_version_before"] != before:

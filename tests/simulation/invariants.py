@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.contract.event import Event
 from spark_jobs.journal.begun import under_way
 from spark_jobs.ops import ops_tables, repairs
 from tests.simulation.model import BAD_SALES, Deeds, standing
@@ -84,24 +85,21 @@ def published_is_good(world: World) -> None:
 
 def events(world: World) -> None:
     """Each begins where the one before it ended, and every repair that stands was told."""
-    before = None
+    first: dict[int, Event] = {}
     for event in world.airflow:
-        anew = event.table_version_before is None and before is not None
-        anew = anew and event.generation != before.generation
-        anew = event.table_version_before is None and before is not None
-        anew = anew and event.generation != before.generation
-        same = before is not None and event.table_version == before.table_version
-        if (
-            before is not None
-            and not same
-            and not anew
-            and not anew
-            and event.table_version_before != before.table_version
-        ):
+        if first.setdefault(event.number, event) != event:
+            raise Violation("overlap", f"two events of number {event.number}")
+    if [*first] != [*range(1, len(first) + 1)]:
+        raise Violation("overlap", f"events {[*first]}")
+    before = None
+    for event in first.values():
+        follows = before is None or event.table_version_before == before.table_version
+        anew = event.table_version_before is None and world.resets
+        if not follows and not anew:
             raise Violation(
                 "overlap",
-                f"({event.table_version_before}, {event.table_version}) behind "
-                f"({before.table_version_before}, {before.table_version})",
+                f"event {event.number} begins after {event.table_version_before}, and the one "
+                f"before it ended at {before and before.table_version}",
             )
         before = event
     told = {each.repair_id for event in world.airflow for each in event.repairs}

@@ -17,11 +17,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import deltalake
+import obstore
 from deltalake.table import TableAlterer, TableMerger, TableOptimizer
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink"})
 COMMITS: tuple[tuple[Any, str], ...] = (
+    (obstore, "put"),
     (deltalake, "write_deltalake"),
     (deltalake.DeltaTable, "create"),
     (deltalake.DeltaTable, "restore"),
@@ -34,7 +36,7 @@ COMMITS: tuple[tuple[Any, str], ...] = (
     (TableMerger, "execute"),
     (TableOptimizer, "compact"),
 )
-"""What of delta-rs commits: one write each."""
+"""What of delta-rs commits, and each put of an object: one write each."""
 
 Arrive = Callable[[str], None]
 _acting = threading.local()

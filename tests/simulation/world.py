@@ -33,6 +33,7 @@ from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
+from spark_jobs.runs.due import Announced
 from spark_jobs.runs.publication import publish
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.sink import table
@@ -268,9 +269,9 @@ class World:
 
     def publish(self) -> None:
         """The task: it looks at Airflow's newest event, tells, and Airflow emits behind its end."""
-        newest = self.airflow[-1] if self.airflow else None
-        announced = (newest.generation, newest.table_version) if newest else ("", -1)
-        event = publish(self.paths, SPEC, announced)
+        newest = max(self.airflow, key=lambda each: each.number, default=None)
+        told = (newest.number, newest.generation, newest.table_version) if newest else ()
+        event = publish(self.paths, SPEC, Announced(*told))
         if event is None:
             return
         _arrive("airflow emits")

@@ -13,7 +13,7 @@ from spark_jobs.admin.accept import accept
 from spark_jobs.audit.audit import Audit
 from spark_jobs.decode.raw_filter import OVERHEAD
 from spark_jobs.launch.session import dynamic
-from spark_jobs.runs.due import due
+from spark_jobs.runs.publication import to_publish
 from tests.harness.long_form import long_form
 
 pytestmark = pytest.mark.usefixtures(
@@ -154,9 +154,9 @@ def test_a_first_run_that_accepts_nothing_is_red_says_why_and_waits_for_a_person
     told = "\n".join(said)
     assert "of 250 records 250 are malformed" in told
     assert "an object with eventId (text), delay (whole number); it lacks event_id (string)" in told
-    assert due(made.paths) is None
+    assert to_publish(made.paths, made.spec) is None
     names = tuple(check.name for check in failed)
     execute = accept(made.spec, made.settings, names, "the topic is new", "ana").execute
     assert execute is not None
     execute()
-    assert due(made.paths) is not None
+    assert to_publish(made.paths, made.spec) is not None

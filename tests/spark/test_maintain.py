@@ -75,9 +75,8 @@ def test_runs_rewind_and_change_feed_go_on_after_it_and_the_table_is_exact(drain
     drained.assert_exact()
     last, version = report.batches[-1], report.table_version
     assert version is not None
-    Published(table_version=version, batch=last, before_version=version, before_batch=last).write(
-        drained.paths.published
-    )
+    told = {"table_version": version, "batch": last, "before_version": version}
+    Published(number=1, before_batch=last, **told).fix(drained.paths)
     age(table, 8)
     there = len(list(table.glob("*.parquet")))
     assert "that it has not had for 7 days" in maintained(drained)

@@ -16,8 +16,8 @@ from spark_jobs.contract.checks import Check
 from spark_jobs.contract.paths import Paths
 from spark_jobs.published import table as published_table
 from spark_jobs.runs.plan import plan
-from spark_jobs.runs.publication import due, move_table
 from spark_jobs.storage.delta_log import Log
+from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
@@ -175,11 +175,11 @@ def test_a_stream_over_it_reads_each_row_once_beside_optimize(tables, tmp_path):
 
 
 def test_rows_of_a_failed_check_are_shown_once_they_are_mended_and_no_earlier(spark, drained):
-    told = due(drained.paths)
+    waiting = plan(drained.spec, drained.settings).to_publish
+    listener = Listener()
+    told = listener.publish(drained.paths, drained.spec)
     assert told is not None
-    told.write(drained.paths.published)  # as a root of before, whose consumers know of the version
-    assert plan(drained.spec, drained.settings).to_publish == told.table_version
-    assert move_table(drained.paths, drained.spec)
+    assert told.table_version == waiting
     assert plan(drained.spec, drained.settings).to_publish is None
     before = by_all(spark, drained.paths)
     assert len(before) == len(drained.table())
@@ -188,7 +188,7 @@ def test_rows_of_a_failed_check_are_shown_once_they_are_mended_and_no_earlier(sp
     assert failed.problem is not None
     assert failed.problem.code == "CHECK_FAILED"
     assert plan(drained.spec, drained.settings).to_publish is None
-    assert not move_table(drained.paths, drained.spec)
+    assert listener.publish(drained.paths, drained.spec) is None
     assert by_all(spark, drained.paths) == before
     assert len(drained.table()) > len(before)
     deltalake.DeltaTable(str(drained.paths.table)).delete("carrier <> 'AA'")
@@ -196,6 +196,6 @@ def test_rows_of_a_failed_check_are_shown_once_they_are_mended_and_no_earlier(sp
     again = drained.run("mended")
     assert [check.outcome for check in again.checks if check.suite == "output"] == ["passed"]
     assert plan(drained.spec, drained.settings).to_publish is not None
-    assert move_table(drained.paths, drained.spec)
+    assert listener.publish(drained.paths, drained.spec) is not None
     mended = by_all(spark, drained.paths)
     assert len(mended) == len(drained.table())

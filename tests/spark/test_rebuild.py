@@ -44,10 +44,10 @@ from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
-from spark_jobs.runs.publication import publish
 from spark_jobs.source.topic_state import topic_state
 from spark_jobs.storage.log_entries import entries
 from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene, records
 
@@ -170,7 +170,8 @@ def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_b
     rebuilding, monkeypatch
 ):
     it = rebuilding
-    publish(it.live, it.spec, ("", -1))
+    listener = Listener()
+    listener.publish(it.live, it.spec)
     it.begin()
     it.compute("rebuild-1")
     it.scene.deliver()
@@ -214,7 +215,7 @@ def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_b
     assert it.rows() == it.expected("max", it.paths)
     assert it.rows(version + 1) == computed
 
-    assert publish(it.paths, it.next, ("", -1)) is not None
+    assert listener.publish(it.paths, it.next) is not None
     assert ordered(deltalake.DeltaTable(str(it.paths.published_table))) == it.rows()
 
     switch_back(it.next, it.spec, it.root, "back")
@@ -222,7 +223,8 @@ def test_a_sum_becomes_a_maximum_in_one_commit_and_drains_go_on_from_there_and_b
     it.scene.deliver()
     it.drain(it.spec, "live-4")  # what came since the switch, and what came now
     assert it.rows() == it.expected("sum", it.live)
-    assert publish(it.live, it.spec, ("", -1)) is not None
+    assert listener.publish(it.live, it.spec) is not None
+    assert [each.number for each in listener.events] == [1, 2, 3]
     assert ordered(deltalake.DeltaTable(str(it.live.published_table))) == it.rows()
 
 

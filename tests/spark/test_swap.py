@@ -29,8 +29,8 @@ from spark_jobs.repair.staging import arrow_schema, select
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.runs.plan import plan
-from spark_jobs.runs.publication import publish
 from spark_jobs.sink import table
+from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
@@ -136,7 +136,8 @@ def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_
     )
     scene.deliver()
     scene.run("first")
-    first = publish(scene.paths, scene.spec, ("", -1))
+    listener = Listener()
+    first = listener.publish(scene.paths, scene.spec)
     assert first is not None
     made = Repairing(spark, scene)
     rows = made.rows()
@@ -150,9 +151,9 @@ def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_
     assert removed == made.within
     assert added == made.expected(made.within)
 
-    found = plan(scene.spec, scene.settings, (first.generation, first.table_version))
+    found = plan(scene.spec, scene.settings, listener.announced)
     assert (found.reasons, found.to_publish) == ((), done.table_version), "no batch is needed"
-    event = publish(scene.paths, scene.spec, (first.generation, first.table_version))
+    event = listener.publish(scene.paths, scene.spec)
     assert event is not None
     assert (event.table_version_before, event.table_version) == (made.before, done.table_version)
     assert (event.account.covered, event.account.read) == (0, 0), "no batch is new"
@@ -169,7 +170,7 @@ def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_
     assert len(after) == len(rows) + report.account.rows_out
     newest = read_cursor(scene.paths.cursor).judged_table_version
     assert newest == report.table_version == table.version(scene.paths.table)
-    event = publish(scene.paths, scene.spec, (first.generation, done.table_version))
+    event = listener.publish(scene.paths, scene.spec)
     assert event is not None
     assert event.repairs == ()
     assert event.account.rows_out == report.account.rows_out
@@ -179,7 +180,7 @@ def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_
     assert back.passed
     assert made.rows() == sorted([row for row in after if row not in made.new] + made.old, key=str)
     assert made.feed(back.table_version or -1) == (made.expected(made.within), made.within)
-    event = publish(scene.paths, scene.spec, (first.generation, newest))
+    event = listener.publish(scene.paths, scene.spec)
     assert event is not None
     assert [told.repair_id for told in event.repairs] == ["r1/undo"]
     assert made.published() == made.rows()

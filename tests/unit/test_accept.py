@@ -18,7 +18,7 @@ from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import CheckResult, Problem, Report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.publication import due
+from spark_jobs.runs.publication import to_publish
 from spark_jobs.runs.run_record import append_row
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
@@ -93,9 +93,7 @@ def test_the_rows_pass_the_decision_is_kept_and_publish_has_work(root: Root, nam
     root.accept(name)
     cursor = read_cursor(root.paths.cursor)
     assert (cursor.judged, cursor.judged_table_version) == (3, 0)
-    fact = due(root.paths)
-    assert fact is not None
-    assert fact.table_version == 0
+    assert to_publish(root.paths, SPEC) == 0
     [row] = ops_tables.query(root.paths.root, "checks", "SELECT * FROM checks").to_pylist()
     assert (row["outcome"], row["about"], row["run_id"]) == (
         "accepted",

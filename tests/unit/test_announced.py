@@ -28,7 +28,13 @@ FIRST, SECOND, THIRD = event(None, 1, 10, 9), event(1, 2, 20, 8), event(2, 4, 10
 
 
 def wrong(*events: dict[str, Any]) -> Announced:
-    return announced([*events], BATCHES)
+    numbered = [{**event, "number": number} for number, event in enumerate(events, 1)]
+    return announced(numbered, BATCHES)
+
+
+def test_a_number_that_is_missing_is_told() -> None:
+    events = [{**event, "number": number} for event, number in ((FIRST, 1), (SECOND, 3))]
+    assert announced(events, BATCHES).told[0] == "the events have the numbers [1, 3]"
 
 
 def test_events_that_go_on_from_each_other_are_exact_and_what_wrote_nothing_may_wait() -> None:

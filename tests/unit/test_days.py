@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +13,12 @@ from spark_jobs.contract.ranged import Ranged
 from spark_jobs.contract.spec import Pipeline
 from spark_jobs.ops import repairs
 from spark_jobs.runs import days
-from spark_jobs.runs.publication import publish
+from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Root, hour, hours, row
+
+LISTENERS: dict[Any, Listener] = defaultdict(Listener)
+"""Root -> who has the events of it."""
 
 
 @pytest.fixture
@@ -24,31 +29,32 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
     return Root(tmp_path / ROOT, hourly=True)
 
 
-def told(root: Root, announced: int, spec: Pipeline = SPEC) -> list[str] | None:
-    """The days of the event that is due."""
-    event = publish(root.paths, spec, ("g1" if announced >= 0 else "", announced))
+def told(root: Root, spec: Pipeline = SPEC) -> list[str] | None:
+    """The days of the next event."""
+    event = LISTENERS[root.paths.root].publish(root.paths, spec)
     return None if event is None else event.model_dump(mode="json")["days"]
 
 
 def test_a_day_is_told_once_when_drains_write_no_row_of_it_any_more(root: Root) -> None:
     root.drain(0, 23)
-    assert told(root, -1) == [], "hour 23 can still have rows"
+    assert told(root) == [], "hour 23 can still have rows"
     root.drain(24, 24)
-    assert told(root, 24) == ["2026-03-01"]
+    assert told(root) == ["2026-03-01"]
     root.account_at(25, DAY + timedelta(hours=47))
-    assert told(root, 25) == []
+    assert told(root) == []
     root.account_at(26, DAY + timedelta(hours=48))
-    assert told(root, 26) == ["2026-03-02"]
-    assert told(root, 26) == ["2026-03-02"], "Airflow never had that event"
+    assert told(root) == ["2026-03-02"]
+    LISTENERS[root.paths.root].events.pop()
+    assert told(root) == ["2026-03-02"], "Airflow never had that event"
 
 
 def test_several_days_that_end_at_once_are_told_together_also_those_without_a_row(
     root: Root,
 ) -> None:
     root.drain(0, 1)
-    assert told(root, -1) == []
+    assert told(root) == []
     root.account_at(2, DAY + timedelta(days=3, hours=1))
-    assert told(root, 2) == ["2026-03-01", "2026-03-02", "2026-03-03"]
+    assert told(root) == ["2026-03-01", "2026-03-02", "2026-03-03"]
 
 
 def test_the_first_event_has_the_days_with_rows_and_none_between_them(root: Root) -> None:
@@ -56,49 +62,49 @@ def test_the_first_event_has_the_days_with_rows_and_none_between_them(root: Root
     root.append([row(-400_000, "a")])
     root.account_at(0, DAY + timedelta(hours=25))
     old = (hour(-400_000) - timedelta(microseconds=1)).date()
-    assert told(root, -1) == [str(old), "2026-03-01"]
+    assert told(root) == [str(old), "2026-03-01"]
 
 
 def test_after_a_gap_of_years_only_the_days_with_rows_are_told(root: Root) -> None:
     """The first records may be of 1970: each of the days since would start its consumers."""
     root.append([row(-400_000, "a")])
     root.account_at(0, hour(-400_000))
-    assert told(root, -1) == []
+    assert told(root) == []
     old = (hour(-400_000) - timedelta(microseconds=1)).date()
     root.account_at(1, DAY + timedelta(hours=25))
-    assert told(root, root.version - 1) == [str(old), "2026-03-01"]
+    assert told(root) == [str(old), "2026-03-01"]
 
 
 def test_a_repair_tells_the_days_in_which_rows_changed_and_no_other_that_it_computed(
     root: Root,
 ) -> None:
     root.drain(0, 50)
-    assert told(root, -1) == ["2026-03-01", "2026-03-02"]
+    assert told(root) == ["2026-03-01", "2026-03-02"]
     # The window of hour 23 ends at midnight, and is of the day before.
     root.stage("r1", [(row(23, "a"), row(23, "a", 2))], spans=(hours(0, 47),))
     root.swap("r1")
-    assert told(root, 51) == ["2026-03-01"]
+    assert told(root) == ["2026-03-01"]
     root.undo("r1")
-    assert told(root, 52) == ["2026-03-01"], "an undo changes them again"
+    assert told(root) == ["2026-03-01"], "an undo changes them again"
 
 
 def test_a_repair_of_an_older_sluice_tells_the_days_that_it_computed(root: Root) -> None:
     root.drain(0, 50)
-    told(root, -1)
+    told(root)
     root.stage("r1", [(row(1, "a"), row(1, "a", 2))], spans=(hours(0, 47),))
     root.swap("r1")
     [known] = repairs.stored(root.paths.root, SPEC.name)
     repairs.put(root.paths.root, [known | {"differing": None}])
-    assert told(root, 51) == ["2026-03-01", "2026-03-02"]
+    assert told(root) == ["2026-03-01", "2026-03-02"]
 
 
 def test_a_table_whose_ranges_cannot_be_computed_again_has_no_days(root: Root) -> None:
     root.drain(0, 25)
-    assert told(root, -1, SPEC.model_copy(update={"output_mode": "complete"})) == []
+    assert told(root, SPEC.model_copy(update={"output_mode": "complete"})) == []
 
 
 def test_a_row_of_the_year_1_keeps_no_day_from_being_told(root: Root) -> None:
     """Go's zero time is one. delta-rs cannot truncate it to its day."""
     root.append([row(0, "a") | {"windowEnd": datetime(1, 1, 1, 1, tzinfo=UTC)}])
     root.account_at(0, DAY + timedelta(hours=25))
-    assert told(root, -1) == ["2026-03-01"]
+    assert told(root) == ["2026-03-01"]

@@ -21,6 +21,7 @@ from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.contract.errors import LeaseHeld, LeaseLost, RootRefused
 from spark_jobs.journal.runner import leased
+from spark_jobs.runs.due import Announced
 from spark_jobs.runs.publication import publish
 from spark_jobs.storage.folders import move_folder
 from tests.harness.roots import ROOT
@@ -120,7 +121,7 @@ def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
 ) -> None:
     root = Drains(tmp_path / "root")
     root.drain(0, 2)
-    publish(root.paths, SPEC, ("", -1))
+    publish(root.paths, SPEC, Announced())
     places = count()
 
     def at(name: str) -> None:
@@ -151,15 +152,22 @@ def test_a_reset_beside_a_stage_leaves_it_its_folder_and_doctor_removes_it(tmp_p
     assert not rows.exists()
 
 
-def test_a_publish_that_a_reset_overtakes_has_nothing_to_tell(
+def test_a_publish_that_a_reset_overtakes_tells_what_it_has_fixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Publish takes no lease: the checkpoint is moved aside between its look and its fact."""
+    """Publish takes no lease: the checkpoint is moved aside before it shows the version."""
     root = Drains(tmp_path / ROOT)
     root.drain(0, 2)
-    aside = root.paths.version.with_name("v1.kept")
-    monkeypatch.setattr(failpoint, "at", lambda _: root.paths.version.rename(aside))
-    assert publish(root.paths, SPEC, ("", -1)) is None
+
+    def reset_beside(name: str) -> None:
+        if name == "fixed":
+            monkeypatch.setattr(failpoint, "at", lambda _: None)
+            run(reset(SPEC, root.settings))
+
+    monkeypatch.setattr(failpoint, "at", reset_beside)
+    event = publish(root.paths, SPEC, Announced())
+    assert event is not None
+    assert (event.number, event.table_version) == (1, 3)
     assert not root.paths.version.exists()
 
 

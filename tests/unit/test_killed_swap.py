@@ -20,7 +20,7 @@ from spark_jobs.repair.plan import RepairPlan, digest
 from spark_jobs.repair.reject import reject
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import described, swap
-from spark_jobs.runs.publication import publish
+from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
 
@@ -192,12 +192,13 @@ def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
 def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(scene.paths, SPEC, ("", -1))
+    listener = Listener()
+    listener.publish(scene.paths, SPEC)
     scene.killed(monkeypatch, "swap.committed")
     with leased(SPEC, scene.paths, "a drain"):
         assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
         scene.drain(6, 6)
-    event = publish(scene.paths, SPEC, ("g1", 6))
+    event = listener.publish(scene.paths, SPEC)
     assert event is not None
     assert [each.repair_id for each in event.repairs] == ["r1"]
     assert not scene.paths.journal.exists()

@@ -24,7 +24,7 @@ from spark_jobs.admin.maintain import maintain, maintain_ops
 from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.published import Published
+from spark_jobs.checkpoint.published import Published, read_published
 from spark_jobs.cli import app
 from spark_jobs.contract.errors import LeaseHeld, MaintenanceRefused, TableContended
 from spark_jobs.contract.paths import OPS_TABLES, Paths, report_path
@@ -150,15 +150,14 @@ class Root:
         self.batches, self.cursor = len(days), cursor
 
     def publish(self) -> None:
-        before = (
-            Published.read(self.paths.published) if self.paths.published.exists() else Published()
-        )
+        before = read_published(self.paths)
         Published(
+            number=before.number + 1,
             table_version=self.version,
             batch=self.batches - 1,
             before_version=before.table_version,
             before_batch=before.batch,
-        ).write(self.paths.published)
+        ).fix(self.paths)
 
     def maintain(self) -> tuple[str, ...]:
         """What it showed, after it is done."""

@@ -85,13 +85,10 @@ def test_a_new_pipeline_reads_all_that_retention_has_left(installation: Installa
 def test_who_publishes_is_a_dag_only_where_one_has_published(
     installation: Installation,
 ) -> None:
-    path = installation.paths.published
-    assert publisher(path) == "Its DAG in Airflow publishes it, if there is one"
-    installation.paths.ensure_writable()
-    Published().write(path)  # as a rewind leaves it, whatever was published
-    assert publisher(path) == "Its DAG in Airflow publishes it, if there is one"
-    Published(table_version=7).write(path)
-    assert publisher(path) == "The next run of its DAG publishes it"
+    paths = installation.paths
+    assert publisher(paths) == "Its DAG in Airflow publishes it, if there is one"
+    Published(number=1, table_version=7).fix(paths)
+    assert publisher(paths) == "The next run of its DAG publishes it"
 
 
 def test_a_drained_topic_leaves_nothing_to_do(installation: Installation) -> None:

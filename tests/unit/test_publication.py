@@ -13,19 +13,20 @@ import pytest
 
 from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.published import Published, read_published
+from spark_jobs.checkpoint.published import Published
 from spark_jobs.contract.errors import CheckpointBroken
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.runs.due import due
-from spark_jobs.runs.publication import publication
+from spark_jobs.runs import publication
+from spark_jobs.runs.due import Announced
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 from tests.unit.test_report import report
 
-SPEC = pipeline()
+SPEC = pipeline().model_copy(update={"published_table": False})
+"""What consumers are told, of roots without a table."""
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -35,7 +36,12 @@ class Root:
     def __init__(self, folder: Path) -> None:
         self.paths = Paths(str(folder), SPEC)
         self.paths.ensure_writable()
-        identity = Identity(generation="new", rewound=("old",), topic_id="t", fingerprint={})
+        self.identified("new", "old")
+        self.airflow = Announced()
+
+    def identified(self, generation: str, *rewound: str) -> None:
+        """The checkpoint that is there now: behind a reset, or a switch, another one."""
+        identity = Identity(generation=generation, rewound=rewound, topic_id="t", fingerprint={})
         identity.write(self.paths.identity)
 
     def has(self, generation: str, batch: int, version: int | None = None) -> None:
@@ -76,16 +82,17 @@ class Root:
             run |= {"report": judged.model_dump_json()}
             ops_tables.append(self.paths.root, "runs", [run])
 
-    def publish(
-        self, announced: int | None = None, generation: str = "new"
-    ) -> dict[str, Any] | None:
-        newest = None if announced is None else (generation, announced)
-        newest = ("", -1) if announced == -1 else newest
-        found = publication(self.paths, SPEC, newest)
-        if found is None:
-            return None
-        found.fact.write(self.paths.published)
-        return found.event.model_dump(mode="json")
+    def publish(self, *, lost: bool = False) -> dict[str, Any] | None:
+        """What the task tells. Airflow has it then, unless it is `lost` with the task."""
+        event = publication.publish(self.paths, SPEC, self.airflow)
+        if event is not None and not lost:
+            self.airflow = Announced(event.number, event.generation, event.table_version)
+        return event.model_dump(mode="json") if event else None
+
+    def older(self, **fact: Any) -> None:
+        """What an older Sluice has left, whose event Airflow had."""
+        Published(**fact).write(self.paths.version / "published.json")
+        self.airflow = Announced(0, fact["generation"], fact["table_version"])
 
 
 @pytest.fixture
@@ -95,7 +102,7 @@ def root(tmp_path: Path) -> Root:
 
 def test_a_table_that_was_made_and_has_no_batch_that_passed_is_not_published(root: Root) -> None:
     Cursor(judged_table_version=0).write(root.paths.cursor)
-    assert due(root.paths) is None
+    assert root.publish() is None
 
 
 def test_an_event_covers_everything_since_the_version_that_was_published_before(root: Root) -> None:
@@ -108,7 +115,7 @@ def test_an_event_covers_everything_since_the_version_that_was_published_before(
     for batch in (1, 2):  # two runs, of which the first was killed after its checks
         root.has("new", batch)
     root.passed(2, 5)
-    second = root.publish(announced=1)
+    second = root.publish()
     assert second is not None
     assert (second["table_version_before"], second["table_version"]) == (1, 5)
     assert (second["account"]["read"], second["offsets_end"]) == (20, {"0": 30})
@@ -141,25 +148,106 @@ def test_a_batch_that_an_older_sluice_accounted_for_is_published_without_the_cou
     assert (told["account"]["read"], told["account"]["unknown"]) == (10, 0)
 
 
-def test_what_was_published_is_not_published_again(root: Root) -> None:
+def test_what_airflow_has_is_not_told_again(root: Root) -> None:
     root.has("new", 0)
     root.passed(0, 1)
     assert root.publish() is not None
-    assert root.publish(announced=1) is None
-    assert root.publish(announced=None) is None, "the command line does not know of events"
+    assert root.publish() is None
+    assert publication.to_publish(root.paths, SPEC) is None, "the command line knows no events"
 
 
-def test_a_fact_without_its_event_is_published_again_with_the_same_account(root: Root) -> None:
-    """The task was killed between the two."""
+def test_an_event_that_was_lost_is_told_again_alike_and_what_came_since_is_the_next(
+    root: Root,
+) -> None:
+    for batch, version in ((0, 1), (1, 3), (2, 5)):
+        root.has("new", batch)
+        root.passed(batch, version)
+        lost = root.publish(lost=True)
+        assert publication.to_publish(root.paths, SPEC, root.airflow) == 1
+    assert lost is not None
+    assert (lost["number"], lost["table_version"], lost["account"]["read"]) == (1, 1, 10)
+    assert root.publish() == lost
+    following = root.publish()
+    assert following is not None
+    assert (following["number"], following["table_version_before"]) == (2, 1)
+    assert (following["table_version"], following["account"]["read"]) == (5, 20)
+    assert root.publish() is None
+
+
+def test_two_dags_that_publish_at_once_tell_one_event_or_the_next(root: Root) -> None:
+    """The pipeline's and its backfill's: each has asked Airflow before the other told."""
+    root.has("new", 0)
+    root.passed(0, 1)
+    root.publish()
+    asked = root.airflow
+    root.has("new", 1)
+    root.passed(1, 3)
+    one = root.publish()
+    root.has("new", 2)
+    root.passed(2, 5)
+    root.airflow = asked
+    assert root.publish() == one is not None
+    following = root.publish()
+    assert following is not None
+    assert (following["number"], following["table_version_before"]) == (3, 3)
+
+
+def test_of_two_that_fix_one_number_the_second_tells_what_the_first_fixed(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.has("new", 0)
+    root.passed(0, 1)
+    fix, told = Published.fix, []
+
+    def overtaken(ours: Published, paths: Paths) -> None:
+        monkeypatch.setattr(Published, "fix", fix)
+        root.has("new", 1)
+        root.passed(1, 3)
+        told.append(root.publish())
+        fix(ours, paths)
+
+    monkeypatch.setattr(Published, "fix", overtaken)
+    asked = root.airflow
+    event = publication.publish(root.paths, SPEC, asked)
+    assert event is not None
+    assert [event.model_dump(mode="json")] == told
+    assert event.table_version == 3
+
+
+def test_what_changes_while_an_event_is_made_is_in_it_or_in_the_next_and_never_half(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rewind beside it: rows of ops.batches that it removes were counted, or not."""
     for batch in (0, 1):
         root.has("new", batch)
-    root.passed(0, 1)
-    very_first = root.publish(announced=-1)
-    assert root.publish(announced=-1) == very_first is not None
     root.passed(1, 3)
-    lost = root.publish(announced=1)
-    assert root.publish(announced=1) == lost
-    assert root.publish(announced=3) is None
+    make = publication.days
+
+    def beside(*given: Any) -> Any:
+        monkeypatch.setattr(publication, "days", make)
+        root.passed(0, 5)
+        root.identified("third", "old", "new")
+        return make(*given)
+
+    monkeypatch.setattr(publication, "days", beside)
+    told = root.publish()
+    assert told is not None
+    assert (told["generation"], told["table_version"], told["account"]["read"]) == ("third", 5, 10)
+
+
+def test_nothing_new_is_told_while_a_change_is_under_way(root: Root) -> None:
+    root.has("new", 0)
+    root.passed(0, 1)
+    lost = root.publish(lost=True)
+    root.passed(0, 3)
+    root.paths.journal.write_text(
+        '{"change": "rewind", "version": "v1", "id": "1", "by": "x", "at": "2026-03-01T12:00:00Z", '
+        '"words": "a rewind", "facts": {}}'
+    )
+    assert root.publish() == lost, "it is fixed"
+    assert root.publish() is None
+    root.paths.journal.unlink()
+    assert root.publish() is not None
 
 
 def test_after_a_rewind_the_restored_version_is_published_though_no_batch_is_new(
@@ -170,19 +258,60 @@ def test_after_a_rewind_the_restored_version_is_published_though_no_batch_is_new
     root.passed(1, 4)
     root.publish()
     root.passed(0, 5)
-    told = root.publish(announced=4)
+    told = root.publish()
     assert told is not None
     assert (told["table_version"], told["account"]["read"], told["run_id"]) == (5, 0, "run-0")
 
 
-def test_an_event_of_another_generation_is_not_that_of_this_version(root: Root) -> None:
-    """After a reset the table begins at version 0 again: its event was lost with the task."""
-    root.has("new", 0)
-    root.passed(0, 5)
-    first = root.publish(announced=5, generation="before the reset")
-    assert first is not None
-    assert root.publish(announced=5, generation="before the reset") == first
-    assert root.publish(announced=5) is None
+def test_the_numbers_go_on_through_a_reset_whose_first_event_begins_at_nothing(root: Root) -> None:
+    for batch in range(3):
+        root.has("new", batch)
+    root.passed(2, 7)
+    root.publish()
+    root.identified("behind the reset")
+    root.has("behind the reset", 0)
+    root.passed(0, 1)
+    told = root.publish()
+    assert told is not None
+    assert (told["number"], told["table_version_before"], told["table_version"]) == (2, None, 1)
+    assert told["account"]["read"] == 10
+
+
+def test_where_airflow_has_lost_its_events_the_last_is_told_again_and_alike(root: Root) -> None:
+    for batch, version in ((0, 1), (1, 3)):
+        root.has("new", batch)
+        root.passed(batch, version)
+        last = root.publish()
+    root.airflow = Announced()
+    root.has("new", 2)
+    root.passed(2, 5)
+    assert root.publish() == last is not None
+    told = root.publish()
+    assert told is not None
+    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (3, 3, 10)
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_where_the_root_is_a_copy_of_before_it_goes_on_from_the_event_that_airflow_has(
+    root: Root, *, copied: bool
+) -> None:
+    for batch, version in ((0, 1), (1, 3)):
+        root.has("new", batch, version)
+        root.passed(batch, version)
+        root.publish()
+    for file in [*root.paths.events.iterdir()][1 if copied else 0 :]:
+        file.unlink()
+    root.has("new", 2, 5)
+    root.passed(2, 5)
+    told = root.publish()
+    assert told is not None
+    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (3, 3, 10)
+
+
+def test_an_event_is_kept_for_as_long_as_anybody_may_be_at_work_on_its_number(root: Root) -> None:
+    for number in range(1, 104):
+        Published(number=number).fix(root.paths)
+    assert sorted(int(path.stem) for path in root.paths.events.iterdir()) == [*range(4, 104)]
 
 
 def test_an_event_has_the_decisions_about_its_rows_and_no_others(root: Root) -> None:
@@ -191,7 +320,7 @@ def test_an_event_has_the_decisions_about_its_rows_and_no_others(root: Root) -> 
     root.accepted("new", 4, None, "ZZ is new")
     root.accepted("new", 6, None, "later")
     root.accepted("old", 3, None, "of rows that a rewind has taken back")
-    Published(table_version=1, batch=-1).write(root.paths.published)
+    root.older(table_version=1, generation="new")
     root.passed(0, 4)
     told = root.publish()
     assert told is not None
@@ -211,116 +340,83 @@ def test_a_decision_about_rows_that_a_rewind_has_kept_is_told_and_none_about_tho
     root.accepted("old", 5, 2, "ZZ is new")
     root.accepted("old", 6, 5, "one row of batch 5")
     fact = {"table_version": 2, "batch": 1, "before_version": 1, "before_batch": 0}
-    Published(**fact, generation="old").write(root.paths.published)
+    root.older(**fact, generation="old")
     root.passed(3, 7)
-    told = root.publish(announced=2, generation="old")
+    told = root.publish()
     assert told is not None
     assert [decision["reason"] for decision in told["decisions"]] == ["ZZ is new"]
 
 
-def test_an_event_that_was_lost_and_overtaken_is_in_the_next_also_where_several_were(
-    root: Root,
-) -> None:
-    """Airflow gave the task up each time, and the next verdict is a newer one."""
-    for batch in range(5):
-        root.has("new", batch)
-    root.passed(0, 1)
-    assert root.publish(announced=-1) is not None
-    for batch, version in ((1, 3), (2, 5)):  # both lost
-        root.passed(batch, version)
-        assert root.publish(announced=1) is not None
-    root.passed(3, 7)
-    told = root.publish(announced=1)
-    assert told is not None
-    assert (told["table_version_before"], told["table_version"]) == (1, 7)
-    assert told["account"]["read"] == 30
-    root.passed(4, 9)
-    after = root.publish(announced=7)
-    assert after is not None
-    assert (after["table_version_before"], after["account"]["read"]) == (7, 10)
-
-
-def test_where_the_very_first_events_were_lost_the_next_begins_at_the_beginning(
-    root: Root,
-) -> None:
-    for batch in range(2):
-        root.has("new", batch)
-        root.passed(batch, batch + 1)
-        told = root.publish(announced=-1)
-    assert told is not None
-    assert (told["table_version_before"], told["account"]["read"]) == (None, 20)
-
-
-def test_where_airflow_has_lost_its_events_the_last_is_told_again_and_alike(root: Root) -> None:
-    """Whether it was told nobody knows; who had it knows it by generation and version."""
+def test_a_root_of_an_older_sluice_goes_on_from_the_event_that_airflow_has(root: Root) -> None:
+    """It had one file without a number, which it wrote before Airflow had the event."""
     for batch in range(3):
         root.has("new", batch)
-    root.passed(0, 1)
-    root.publish(announced=-1)
-    root.passed(1, 3)
-    last = root.publish(announced=1)
+    fact = {"table_version": 3, "batch": 1, "before_version": 1, "before_batch": 0}
+    root.older(**fact, generation="new")
+    assert root.publish() is None
     root.passed(2, 5)
-    assert root.publish(announced=-1) == last is not None
-    told = root.publish(announced=3)
+    told = root.publish()
     assert told is not None
-    assert (told["table_version_before"], told["account"]["read"]) == (3, 10)
+    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (1, 3, 10)
+
+
+@pytest.mark.parametrize("airflow", [Announced(0, "new", 1), Announced()])
+def test_an_event_that_an_older_sluice_lost_is_in_the_first_that_has_a_number(
+    root: Root, airflow: Announced
+) -> None:
+    for batch in range(3):
+        root.has("new", batch)
+    fact = {"table_version": 3, "batch": 1, "before_version": 1, "before_batch": 0}
+    root.older(**fact, generation="new")
+    root.airflow = airflow
+    root.passed(2, 5)
+    told = root.publish()
+    assert told is not None
+    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (1, 1, 20)
 
 
 def test_a_version_that_was_told_is_not_told_again_after_a_rewind_that_leaves_the_verdict(
     root: Root,
 ) -> None:
     """The rewind took back batches that no check had passed: the published version is as it was."""
+    root.identified("old")
     root.has("old", 0)
     root.passed(0, 4)
-    fact = {"table_version": 4, "batch": 0}
-    Published(**fact, generation="old").write(root.paths.published)
-    assert root.publish(announced=4, generation="old") is None
+    root.publish()
+    root.identified("new", "old")
+    assert root.publish() is None
 
 
-def test_a_fact_that_was_written_beside_a_reset_is_not_the_new_checkpoints(root: Root) -> None:
-    """Publish read it, reset moved the folder away, and publish wrote it into the new one."""
-    Published(table_version=1, batch=7, generation="reset").write(root.paths.published)
-    root.has("new", 0)
-    root.passed(0, 1)
-    told = root.publish(announced=1, generation="reset")
-    assert told is not None
-    assert (told["table_version_before"], told["account"]["read"]) == (None, 10)
-    assert read_published(root.paths.published).generation == "new"
-
-
-def test_where_the_fact_does_not_know_what_airflow_had_last_the_versions_of_the_batches_tell(
-    root: Root,
-) -> None:
-    """A fact of an older Sluice begins at a version that was lost, or the fact itself is gone."""
-    for batch in range(4):
-        root.has("new", batch, version=batch + 1)
-    root.passed(3, 4)
-    for fact in (Published(table_version=3, batch=2, before_version=2, before_batch=1), None):
-        if fact:
-            fact.write(root.paths.published)
-        else:
-            root.paths.published.unlink()
-        told = root.publish(announced=1)
-        assert told is not None
-        assert (told["table_version_before"], told["account"]["read"]) == (1, 30)
-
-
-def test_a_fact_that_was_written_beside_a_rewind_hides_no_batch_that_came_after_it(
-    root: Root,
-) -> None:
-    """Batches up to 3 were told; rewind kept 0 and 1, and publish wrote its fact after it."""
+def test_a_rewind_lets_the_next_event_begin_at_the_batch_to_which_it_went(root: Root) -> None:
+    """Batches up to 3 were told; it kept 0 and 1, whose rows in ops.batches stay."""
+    root.identified("old")
     for batch in (0, 1):
         root.has("old", batch)
+    root.passed(3, 5)
+    root.publish()
+    root.identified("new", "old")
     for batch in (2, 3, 4):
         root.has("new", batch)
-    Published(table_version=5, batch=3, generation="old").write(root.paths.published)
     root.passed(4, 9)
-    told = root.publish(announced=5, generation="old")
+    told = root.publish()
     assert told is not None
     assert (told["table_version_before"], told["account"]["read"]) == (5, 30)
 
 
-def test_a_torn_fact_is_an_error_and_not_a_new_beginning(root: Root) -> None:
-    root.paths.published.write_text("{")
-    with pytest.raises(CheckpointBroken, match=r"published\.json does not parse"):
-        read_published(root.paths.published)
+def test_a_torn_event_is_an_error_and_the_remedy_goes_on_from_what_airflow_was_told(
+    root: Root,
+) -> None:
+    root.has("new", 0, 1)
+    root.passed(0, 1)
+    root.publish()
+    [torn] = root.paths.events.iterdir()
+    torn.write_text("{")
+    with pytest.raises(CheckpointBroken, match=r"000000000001\.json does not parse"):
+        root.publish()
+    torn.unlink()
+    assert root.publish() is None
+    root.has("new", 1, 3)
+    root.passed(1, 3)
+    told = root.publish()
+    assert told is not None
+    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (2, 1, 10)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,11 @@ from spark_jobs.contract.errors import LeaseHeld, SwapRefused
 from spark_jobs.ops import repairs
 from spark_jobs.published import table as published_table
 from spark_jobs.repair.leftovers import Leftover, leftovers, remove_leftovers
-from spark_jobs.runs.publication import publish
+from tests.harness.listener import Listener
 from tests.unit.repaired import DAY, SPEC, Changes, Root, hour, hours, late, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
 OTHER: Changes = [(row(3, "c"), None)]
-NOBODY = ("", -1)
 
 
 @pytest.fixture
@@ -36,13 +36,17 @@ def root(tmp_path: Path) -> Root:
     """Batches 0 to 5 have passed and were published."""
     made = Root(tmp_path / "root")
     made.drain(0, 5)
-    told(made, NOBODY)
+    LISTENERS[made.paths.root].publish(made.paths, SPEC)
     return made
 
 
-def told(root: Root, announced: tuple[str, int]) -> list[dict[str, Any]] | None:
-    """The repairs of the event that is due; None without an event."""
-    event = publish(root.paths, SPEC, announced)
+LISTENERS: dict[Any, Listener] = defaultdict(Listener)
+"""Root -> who has the events of it."""
+
+
+def told(root: Root) -> list[dict[str, Any]] | None:
+    """The repairs of the next event; None without an event."""
+    event = LISTENERS[root.paths.root].publish(root.paths, SPEC)
     return None if event is None else event.model_dump(mode="json")["repairs"]
 
 
@@ -65,7 +69,7 @@ def go_back(root: Root, batch: int) -> tuple[str, ...]:
 def test_a_swap_is_published_and_told_without_a_batch_and_once(root: Root) -> None:
     root.stage("r1", WRONG)
     root.swap("r1")
-    [found] = told(root, ("g1", 6)) or []
+    [found] = told(root) or []
     assert found == {
         "repair_id": "r1",
         "kind": "repair",
@@ -76,9 +80,9 @@ def test_a_swap_is_published_and_told_without_a_batch_and_once(root: Root) -> No
         "merged": 1,
     }
     assert not published_table.behind(root.paths, 7)
-    assert told(root, ("g1", 7)) is None
+    assert told(root) is None
     root.drain(6, 6)
-    assert told(root, ("g1", 7)) == [], "the next event is about what is new since"
+    assert told(root) == [], "the next event is about what is new since"
 
 
 def test_an_event_has_every_repair_since_the_one_before_in_their_order(root: Root) -> None:
@@ -87,30 +91,30 @@ def test_an_event_has_every_repair_since_the_one_before_in_their_order(root: Roo
     root.swap("r2")
     root.drain(6, 6)
     root.swap("r1")
-    assert ids(told(root, ("g1", 6))) == ["r2", "r1"]
+    assert ids(told(root)) == ["r2", "r1"]
 
 
 def test_an_undo_is_told_with_its_repair_or_alone_if_that_was_told(root: Root) -> None:
     root.stage("r1", WRONG)
     root.swap("r1")
     root.undo("r1")
-    both = told(root, ("g1", 6))
+    both = told(root)
     assert ids(both) == ["r1", "r1/undo"]
     assert [(each["added"], each["removed"]) for each in both or ()] == [(1, 0), (0, 1)]
     root.stage("r2", WRONG)
     root.swap("r2")
-    assert ids(told(root, ("g1", 8))) == ["r2"]
+    assert ids(told(root)) == ["r2"]
     root.undo("r2")
-    assert ids(told(root, ("g1", 9))) == ["r2/undo"]
+    assert ids(told(root)) == ["r2/undo"]
 
 
 def test_what_nobody_has_judged_yet_is_told_when_the_next_drain_has(root: Root) -> None:
     root.drain(6, 6, red=True)
     root.stage("r1", WRONG)
     assert not root.swap("r1").passed
-    assert told(root, ("g1", 6)) is None
+    assert told(root) is None
     root.drain(7, 7)
-    assert ids(told(root, ("g1", 6))) == ["r1"]
+    assert ids(told(root)) == ["r1"]
 
 
 def test_what_was_published_and_not_recorded_yet_cannot_be(
@@ -122,9 +126,9 @@ def test_what_was_published_and_not_recorded_yet_cannot_be(
         active.setattr(failpoint, "ACTIVE", {"swap.committed": "raise"})
         with pytest.raises(failpoint.Failure):
             root.swap("r1")
-    assert told(root, ("g1", 6)) is None
+    assert told(root) is None
     root.swap("r1")
-    assert ids(told(root, ("g1", 6))) == ["r1"]
+    assert ids(told(root)) == ["r1"]
 
 
 def test_a_rewind_to_before_a_swap_takes_it_back_and_says_so(root: Root) -> None:
@@ -141,7 +145,7 @@ def test_a_rewind_to_before_a_swap_takes_it_back_and_says_so(root: Root) -> None
     assert root.rows() == root.rows(6)
     assert root.states() == {"r1": "undone", "r2": "undone"}
     assert root.merged() == []
-    assert told(root, ("g1", 6)) == [], "nobody was told of them, and nobody is"
+    assert told(root) == [], "nobody was told of them, and nobody is"
     with pytest.raises(SwapRefused, match="is undone"):
         root.swap("r1")
 
@@ -269,14 +273,40 @@ def test_nothing_is_removed_beneath_a_stage_that_has_begun_since(root: Root) -> 
 def test_a_rewind_that_takes_a_told_repair_back_tells_its_days_again(tmp_path: Path) -> None:
     root = Root(tmp_path / "root", hourly=True)
     root.drain(0, 30)
-    publish(root.paths, SPEC, ("", -1))
+    listener = Listener()
+    listener.publish(root.paths, SPEC)
     root.stage("r1", [(row(1, "a"), row(1, "a", 2))])
     root.swap("r1")
-    told_of_it = publish(root.paths, SPEC, ("g1", 31))
+    told_of_it = listener.publish(root.paths, SPEC)
     assert told_of_it is not None
     assert told_of_it.days == (DAY.date(),)
     go_back(root, 30)
-    event = publish(root.paths, SPEC, ("g1", told_of_it.table_version))
+    event = listener.publish(root.paths, SPEC)
     assert event is not None
     assert event.days == (DAY.date(),), "their rows are those of before"
-    assert publish(root.paths, SPEC, (event.generation, event.table_version)) is None
+    assert listener.publish(root.paths, SPEC) is None
+    root.drain(31, 31)
+    following = listener.publish(root.paths, SPEC)
+    assert following is not None
+    assert following.days == (), "they are told once"
+    assert [each.number for each in listener.events] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("restored", [31, 32])
+def test_a_persons_restore_that_is_kept_tells_the_days_of_the_repair_or_the_undo_it_took_out(
+    tmp_path: Path, restored: int
+) -> None:
+    root = Root(tmp_path / "root", hourly=True)
+    root.drain(0, 30)
+    root.stage("r1", [(row(1, "a"), row(1, "a", 2))])
+    root.swap("r1")
+    if restored == 32:
+        root.undo("r1")
+    listener = Listener()
+    listener.publish(root.paths, SPEC)
+    root.table.restore(restored)
+    assert listener.publish(root.paths, SPEC) is None, "no verdict is about these rows"
+    go_back(root, 30)
+    event = listener.publish(root.paths, SPEC)
+    assert event is not None
+    assert event.days == (DAY.date(),)

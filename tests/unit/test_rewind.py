@@ -17,19 +17,18 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.published import Published, read_published
 from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, LeaseHeld, StateUnreadable
 from spark_jobs.journal.begun import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.publication import publish
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_replaced
+from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
-PLACES = 12
+PLACES = 11
 """After the note is written, and after each of the steps."""
 
 
@@ -44,9 +43,6 @@ def root(tmp_path: Path) -> Drains:
     made.drain(0, 4)
     records = [FailingRecord(batch=batch, partition=0, offset=9, reason="") for batch in (2, 3)]
     FailingRecords(records=tuple(records)).write(made.paths.failing)
-    Published(table_version=5, batch=4, before_version=3, before_batch=3).write(
-        made.paths.published
-    )
     return made
 
 
@@ -93,8 +89,6 @@ def end_state(root: Drains, batch: int = 2) -> None:
     assert logs == {name for each in range(batch + 1) for name in (str(each), f".{each}.crc")}
     assert not (root.folder / "state" / "0" / "0" / f"{batch + 2}.snapshot").exists()
     assert [record.batch for record in read_failing(root.paths.failing).records] == [2]
-    told = read_published(root.paths.published)
-    assert (told.batch, told.before_batch) == (batch, batch)
     [kept] = root.paths.version.parent.glob("v1.kept-*")
     assert {path.name for path in (kept / "spark" / "commits").glob("[0-9]*")} == set("01234")
     assert not root.paths.journal.exists()
@@ -208,11 +202,12 @@ def test_bad_rows_that_were_mended_are_not_published_when_a_rewind_brings_them_b
     root.drain(5, 5, red=True)
     root.table.delete("n = 5")
     root.drain(6, 6)
-    publish(root.paths, SPEC, ("", -1))
+    listener = Listener()
+    listener.publish(root.paths, SPEC)
     go_back(root, 5)
     assert 5 in root.rows
     assert root.cursor.judged == 4, "the next drain judges it"
-    publish(root.paths, SPEC, ("g1", 8))
+    assert listener.publish(root.paths, SPEC) is None
     shown = DeltaTable(str(root.paths.published_table)).to_pyarrow_table().column("n").to_pylist()
     assert 5 not in shown
 

@@ -37,18 +37,19 @@ from spark_jobs.contract.path_forms import place_of
 from spark_jobs.contract.paths import Paths
 from spark_jobs.contract.position import Position
 from spark_jobs.contract.spec import State
-from spark_jobs.published import table as published_table
 from spark_jobs.rebuild.ops_rows import put_runs
 from spark_jobs.rebuild.side import begin, discard, read_begun, refuse_other, side_paths
 from spark_jobs.rebuild.switch import complete, switch, switch_back
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.preconditions import Claim, refuse_foreign
-from spark_jobs.runs.publication import publication, publish
+from spark_jobs.runs.due import Announced
+from spark_jobs.runs.publication import publish
 from spark_jobs.sink import history
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_ahead, refuse_replaced, version
 from spark_jobs.storage.log_entries import entries
+from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import aggregate, deduplicate
@@ -242,14 +243,14 @@ def test_behind_the_way_back_one_rewinds_to_batches_of_before_the_switch(rebuilt
 
 def test_the_published_table_and_the_event_follow(rebuilt) -> None:
     judged = rebuilt.live.cursor.judged_table_version
-    assert published_table.move(rebuilt.live.paths, judged)
+    listener = Listener()
+    listener.publish(rebuilt.live.paths, SPEC)
     rebuilt.switch()
-    found = publication(rebuilt.paths, NEXT)
-    assert found is not None
-    assert (found.event.generation, found.event.table_version) == ("g2", judged + 1)
-    assert found.event.table_version_before is None
-    assert found.event.account.read == 6
-    assert published_table.move(rebuilt.paths, judged + 1)
+    event = listener.publish(rebuilt.paths, NEXT)
+    assert event is not None
+    assert (event.generation, event.table_version) == ("g2", judged + 1)
+    assert (event.number, event.table_version_before, event.account.read) == (2, None, 6)
+    assert listener.publish(rebuilt.paths, NEXT) is None
     shown = deltalake.DeltaTable(str(rebuilt.paths.published_table))
     assert sorted(shown.to_pyarrow_table()["n"].to_pylist()) == [0, 1, 2, 3, 4, 5]
     assert [note for note, _ in history.commits(rebuilt.paths.table, {"sales_hourly/g2"})] == [5]
@@ -486,7 +487,7 @@ def test_nothing_is_maintained_or_published_amid_a_switch(rebuilt, monkeypatch) 
         rebuilt.switch()
     for paths, spec in ((rebuilt.live.paths, SPEC), (rebuilt.paths, NEXT)):
         with pytest.raises(CheckpointBroken, match="was cut off"):
-            publish(paths, spec, ("", -1))
+            publish(paths, spec, Announced())
         with pytest.raises(CheckpointBroken, match="was cut off"):
             maintain(spec, rebuilt.live.settings)
         with pytest.raises(CheckpointBroken, match="was cut off"):

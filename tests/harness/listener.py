@@ -1,0 +1,35 @@
+"""Listener: what publish asks Airflow, and what Airflow has of it, without Airflow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.runs.due import Announced
+from spark_jobs.runs.publication import publish
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.event import Event
+    from spark_jobs.contract.paths import Paths
+    from spark_jobs.contract.spec import Pipeline
+
+
+class Listener:
+    """Has the events that were told, in their order."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    @property
+    def announced(self) -> Announced:
+        """The newest."""
+        newest = max(self.events, key=lambda each: each.number, default=None)
+        if newest is None:
+            return Announced()
+        return Announced(newest.number, newest.generation, newest.table_version)
+
+    def publish(self, paths: Paths, spec: Pipeline) -> Event | None:
+        """What the task tells; None if it skips itself."""
+        event = publish(paths, spec, self.announced)
+        if event is not None:
+            self.events.append(event)
+        return event
