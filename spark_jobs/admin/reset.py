@@ -123,6 +123,7 @@ def _settled(spec: Pipeline, paths: Paths, held: HeldLease, kept: str) -> None:
     """Complete what was begun; what cannot be completed is set aside, since all of it goes."""
     try:
         complete(spec, paths, held)
+        held.settle()
     except Exception as error:  # noqa: BLE001 - whatever stands in its way, a reset is the way out
         LOG.warning("%s: what was begun is given up: %s", spec.name, error)
         held.confirm()

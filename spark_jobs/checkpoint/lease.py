@@ -30,8 +30,23 @@ LOCK_WAIT_SECONDS = 0.3
 class HeldLease(Protocol):
     """A lease that this process holds."""
 
+    @property
+    def fence(self) -> int:
+        """Its number: each holder has a higher one than those before it. 0 on a disk, where the
+        kernel lets nobody come late.
+        """
+
+    @property
+    def settled(self) -> int:
+        """The number of the newest holder that found nothing begun and not ended, or has completed
+        it. What a holder before that one begins comes too late.
+        """
+
     def confirm(self) -> None:
         """Raise LeaseLost if this process no longer holds it. Called before every commit."""
+
+    def settle(self) -> None:
+        """Let the next holders know that nothing is begun and not ended."""
 
 
 @contextmanager
@@ -64,6 +79,8 @@ class FileLock:
     parted from this machine does so when the time of the client's own lease is over.
     """
 
+    fence = settled = 0
+
     def __init__(self, path: UPath, descriptor: int, content: bytes) -> None:
         self._path = path
         self._descriptor = descriptor
@@ -86,6 +103,9 @@ class FileLock:
             raise self._lost("is another file than the one that was locked")
         if found != self._content:
             raise self._lost(f"is of {_describe_holder(self._path)}")
+
+    def settle(self) -> None:
+        """Nobody comes late."""
 
     def _lost(self, how: str) -> LeaseLost:
         return LeaseLost(

@@ -30,6 +30,8 @@ class Begun(Stored):
     """By it a step finds in Delta's log what it has done."""
     by: str
     """The run or the command that began it."""
+    fence: int | None = None
+    """That of the lease under which it was begun."""
     at: datetime
     words: str
     """What it is, for who only reads."""

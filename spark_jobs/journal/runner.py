@@ -36,6 +36,7 @@ def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
     """
     with lease(paths.lease, who) as held:
         complete(spec, paths, held)
+        held.settle()
         yield held
 
 
@@ -64,6 +65,7 @@ def carry_out(
         version=paths.version.name,
         id=uuid.uuid4().hex,
         by=by,
+        fence=held.fence,
         at=datetime.now(UTC),
         words=change.words(facts),
         facts=facts.model_dump(mode="json"),
@@ -85,6 +87,13 @@ def carry_out(
 def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
     """Bring to its end what was begun, or take it back."""
     note = under_way(paths)
+    if note is not None and note.fence is not None and note.fence < held.settled:
+        # Its process slept for longer than its lease, and put it behind a holder that knew of none.
+        # Its facts are not true any more, and its steps have looked at the lease.
+        held.confirm()
+        paths.journal.unlink()
+        LOG.warning("%s: %s came too late, from %s", spec.name, note.words, note.by)
+        return
     if note is None:
         return
     if note.version != paths.version.name:

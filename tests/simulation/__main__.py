@@ -1,57 +1,76 @@
-"""`make simulate SECONDS=3600`: schedules by seeds until the time is over, the first violation
-shortened to the fewest rounds that still give it.
+"""`make simulate SECONDS=3600`: schedules by seeds until the time is over, the first violation of a
+kind shortened to the fewest rounds and commands that still give it.
 """
 
 from __future__ import annotations
 
 import collections
+import logging
 import sys
 import time
+from collections.abc import Iterator
 
 from tests.simulation.simulate import Outcome, Round, rounds, run
 
 
 def main(seconds: float, seed: int) -> int:
-    began, done, places = time.monotonic(), 0, 0
+    logging.disable(logging.ERROR)
+    began, now = time.monotonic(), seed
+    counts: collections.Counter[str] = collections.Counter()
     kinds: collections.Counter[str] = collections.Counter()
-    shown: set[str] = set()
     while time.monotonic() - began < seconds:
-        outcome = run(rounds(seed + done), seed + done)
-        places += outcome.places
+        outcome = run(rounds(now), now)
+        counts.update(schedules=1, writes=outcome.places, hits=outcome.hits)
+        counts.update(changes=outcome.changes)
         if outcome.violation:
             kinds[outcome.violation.kind] += 1
-            if outcome.violation.kind not in shown:
-                shown.add(outcome.violation.kind)
-                tell(seed + done, *shortened(rounds(seed + done), seed + done, outcome))
-        done += 1
+            if kinds[outcome.violation.kind] == 1:
+                tell(now, *shortened(rounds(now), now, outcome))
+        now += 1
     took = time.monotonic() - began
     print(
-        f"{done} schedules from seed {seed}, {done / took:.1f} a second, {places} writes; {dict(kinds) or 'no violation'}"
+        f"{counts['schedules']} schedules from seed {seed}, half of them over an object store, "
+        f"{counts['schedules'] / took:.1f} a second; {counts['writes']} writes, at {counts['hits']} "
+        "of which an actor was killed, fell asleep or lost the answer, and behind "
+        f"{counts['changes']} another one went on; {dict(kinds) or 'no violation'}"
     )
     return bool(kinds)
 
 
 def shortened(
-    schedule: tuple[Round, ...], bad: int, outcome: Outcome
+    schedule: tuple[Round, ...], seed: int, outcome: Outcome
 ) -> tuple[tuple[Round, ...], Outcome]:
-    """Without the rounds, commands and kills that the violation does not need."""
+    """Without the rounds, commands and hits that the violation does not need."""
     assert outcome.violation is not None
-    at = 0
-    while at < len(schedule):
-        less = (*schedule[:at], *schedule[at + 1 :])
-        tried = run(less, bad)
-        if tried.violation and tried.violation.kind == outcome.violation.kind:
-            schedule, outcome = less, tried
-        else:
-            at += 1
+    smaller = True
+    while smaller:
+        smaller = False
+        for less in _less(schedule):
+            tried = run(less, seed)
+            if tried.violation and tried.violation.kind == outcome.violation.kind:
+                schedule, outcome, smaller = less, tried, True
+                break
     return schedule, outcome
 
 
+def _less(schedule: tuple[Round, ...]) -> Iterator[tuple[Round, ...]]:
+    for at in range(len(schedule)):
+        yield (*schedule[:at], *schedule[at + 1 :])
+    for at, each in enumerate(schedule):
+        for one in range(len(each.commands)):
+            fewer = (*each.commands[:one], *each.commands[one + 1 :])
+            yield (*schedule[:at], each._replace(commands=fewer), *schedule[at + 1 :])
+        if each.hits:
+            yield (*schedule[:at], each._replace(hits=each.hits - 1), *schedule[at + 1 :])
+
+
 def tell(seed: int, schedule: tuple[Round, ...], outcome: Outcome) -> None:
-    print(f"seed {seed}, {len(schedule)} rounds:")
+    where = "an object store" if seed % 2 else "a disk"
+    print(f"seed {seed}, {len(schedule)} rounds on {where}:")
     for line in outcome.lines:
         print(f"  {line}")
-    print(f"  -> {outcome.violation}\n", flush=True)
+    print(f"  -> {outcome.violation}")
+    print(f"  run({schedule!r}, {seed})\n".replace("Round(commands=", "Round("), flush=True)
 
 
 if __name__ == "__main__":

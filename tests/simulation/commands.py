@@ -6,11 +6,9 @@ import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from spark_jobs.contract.errors import SluiceError
 from spark_jobs.sink import table
-from spark_jobs.storage import delta
-from tests.simulation.model import Batch, Delete, Key, Model, Undo
-from tests.simulation.world import World
+from tests.simulation.model import SHOPS, Batch, Delete, Key, Model, Swap, Undo
+from tests.simulation.world import FIRST, World
 
 
 class Given(NamedTuple):
@@ -18,15 +16,17 @@ class Given(NamedTuple):
 
     name: str
     act: Callable[[], Any]
-    then: Callable[[Model], Model]
+    then: Callable[[Model], Model] = lambda model: model
     """What is true of the table when it has been done."""
 
 
 class Commands:
     """Makes them. It counts the repairs."""
 
-    def __init__(self, world: World, first: int) -> None:
-        self.world, self.first, self.repairs = world, first, 0
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.staged: dict[str, list[Swap]] = {}
+        """Repair -> what it does to the table, once it is staged."""
 
     def of(self, kind: str, number: int) -> Given | None:
         """One of this kind; None if there is nothing to which it could be given."""
@@ -46,24 +46,30 @@ class Commands:
 
         return Given("drain", lambda: drained.append(self.world.drain()), batches)
 
-    def _repair(self, chance: random.Random) -> Given | None:
-        self.repairs += 1
-        name = f"r{self.repairs}"
-        key = Key(chance.randrange(self.first + 3), chance.choice(("b", "c")))
-        try:
-            deed = self.world.stage(name, key)
-        except SluiceError:  # a stage looks first whether the checkpoint is whole
+    def _repair(self, chance: random.Random) -> Given:
+        name, key = f"r{len(self.staged) + 1}", _key(chance, ("b", "c"))
+        made = self.staged[name] = []
+
+        def stage_and_swap() -> None:
+            self.world.stage(name, key, made)
+            if made:
+                self.world.swap(name)
+
+        return Given(f"repair {name} of {tuple(key)}", stage_and_swap, lambda m: m.done(made))
+
+    def _swap(self, chance: random.Random) -> Given | None:
+        """Airflow's retry of one whose task was killed."""
+        if not (names := [name for name, made in self.staged.items() if made]):
             return None
-        if deed is None:
-            return None
+        name = chance.choice(names)
         return Given(
-            f"swap {name} of {key}", lambda: self.world.swap(name), lambda m: m.done([deed])
+            f"swap {name}", lambda: self.world.swap(name), lambda m: m.done(self.staged[name])
         )
 
     def _undo(self, chance: random.Random) -> Given | None:
-        if not self.repairs:
+        if not self.staged:
             return None
-        name = f"r{chance.randint(1, self.repairs)}"
+        name = chance.choice([*self.staged])
         return Given(f"undo {name}", lambda: self.world.undo(name), lambda m: m.done([Undo(name)]))
 
     def _rewind(self, chance: random.Random) -> Given:
@@ -73,22 +79,50 @@ class Commands:
         )
 
     def _accept(self, _: random.Random) -> Given:
-        return Given("accept", self.world.accept, lambda model: model)
+        return Given("accept", self.world.accept)
 
     def _reset(self, _: random.Random) -> Given:
         return Given("reset", self.world.reset, lambda model: model.reset())
 
     def _publish(self, _: random.Random) -> Given:
-        return Given("publish", self.world.publish, lambda model: model)
+        return Given("publish", self.world.publish)
+
+    def _maintain(self, _: random.Random) -> Given:
+        return Given("maintain", self.world.maintain)
 
     def _delete_bad(self, _: random.Random) -> Given:
-        return Given("delete bad", self.world.delete_bad, lambda m: m.done([Delete()]))
+        return Given("delete bad", self.world.delete_bad, lambda m: self._deleted(m, None))
+
+    def _delete(self, chance: random.Random) -> Given:
+        key = _key(chance, SHOPS)
+        return Given(
+            f"a person's DELETE of {tuple(key)}",
+            lambda: self.world.delete(key),
+            lambda m: self._deleted(m, key),
+        )
+
+    def _deleted(self, model: Model, key: Key | None) -> Model:
+        """Who takes an earlier RESTORE back takes this back too."""
+        done = model.done([Delete(key)])
+        return done.perhaps(model) if self.world.restores else done
+
+    def _optimize(self, _: random.Random) -> Given:
+        return Given("a person's OPTIMIZE", self.world.optimize)
+
+    def _vacuum(self, _: random.Random) -> Given:
+        return Given("a person's VACUUM", self.world.vacuum)
+
+    def _newer(self, _: random.Random) -> Given:
+        return Given("a newer Sluice's note", self.world.newer)
 
     def _restore(self, chance: random.Random) -> Given | None:
-        path = self.world.paths.table
-        if not delta.is_table(path):
+        if not self.world.has_table:
             return None
-        to = table.version(path) - chance.choice((1, 2, 3))
+        to = table.version(self.world.paths.table) - chance.choice((1, 2, 3))
         if to < 1:
             return None
         return Given(f"a person's RESTORE to {to}", lambda: self.world.restored(to), Model.some)
+
+
+def _key(chance: random.Random, shops: tuple[str, ...]) -> Key:
+    return Key(chance.randrange(FIRST + 3), chance.choice(shops))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.contract.event import Event
-from spark_jobs.journal.begun import under_way
 from spark_jobs.ops import ops_tables, repairs
 from tests.simulation.model import BAD_SALES, Deeds, standing
-from tests.simulation.world import World, _of_day
+from tests.simulation.world import World, of_day
 from tests.unit.repaired import SPEC
 
 
@@ -31,8 +30,12 @@ def hold(world: World) -> None:
         raise Violation("published", "not what the table has, though all of it has passed")
     events(world)
     for day, known in world.by_day.items() if not world.resets else ():
-        now = _of_day(rows, day)
-        changed = {key: (of, now.get(key)) for key, of in known.items() if now.get(key) != of}
+        now = of_day(rows, day)
+        changed = {
+            key: (of, now.get(key))
+            for key, of in known.items()
+            if now.get(key) != of and key not in world.touched
+        }
         if changed:  # rows that came since are told when the day is final
             raise Violation("days", f"{day} changed since it was told: {changed}")
 
@@ -68,17 +71,13 @@ def fates(world: World, fits: frozenset[Deeds]) -> None:
 
 def published_is_good(world: World) -> None:
     """No row is published that failed its check, unless a person accepted one."""
-    if under_way(world.paths):
-        return  # whoever takes the lease next completes it
-    if under_way(world.paths):
-        return  # whoever takes the lease next completes it
-    if world.accepted:
+    if world.under_way:
         return
     try:
-        world.published()
+        shown = world.published()
     except Exception as error:
         raise Violation("unreadable", f"consumers cannot read: {error}") from error
-    bad = [key for key, sales in world.published().items() if sales == BAD_SALES]
+    bad = [k for k, sales in shown.items() if sales == BAD_SALES and k not in world.accepted]
     if bad:
         raise Violation("unjudged", f"published though they failed: {bad}")
 
@@ -102,6 +101,8 @@ def events(world: World) -> None:
                 f"before it ended at {before and before.table_version}",
             )
         before = event
+    if any(event.decisions for event in world.airflow) and not world.failed_passed:
+        raise Violation("decided", "a decision was told, and no row that failed has ever passed")
     told = {each.repair_id for event in world.airflow for each in event.repairs}
     stand = {
         each["repair_id"]

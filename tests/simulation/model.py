@@ -15,14 +15,14 @@ BAD_SALES = 13
 
 
 class Key(NamedTuple):
-    """What a row is of: the hour of its window, and a shop."""
+    """What a row is of: the batch that brings the hour of its window, and a shop."""
 
-    hour: int
+    batch: int
     shop: str
 
 
 class Batch(NamedTuple):
-    """A batch of a drain wrote the rows of its hour."""
+    """A batch of a drain wrote its rows."""
 
     number: int
 
@@ -43,7 +43,10 @@ class Undo(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """A person deleted the bad rows."""
+    """A person deleted rows."""
+
+    key: Key | None
+    """Of one row; None: the bad ones."""
 
 
 Deed = Batch | Swap | Undo | Delete
@@ -97,8 +100,10 @@ class Model(NamedTuple):
                     rows[key] = after
                 case Undo(repair):
                     rows[swaps[repair].key] = swaps[repair].before
-                case Delete():
+                case Delete(None):
                     rows = {key: sales for key, sales in rows.items() if sales != BAD_SALES}
+                case Delete(key):
+                    rows.pop(key, None)
         return rows
 
     def sales(self, batch: int, shop: str) -> int:

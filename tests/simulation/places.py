@@ -1,8 +1,9 @@
-"""Places: every write of an actor is a place to die, to wait, or to let another actor go on.
+"""Places: every write of an actor is a place to die, to wait, to sleep, to let another actor go on,
+or to lose the answer: then it is done, and fails.
 
 Python tells its audit hooks of each file that is opened for writing, renamed or removed, so no
-write of the product can be forgotten. delta-rs writes without Python: its calls that commit are
-wrapped. To die behind a write is to die before the next one.
+write of the product can be forgotten. delta-rs and obstore write without Python: their calls that
+write are wrapped. To die behind a write is to die before the next one.
 
 A dead actor writes nothing more, whatever its `finally` would tidy up: SIGKILL leaves no time.
 """
@@ -18,12 +19,14 @@ from typing import Any
 
 import deltalake
 import obstore
+from deltalake.exceptions import DeltaError
 from deltalake.table import TableAlterer, TableMerger, TableOptimizer
+
+from spark_jobs.checkpoint.object_lease import ObjectLease
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink"})
-COMMITS: tuple[tuple[Any, str], ...] = (
-    (obstore, "put"),
+CALLS: tuple[tuple[Any, str], ...] = (
     (deltalake, "write_deltalake"),
     (deltalake.DeltaTable, "create"),
     (deltalake.DeltaTable, "restore"),
@@ -35,10 +38,15 @@ COMMITS: tuple[tuple[Any, str], ...] = (
     (TableAlterer, "set_table_properties"),
     (TableMerger, "execute"),
     (TableOptimizer, "compact"),
+    (obstore, "put"),
+    (obstore, "delete"),
+    (ObjectLease, "confirm"),
 )
-"""What of delta-rs commits, and each put of an object: one write each."""
+"""What of delta-rs and obstore writes: one write each. A look at the lease is a place too."""
+LOST = "the answer of this write was lost"
 
-Arrive = Callable[[str], None]
+Arrive = Callable[[str], bool]
+"""Whether the answer of the write is to be lost."""
 _acting = threading.local()
 _hooked = False
 
@@ -57,9 +65,9 @@ def acting(arrive: Arrive) -> Iterator[None]:
 def watched() -> Iterator[None]:
     """Within the block the writes of actors are seen."""
     _hook_python()
-    before = [(of, name, of.__dict__[name]) for of, name in COMMITS]
+    before = [(of, name, of.__dict__[name]) for of, name in CALLS]
     for of, name, original in before:
-        setattr(of, name, _told(name, original))
+        setattr(of, name, _told(of, name, original))
     try:
         yield
     finally:
@@ -67,15 +75,35 @@ def watched() -> Iterator[None]:
             setattr(of, name, original)
 
 
-def _told(name: str, original: Any) -> Any:
-    """The same call, which arrives first."""
-    call = original.__func__ if isinstance(original, classmethod) else original
+@contextmanager
+def one_write(what: str, error: type[Exception] = OSError) -> Iterator[None]:
+    """The block is one write, whatever files it opens."""
+    lost, arrive = arrived(what), getattr(_acting, "arrive", None)
+    _acting.arrive = None
+    try:
+        yield
+    finally:
+        _acting.arrive = arrive
+    if lost:
+        raise error(LOST)
+
+
+def _told(of: Any, name: str, original: Any) -> Any:
+    """The same call, as one write."""
+    wrapped = isinstance(original, classmethod | staticmethod)
+    call = original.__func__ if wrapped else original
 
     def told(*args: Any, **more: Any) -> Any:
-        _arrive(f"delta {name}")
-        return call(*args, **more)
+        if of is ObjectLease:
+            arrived(name)
+            return call(*args, **more)
+        what = f"delta {name}"
+        if of is obstore:
+            what = f"{'create' if more.get('mode') == 'create' else name} {args[1]}"
+        with one_write(what, OSError if of is obstore else DeltaError):
+            return call(*args, **more)
 
-    return classmethod(told) if isinstance(original, classmethod) else told
+    return type(original)(told) if wrapped else told
 
 
 def _hook_python() -> None:
@@ -90,10 +118,10 @@ def _heard(event: str, args: tuple[Any, ...]) -> None:
     if getattr(_acting, "arrive", None) is None:
         return
     if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & WRITES):
-        _arrive(f"{event} {os.path.basename(os.fspath(args[0]))}")  # noqa: PTH119 - a hook makes no objects
+        arrived(f"{event} {os.path.basename(os.fspath(args[0]))}")  # noqa: PTH119 - a hook makes no objects
 
 
-def _arrive(what: str) -> None:
+def arrived(what: str) -> bool:
+    """An actor stands before a write. Whether its answer is to be lost."""
     arrive: Arrive | None = getattr(_acting, "arrive", None)
-    if arrive is not None:
-        arrive(what)
+    return arrive(what) if arrive is not None else False

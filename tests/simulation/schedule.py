@@ -8,44 +8,88 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
+from spark_jobs.contract.errors import LeaseLost, SluiceError
 from tests.simulation.places import acting
 
 PATIENCE_SECONDS = 60.0
-COMMITS = ("delta ", "os.rename", "airflow")
+LOOK, CREATES = "confirm", "create "
+"""Before a look at the lease, and before a put with the condition that the object is absent, an
+actor may sleep for longer than its lease. Between a look and what is behind it nobody holds it back.
+"""
+COMMITS = ("delta ", "os.rename", "airflow", "put ", "create ", "remove ", "delete ")
 """What makes a change seen; other writes are the files of which there are many."""
+LEASES = ("put lease.", "create lease.", "delete lease.", "put .sluice", "create .sluice")
+OFTEN = 0.15
+"""Of the commits, as long as any is to be hit."""
+CHANGE = 0.1
+"""Of the writes, another actor goes on behind so many."""
 
 
 class Killed(BaseException):
     """Ends an actor as SIGKILL would."""
 
 
-class BySeed:
-    """Decides by a seed: kills at most `kills` actors, at `often` of the commits, and changes over to
-    another actor at `change` of the writes.
-    """
+class Chooser(Protocol):
+    """Decides who goes on, and what befalls whom."""
 
-    def __init__(
-        self, seed: int, *, kills: int = 2, often: float = 0.15, change: float = 0.1
-    ) -> None:
-        self.random = random.Random(seed)
-        self.kills, self.often, self.change = kills, often, change
-        self.last: str | None = None
+    changes: int
+    """How often another actor went on."""
 
-    def dies(self, place: str) -> bool:
-        """Whether the actor that stands before this write ends there."""
-        often = self.often if place.startswith(COMMITS) else self.often / 20
-        if self.kills and self.random.random() < often:
-            self.kills -= 1
-            return True
-        return False
+    def hit(self, place: str, times: int) -> str:
+        """What befalls the actor that stands before this write, for the `times`-th time: "dies",
+        "sleeps", "loses" the answer, or nothing.
+        """
 
     def next(self, actors: Sequence[str]) -> str:
         """Who goes on."""
-        if self.last not in actors or self.random.random() < self.change:
-            self.last = self.random.choice(list(actors))
+
+
+class BySeed:
+    """Decides by a seed: hits at most `hits` actors, and changes over to another one."""
+
+    def __init__(self, seed: int, hits: int) -> None:
+        self.random, self.hits = random.Random(seed), hits
+        self.last: str | None = None
+        self.changes = 0
+
+    def hit(self, place: str, times: int) -> str:
+        del times
+        often = OFTEN / 20
+        if place == LOOK:
+            often = OFTEN / 4
+        elif place.startswith(COMMITS) and not place.startswith(LEASES):
+            often = OFTEN
+        if not self.hits or self.random.random() >= often:
+            return ""
+        self.hits -= 1
+        ends = () if place == LOOK else ("dies", "dies", "loses")
+        return self.random.choice(ends + ("sleeps",) * place.startswith((LOOK, CREATES)))
+
+    def next(self, actors: Sequence[str]) -> str:
+        if self.last not in actors or self.random.random() < CHANGE:
+            before, self.last = self.last, self.random.choice(list(actors))
+            self.changes += before in actors and before != self.last
         return str(self.last)
+
+
+class At(NamedTuple):
+    """Decides by name: one after the other, and the first one is hit at one place."""
+
+    what: str
+    place: str
+    """A part of its name: disk and object store have others."""
+    times: int = 1
+    changes: int = 0
+
+    def hit(self, place: str, times: int) -> str:
+        return self.what if self.place in place and times == self.times else ""
+
+    def next(self, actors: Sequence[str]) -> str:
+        return actors[0]
 
 
 class Actor:
@@ -53,15 +97,19 @@ class Actor:
 
     def __init__(self, name: str, command: Callable[[], None]) -> None:
         self.name, self.command = name, command
-        self.place, self.over, self.dead = "begins", False, False
+        self.place, self.over, self.dead, self.asleep = "begins", False, False, False
+        self.hit = ""
         self.error: BaseException | None = None
-        self.steps = 0
+        self.seen: Counter[str] = Counter()
+        """How often it stood before each of its writes."""
+        self._loses = False
         self._mine, self._theirs = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def go_on(self) -> None:
+    def go_on(self, *, loses: bool = False) -> None:
         """Run it to its next write, or to its end."""
+        self._loses = loses
         self._mine.release()
         if not self._theirs.acquire(timeout=PATIENCE_SECONDS):
             raise TimeoutError(f"{self.name} stands still behind: {self.place}")
@@ -70,6 +118,20 @@ class Actor:
         """End it where it stands."""
         self.dead = True
         self.go_on()
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether it may have done what it was for. Who lost the lease has begun it perhaps, and
+        another one has completed it.
+        """
+        if self.dead or self.hit or not isinstance(self.error, SluiceError):
+            return True
+        return isinstance(self.error, LeaseLost)
+
+    @property
+    def may_be_undone(self) -> bool:
+        """Whether it may not have done it."""
+        return self.dead or self.error is not None
 
     def _run(self) -> None:
         self._mine.acquire()
@@ -84,28 +146,39 @@ class Actor:
             self.over = True
             self._theirs.release()
 
-    def _arrive(self, place: str) -> None:
+    def _arrive(self, place: str) -> bool:
         if self.dead:
             raise Killed(place)
         self.place = place
-        self.steps += 1
+        self.seen[place] += 1
         self._theirs.release()
         self._mine.acquire()
         if self.dead:
             raise Killed(place)
+        return self._loses
 
 
-def play(actors: Sequence[Actor], chooser: BySeed) -> list[str]:
-    """Run them all to their ends; what was decided, a line each."""
+def play(actors: Sequence[Actor], chooser: Chooser, passes: Callable[[], None]) -> list[str]:
+    """Run them all to their ends; what was decided, a line each. `passes` is called when one falls
+    asleep: it wakes when the others have ended.
+    """
     told: list[str] = []
     running = list(actors)
     while running:
-        name = chooser.next([each.name for each in running])
+        awake = [each.name for each in running if not each.asleep]
+        name = chooser.next(awake or [each.name for each in running])
         actor = next(each for each in running if each.name == name)
-        if actor.steps and chooser.dies(actor.place):
-            told.append(f"{name} dies before: {actor.place}")
+        times = actor.seen[actor.place]
+        hit = chooser.hit(actor.place, times) if times and not actor.asleep else ""
+        if hit:
+            actor.hit = hit
+            told.append(f"{name} {hit} at: {actor.place} #{times}")
+        if hit == "sleeps":
+            actor.asleep = True
+            passes()
+        elif hit == "dies":
             actor.kill()
         else:
-            actor.go_on()
+            actor.go_on(loses=hit == "loses")
         running = [each for each in running if not each.over]
     return told

@@ -1,7 +1,8 @@
-"""Simulate: rounds of commands by a seed, one or several at once, killed at writes; then all that
+"""Simulate: rounds of commands by a seed, one or several at once, hit at their writes; then all that
 was begun is brought to an end, and what is there is held against the model.
 
-A round has a seed of its own, so that a schedule can be shortened by leaving rounds out.
+A round has a seed of its own, so that a schedule can be shortened by leaving rounds out. Odd seeds
+are over an object store, even ones on a disk.
 """
 
 from __future__ import annotations
@@ -10,43 +11,44 @@ import random
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from spark_jobs.checkpoint import lease
 from spark_jobs.contract.errors import SluiceError
-from tests.simulation import invariants
-from tests.simulation.commands import Commands
+from tests.simulation import bucket, clock, invariants
+from tests.simulation.clock import Clock
+from tests.simulation.commands import Commands, Given
 from tests.simulation.invariants import Violation
-from tests.simulation.model import BAD_SALES, Batch, Model
-from tests.simulation.places import watched
-from tests.simulation.schedule import Actor, BySeed, play
-from tests.simulation.world import World
+from tests.simulation.model import BAD_SALES, Model
+from tests.simulation.places import LOST, watched
+from tests.simulation.schedule import Actor, At, BySeed, Chooser, play
+from tests.simulation.world import FIRST, World
 
-FIRST = 30
-"""Batches that a root has at the beginning: a day and some hours, so that a day is final."""
 TRIES = 12
 """Drains at the end, some of which bring bad rows."""
 KINDS = (
-    *("drain",) * 4,
-    *("repair",) * 3,
-    *("publish",) * 3,
-    "undo",
-    "rewind",
-    "accept",
-    "delete bad",
-    "reset",
+    *("drain",) * 6,
+    *("repair",) * 6,
+    *("publish",) * 5,
+    *("swap", "undo", "undo", "rewind", "rewind", "accept", "accept", "reset", "delete bad"),
+    *("maintain", "delete", "optimize", "vacuum", "newer", "restore"),
 )
+AHEAD = (0, 0, 0, 0, -4, 4, -180)
+"""Minutes by which the machine of a command is ahead."""
 
 
 class Round(NamedTuple):
-    """What is given at once, and the seed of who goes on and who dies."""
+    """What is given at once, and the seed of who goes on and who is hit."""
 
     commands: tuple[tuple[str, int], ...]
     """Kind, and a number from which it takes what it needs."""
-    seed: int
-    kills: int
+    seed: int = 0
+    hits: int = 0
+    at: At | None = None
+    """By name instead: who is hit, and where."""
 
 
 class Outcome(NamedTuple):
@@ -56,6 +58,10 @@ class Outcome(NamedTuple):
     violation: Violation | None
     places: int
     """Writes at which an actor stopped."""
+    hits: int
+    """Those at which it was killed, fell asleep or lost the answer."""
+    changes: int
+    """Those behind which another one went on."""
 
 
 def rounds(seed: int) -> tuple[Round, ...]:
@@ -79,103 +85,132 @@ def _nobody_waits() -> Iterator[None]:
         lease.LOCK_WAIT_SECONDS = before
 
 
-def run(schedule: Sequence[Round], bad: int) -> Outcome:
-    """Play it. `bad` is the seed of the batches that bring a bad row."""
-    chance = random.Random(bad)
-    worse = frozenset(n for n in range(FIRST + 1, FIRST + 30) if chance.random() < 0.2)
-    with TemporaryDirectory(prefix="sluice-simulation-") as folder, watched(), _nobody_waits():
-        return _Play(World(Path(folder) / "root", worse)).through(schedule)
+def run(schedule: Sequence[Round], seed: int) -> Outcome:
+    """Play it. The seed says where, and which batches bring a bad row."""
+    chance, time = random.Random(seed), Clock()
+    bad = frozenset(n for n in range(FIRST + 1, FIRST + 30) if chance.random() < 0.2)
+    with (
+        TemporaryDirectory(prefix="sluice-simulation-", dir=bucket.FOLDER) as folder,
+        bucket.in_reach(),
+        watched(),
+        clock.machines(),
+        time.told(),
+        _nobody_waits(),
+    ):
+        world = World.begun(Path(folder) / "root", bad, remote=bool(seed % 2))
+        with world.remembered():
+            return _Play(world, time).through(schedule)
 
 
 class _Play:
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, world: World, time: Clock) -> None:
+        self.world, self.time = world, time
         self.lines: list[str] = []
-        self.commands = Commands(world, FIRST)
-        self.places = 0
+        self.commands = Commands(world)
+        self.places = self.hits = self.changes = 0
 
     def through(self, schedule: Sequence[Round]) -> Outcome:
-        world = self.world
-        world.made.drain(0, FIRST)
-        world.model = world.model.done(Batch(n) for n in range(FIRST + 1))
+        violation = None
         try:
-            world.publish()
+            self.world.publish()
             for each in schedule:
                 self._round(each)
             self._end()
-            invariants.hold(world)
-        except Violation as violation:
-            return Outcome(tuple(self.lines), violation, self.places)
-        return Outcome(tuple(self.lines), None, self.places)
+            invariants.hold(self.world)
+        except Violation as found:
+            violation = found
+        return Outcome(tuple(self.lines), violation, self.places, self.hits, self.changes)
 
     def _round(self, each: Round) -> None:
+        numbers = [number for _, number in each.commands]
         found = [self.commands.of(kind, number) for kind, number in each.commands]
-        given = [command for command in found if command]
-        actors = [Actor(f"{at} {each.name}", each.act) for at, each in enumerate(given)]
-        chooser = BySeed(each.seed, kills=each.kills)
-        told = play(actors, chooser)
-        before = self.world.model
-        outcomes = []
-        for actor, command in zip(actors, given, strict=True):
-            self.places += actor.steps
-            outcomes.append((actor, command.then))
-            self._tell(actor)
-        self.lines += told
-        self.world.model = _possible(before, outcomes)
+        given = [(one, AHEAD[n % len(AHEAD)]) for one, n in zip(found, numbers, strict=True) if one]
+        self._given(given, each.at or BySeed(each.seed, each.hits))
         invariants.published_is_good(self.world)
 
+    def _given(self, given: Sequence[tuple[Given, int]], chooser: Chooser) -> list[Actor]:
+        actors = []
+        for at, (command, minutes) in enumerate(given):
+            name = f"{at} {command.name}" + (f" ({minutes:+} min)" if minutes else "")
+            actors.append(Actor(name, _on_its_machine(command, minutes)))
+        told = play(actors, chooser, self._time_passes)
+        outcomes = []
+        for actor, (command, _) in zip(actors, given, strict=True):
+            self.places += actor.seen.total()
+            self._tell(actor)
+            outcomes.append((actor, command.then))
+        self.lines += told
+        self.hits, self.changes = self.hits + len(told), self.changes + chooser.changes
+        self._time_passes()
+        self.world.model = _possible(self.world.model, outcomes)
+        return actors
+
+    def _time_passes(self) -> None:
+        """The leases of the dead, and of who sleeps, expire."""
+        self.time.passes(self.world.folder / "checkpoints")
+
     def _tell(self, actor: Actor) -> None:
+        said = "done"
         if actor.dead:
-            self.lines.append(f"{actor.name}: killed")
-        elif actor.error is None:
-            self.lines.append(f"{actor.name}: done")
+            said = "killed"
         elif isinstance(actor.error, SluiceError):
-            self.lines.append(f"{actor.name}: {actor.error.code}: {actor.error}"[:300])
-        else:
+            said = f"{actor.error.code}: {actor.error}"[:300]
+        elif actor.error is not None:
             said = "".join(traceback.format_exception(actor.error))
-            raise Violation("trace", f"{actor.name} ended in a traceback:\n{said}")
+            if LOST not in said:
+                raise Violation("trace", f"{actor.name} ended in a traceback:\n{said}")
+            said = LOST
+        self.lines.append(f"{actor.name}: {said}")
 
     def _end(self) -> None:
         """What a person does who wants it to go on: the documented ways, each once or twice."""
         world = self.world
+        world.older()
         for _ in range(TRIES):
-            self._alone("delete bad", 0)
-            self._alone("drain", 0)
+            self._alone("delete bad")
+            drained = self._alone("drain")
             cursor = world.cursor()
-            if cursor.judged == cursor.audited and BAD_SALES not in world.rows().values():
+            passes = cursor.judged == cursor.audited and BAD_SALES not in world.rows().values()
+            if passes and drained.error is None:
                 break
         else:
             raise Violation("locked", f"{TRIES} drains, and none of them passes")
         for _ in range(3):
-            self._alone("publish", 0)
+            self._alone("publish")
 
-    def _alone(self, kind: str, number: int) -> None:
-        given = self.commands.of(kind, number)
+    def _alone(self, kind: str) -> Actor:
+        given = self.commands.of(kind, 0)
         assert given is not None
-        actor = Actor(f"at the end {given.name}", given.act)
-        while not actor.over:
-            actor.go_on()
-        self._tell(actor)
-        self.world.model = _possible(self.world.model, [(actor, given.then)])
+        [actor] = self._given([(given, 0)], BySeed(0, 0))
         if actor.error is not None and kind != "drain":
             raise Violation("locked", self.lines[-1])
         if isinstance(actor.error, SluiceError):
             self._lead_on(actor.error)
+        return actor
 
     def _lead_on(self, error: SluiceError) -> None:
         """A drain was refused: some command that the error names must lead on."""
-        for command in _named(self.world, str(error)):
+        named = _named(self.world, str(error))
+        for command in named if len(self.lines) % 2 else reversed(named):
             with suppress(SluiceError):
                 command()
+                return
+
+
+def _on_its_machine(command: Given, minutes: int) -> Callable[[], None]:
+    def act() -> None:
+        with clock.ahead(timedelta(minutes=minutes)):
+            command.act()
+
+    return act
 
 
 def _named(world: World, text: str) -> list[Callable[[], Any]]:
     """The commands of the world that an error names."""
     words = text.split()
     found: list[Callable[[], Any]] = []
-    if "OF" in words:
-        to = int("".join(c for c in words[words.index("OF") + 1] if c.isdigit()))
-        found.append(lambda: world.restored(to))
+    if "doctor" in words:
+        found.append(world.doctor)
     if "--to-batch" in words:
         batch = int("".join(c for c in words[words.index("--to-batch") + 1] if c.isdigit()))
 
@@ -188,14 +223,14 @@ def _named(world: World, text: str) -> list[Callable[[], Any]]:
 
 
 def _possible(model: Model, outcomes: Sequence[tuple[Actor, Callable[[Model], Model]]]) -> Model:
-    """What may be true behind commands that ran at once: in every order, the killed ones or not."""
+    """What may be true behind commands that ran at once: in every order, the unsure ones or not."""
     if not outcomes:
         return model
     found = Model(model.bad, frozenset())
     for at, (actor, then) in enumerate(outcomes):
         rest = [*outcomes[:at], *outcomes[at + 1 :]]
-        if actor.error is None:
+        if actor.may_be_done:
             found = found.perhaps(_possible(then(model), rest))
-        if actor.error is not None or actor.dead:
+        if actor.may_be_undone:
             found = found.perhaps(_possible(model, rest))
     return found

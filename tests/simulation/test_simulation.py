@@ -1,5 +1,5 @@
-"""Commands at once, killed at their writes, in every order that these seeds give. `make simulate`
-takes as many as there is time for.
+"""Commands at once, hit at their writes, in every order that these seeds give, on a disk and over an
+object store. `make simulate` takes as many as there is time for.
 """
 
 from __future__ import annotations
@@ -7,22 +7,75 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.journal import runner
-from tests.simulation.simulate import rounds, run
+from tests.simulation.schedule import At
+from tests.simulation.simulate import Round, rounds, run
 
-SEEDS = range(9000, 9024)
-A_TEST = 4
+SEEDS = range(9000, 9040)
+A_TEST = 8
 
 
 @pytest.mark.parametrize("first", SEEDS[::A_TEST])
-def test_what_was_killed_and_interleaved_ends_as_the_model_says(first: int) -> None:
+def test_what_was_hit_and_interleaved_ends_as_the_model_says(first: int) -> None:
     for seed in range(first, first + A_TEST):
         outcome = run(rounds(seed), seed)
         assert outcome.violation is None, (seed, outcome.lines)
 
 
+NUMBER = 233214615
+"""From it a repair takes its row, and a rewind its batch: the newest."""
+BY_ONE = 1
+"""From it a rewind takes the batch before."""
+LATER = tuple(Round(((kind, NUMBER),)) for kind in ("drain", "publish", "swap"))
+FOUND_BEFORE = {
+    "a rewind was killed behind its RESTORE, and takes its repair back": (
+        Round((("repair", NUMBER),)),
+        Round((("rewind", NUMBER),), at=At("dies", "delta set_table_properties")),
+    ),
+    "a swap was killed behind its commit, and is announced": (
+        Round((("repair", NUMBER),), at=At("dies", "delta write_deltalake", 5)),
+        *LATER,
+    ),
+    "a person's RESTORE behind a repair leaves no fate that is not true": (
+        Round((("repair", NUMBER),)),
+        Round((("restore", NUMBER),)),
+    ),
+    "rows that failed come back by a rewind, and are judged again": (
+        *(Round(((kind, NUMBER),)) for kind in ("drain", "delete bad", "drain")),
+        Round((("rewind", BY_ONE),)),
+        Round((("publish", NUMBER),)),
+    ),
+    "a reset was killed behind its moves": (
+        Round((("reset", NUMBER),), at=At("dies", "os.mkdir sales_hourly")),
+        Round((("reset", NUMBER),)),
+    ),
+    "an acceptance was killed behind its row": (
+        Round((("drain", NUMBER),)),
+        Round((("accept", NUMBER),), at=At("dies", "cursor.json")),
+        *(Round(((kind, NUMBER),)) for kind in ("delete bad", "drain", "publish")),
+    ),
+    "two publish at once": (
+        Round((("drain", NUMBER),)),
+        Round((("publish", NUMBER), ("publish", NUMBER)), at=At("sleeps", "airflow emits")),
+        *LATER,
+    ),
+}
+"""Schedules that failed before the journal: by name what `make simulate` showed of a seed."""
+GOOD, BAD = (2, 3), (2010, 2003)
+"""Seeds on a disk and over an object store: whose next batches are good, and whose next is bad."""
+
+
+@pytest.mark.parametrize("remote", [False, True])
+@pytest.mark.parametrize("what", FOUND_BEFORE)
+def test_what_it_found_before_the_journal_holds(what: str, remote: bool) -> None:
+    seeds = BAD if "failed" in what or "acceptance" in what else GOOD
+    outcome = run(FOUND_BEFORE[what], seeds[remote])
+    assert outcome.violation is None, outcome.lines
+
+
 def test_a_swap_that_nobody_completes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulator looks: without the journal's one rule it finds what the rule is for."""
     monkeypatch.setattr(runner, "complete", lambda *_: None)
-    outcome = run(rounds(9000), 9000)
+    killed = Round((("repair", NUMBER),), at=At("dies", "delta write_deltalake", 5))
+    outcome = run((killed,), 2)
     assert outcome.violation is not None
     assert outcome.violation.kind == "fates"

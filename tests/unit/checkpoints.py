@@ -8,7 +8,7 @@ from upath import UPath
 Offsets = dict[int, int]
 
 
-def begin(folder: Path, first: Offsets | None = None, topic: str = "flights") -> UPath:
+def begin(folder: Path | UPath, first: Offsets | None = None, topic: str = "flights") -> UPath:
     """A checkpoint before its first batch. `first` is where the source found the topic to begin."""
     (folder / "offsets").mkdir(parents=True)
     (folder / "commits").mkdir()

@@ -90,13 +90,18 @@ _MADE: dict[tuple[int, bool], TemporaryDirectory[str]] = {}
 class Root:
     """Batch n reads the record with offset n, and writes the windows of hour n."""
 
-    def __init__(self, folder: Path, *, hourly: bool = False) -> None:
-        """`hourly`: the account of batch n says that the watermark is the beginning of hour n."""
+    def __init__(self, folder: Path | str, *, hourly: bool = False) -> None:
+        """`hourly`: the account of batch n says that the watermark is the beginning of hour n. One
+        that is there already is taken as it is.
+        """
         self.hourly = hourly
-        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
+        self.settings = Settings(str(folder), "broker:9092", Path("jars"), "local[1]", "1g")
         self.paths = Paths(str(folder), SPEC)
+        self.folder = self.paths.checkpoint
+        if self.paths.identity.exists():
+            return
         self.paths.ensure_writable()
-        self.folder = begin(Path(str(self.paths.checkpoint)), {0: 0}, "sales")
+        begin(self.folder, {0: 0}, "sales")
         columns: Any = SimpleNamespace(json=lambda: json.dumps(STRUCT))
         table.ensure(self.paths.table, columns, SPEC, "g1")
         Identity(

@@ -1,0 +1,88 @@
+"""Clock: what the product reads of time. Each actor's machine may be ahead or behind, and a lease on
+an object store expires when the schedule says that time passes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from spark_jobs.checkpoint import object_lease
+
+_machine = threading.local()
+
+
+class _Kind(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, datetime)
+
+
+class _OfMachine(datetime, metaclass=_Kind):
+    """Its `now` is that of the actor's machine."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Any:
+        ahead: timedelta = getattr(_machine, "ahead", timedelta(0))
+        return datetime.now(tz) + ahead
+
+
+@contextmanager
+def ahead(by: timedelta) -> Iterator[None]:
+    """Within the block this thread's machine is ahead of the others, or behind."""
+    _machine.ahead = by
+    try:
+        yield
+    finally:
+        _machine.ahead = timedelta(0)
+
+
+class Clock:
+    """The time that leases go by."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+
+    def passes(self, checkpoints: Path) -> None:
+        """A minute goes by, in which nobody renews a lease."""
+        seconds = object_lease.TTL_SECONDS + 1
+        self.passed += seconds
+        for each in checkpoints.glob(f"*/{object_lease.NAME}*"):
+            then = each.stat().st_mtime - seconds
+            os.utime(each, (then, then))
+
+    def monotonic(self) -> float:
+        """As time.monotonic."""
+        return time.monotonic() + self.passed
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Within the block the product has this clock."""
+        with patch.object(object_lease, "time", SimpleNamespace(monotonic=self.monotonic)):
+            yield
+
+
+@contextmanager
+def machines() -> Iterator[None]:
+    """Within the block the product reads the time of the actor's machine."""
+    readers = [
+        module
+        for name, module in sys.modules.items()
+        if name.startswith(("spark_jobs.", "tests.simulation.world"))
+        and module.__dict__.get("datetime") is datetime
+    ]
+    for module in readers:
+        module.__dict__["datetime"] = _OfMachine
+    try:
+        yield
+    finally:
+        for module in readers:
+            module.__dict__["datetime"] = datetime
