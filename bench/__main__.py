@@ -26,7 +26,6 @@ from bench import (
     repairs,
     results,
     small_batches,
-    together,
     workload,
 )
 from bench.arms import settings
@@ -46,7 +45,6 @@ class Part(StrEnum):
     flights = "flights"
     batches = "batches"
     state = "state"
-    together = "together"
     keys = "keys"
     history = "history"
     repairs = "repairs"
@@ -62,7 +60,6 @@ class Sizes(NamedTuple):
     idle: int
     small_batches: int
     group_state: int
-    together: int
     keys: int
     runs: int
     history: int
@@ -110,15 +107,6 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
             "--group-state",
             min=0,
             help="rounds of Python group state, many keys and few. Default: as many as repetitions",
-            show_default=False,
-        ),
-    ] = None,
-    several: Annotated[
-        int | None,
-        typer.Option(
-            "--together",
-            min=0,
-            help="deliveries to three pipelines of one topic. Default: as many as repetitions",
             show_default=False,
         ),
     ] = None,
@@ -172,7 +160,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "batches, state, together, keys, history, repairs. Default: all",
+            "batches, state, keys, history, repairs. Default: all",
             show_default=False,
         ),
     ] = None,
@@ -208,7 +196,6 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         idle,
         given(small, repetitions),
         given(state, repetitions),
-        given(several, repetitions),
         given(over_keys, repetitions),
         given(runs, 10 if alone else 60),
         given(history, 200 if alone else 5_000),
@@ -256,8 +243,6 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         yield small_batches.measures(home / "batches", at, say, sizes.small_batches)
     if Part.state in parts and sizes.group_state:
         yield group_state.measures(home / "state", at, say, sizes.records, sizes.group_state)
-    if Part.together in parts and sizes.together:
-        yield together.measures(home / "together", at, say, sizes.together, sizes.size)
     if Part.keys in parts and sizes.keys:
         each = max(100, min(sizes.size, sizes.records // 50))
         yield keys.measures(home / "keys", at, say, each, sizes.keys)

@@ -45,40 +45,6 @@ DELAYS = Wanted(
     "select * replace (round(mean_delay_minutes, 6) as mean_delay_minutes)",
 )
 """Of departure_delays."""
-_EVENT = (
-    "event_id, event_type, event_time, scheduled_time, carrier, flight, tail_number, origin, "
-    "destination, delay_minutes, cancelled, distance_miles"
-)
-EVENTS = Wanted(
-    _EVENT,
-    f"select distinct on (event_id) {_EVENT} from sent where kind in ('good', 'duplicate')",
-    "select *",
-)
-"""Of flight_events."""
-ROTATIONS = Wanted(
-    "tail_number, outcome, departed_from, flew_to, departed_at, next_from, next_departed_at, "
-    "minutes_between, closed_at",
-    """
-    with departures as (
-        select distinct on (event_id) * from sent where kind in ('good', 'duplicate')
-            and event_type = 'departure' and not cancelled and tail_number is not null
-    ), paired as (
-        select *, lead(event_time) over following as next_time, lead(origin) over following as next_origin,
-            next_time is not null and next_time <= event_time + interval 48 hours as is_back
-        from departures window following as (partition by tail_number order by event_time, event_id)
-    ), rotations as (
-        select tail_number, if(is_back, 'rotation', 'unseen') as outcome, origin as departed_from,
-            destination as flew_to, event_time as departed_at, if(is_back, next_origin, null) as next_from,
-            if(is_back, next_time, null) as next_departed_at,
-            if(is_back, (epoch_ms(next_time) - epoch_ms(event_time)) // 60000, null) as minutes_between,
-            if(is_back, next_time, event_time + interval 48 hours) as closed_at
-        from paired
-    )
-    select * from rotations where closed_at <= (select max(event_time) - interval 2 hours from departures)
-    """,
-    "select *",
-)
-"""Of aircraft_rotations."""
 TALLIES = Wanted(
     "tail_number, records, minutes",
     """

@@ -1,5 +1,5 @@
 """The application for spark-submit: `main.py drain <pipeline> --report <path> --run-id <id>`,
-`together` (several drains in turn), `stage`, `explain`, `validate`, `repartition`, `state` and
+`stage`, `explain`, `validate`, `repartition`, `state` and
 `serve`.
 
 Its exit status is 0 if the command succeeded, else that of the error, which is in the report of a
@@ -19,14 +19,12 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs import failpoint, log
 from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.checks import expectations
 from spark_jobs.contract import registry
 from spark_jobs.contract.errors import SluiceError, unexpected
 from spark_jobs.contract.kind import Kind
@@ -48,13 +46,12 @@ from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
-from spark_jobs.warm.in_turn import in_turn
 from spark_jobs.warm.recycling import Limits
 from spark_jobs.warm.start import BORN
 from spark_jobs.warm.worker import Worker
 
 if TYPE_CHECKING:
-    from upath import UPath
+    pass
 
 RUNS: Final = ("drain", "stage")
 """The commands that leave a report. Their sequences are runs/drain.py and repair/stage.py."""
@@ -72,8 +69,6 @@ def main(words: list[str], *, warm: bool = False) -> int:
     _prepare()
     if wanted.command == "serve":
         return _serve(wanted.socket)
-    if wanted.command == "together":
-        return _together(wanted)
     if wanted.command not in RUNS:
         return _print(wanted)
     with log.context(pipeline=wanted.pipeline, run=wanted.run_id):
@@ -122,29 +117,6 @@ def _ended(report: Report, wanted: argparse.Namespace) -> int:
     if wanted.told and log_format() == "text":
         return problem.exit_status
     return _log_problem(problem)
-
-
-def _together(wanted: argparse.Namespace) -> int:
-    """Drain several pipelines in turn, each as `_run` does one."""
-
-    def drained(pipeline: str, path: UPath) -> Report:
-        _prepare()
-        one = argparse.Namespace(
-            command="drain", pipeline=pipeline, report=path, run_id=wanted.run_id
-        )
-        # Anew for each: a pipeline's code may have taken the signals.
-        with log.context(pipeline=pipeline, run=wanted.run_id), stop_on_signals(stop):
-            report = _reported(one, stop)
-            failpoint.at("reported")
-            if report.problem is not None:
-                _ended(report, wanted)
-            return report
-
-    each = zip(wanted.pipelines, wanted.report, strict=True)
-    with stop_on_signals() as stop:
-        parent_watch.watch()
-        expectations.warm_up()  # beside the start of Spark
-        return in_turn({name: partial(drained, name, path) for name, path in each}, stop)
 
 
 def _reported(wanted: argparse.Namespace, stop: StopRequest) -> Report:
@@ -258,13 +230,6 @@ def _parse(words: list[str]) -> argparse.Namespace:
         command.add_argument("--report", type=opened, required=True, help="path of the JSON report")
         command.add_argument("--run-id", required=True, help="the run's id in the ops tables")
         command.add_argument(TOLD, action="store_true", help="who started it tells its problem")
-    command = commands.add_parser("together", help="drain several pipelines in turn")
-    command.add_argument("pipelines", nargs="+", help="folders of the package SLUICE_PIPELINES")
-    command.add_argument(
-        "--report", type=opened, action="append", required=True, help="one for each, in this order"
-    )
-    command.add_argument("--run-id", required=True, help="the runs' id in the ops tables")
-    command.add_argument(TOLD, action="store_true", help="who started it tells their problems")
     command = commands.add_parser("serve", help="be a worker for warm drains (spark_jobs/warm)")
     command.add_argument("socket", type=Path, help="path of the socket to listen at")
     command = commands.add_parser(

@@ -39,13 +39,12 @@ class StopRequest:
 
 
 @contextmanager
-def stop_on_signals(request: StopRequest | None = None) -> Iterator[StopRequest]:
-    """Within the block, SIGTERM and Ctrl-C set the request and do not end the process. `request` is
-    one that several runs share.
+def stop_on_signals() -> Iterator[StopRequest]:
+    """Within the block, SIGTERM and Ctrl-C set the request and do not end the process.
 
     For the main thread: Python delivers signals to no other.
     """
-    request = request or StopRequest()
+    request = StopRequest()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         request.stop(ASKED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import log
 from spark_jobs.checkpoint.live import live_spec
@@ -16,14 +16,22 @@ from spark_jobs.contract.report import Report, read_report
 from spark_jobs.contract.settings import Settings
 from spark_jobs.contract.summary import check_line, summary
 from spark_jobs.launch.foreground import run_in_foreground
-from spark_jobs.launch.sharing import Due
-from spark_jobs.launch.submit import TOLD, application, arguments, command, environment, options
+from spark_jobs.launch.submit import TOLD, application, arguments, command, environment
 from spark_jobs.runs import plan
 from spark_jobs.runs.run_record import recorded
 from spark_jobs.warm.client import Warm, begun
 
 if TYPE_CHECKING:
     from upath import UPath
+
+
+class Due(NamedTuple):
+    """A drain that has something to do."""
+
+    report: Path | UPath
+    records: int
+    """To be read; 0 if unknown."""
+
 
 LOG = logging.getLogger(__name__)
 STDOUT, STDERR = 1, 2
@@ -36,19 +44,17 @@ def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
         registry.load(pipeline)
         settings = Settings.from_environment()
         with recorded(pipeline, run_id):
-            if not (due := planned(pipeline, settings, run_id, report)):
+            if not (due := _planned(pipeline, settings, run_id, report)):
                 return
-            if run := warm(due, settings, run_id):
+            if run := _warm(pipeline, due, settings, run_id):
                 run.follow()
             else:
                 words = command(settings, pipeline, due.report, run_id, due.records)
-                run_in_foreground([*words, TOLD], variables(settings), application())
+                run_in_foreground([*words, TOLD], _variables(settings), application())
             summarise(read_report(due.report), due.report)
 
 
-def planned(
-    pipeline: str, settings: Settings, run_id: str, report: Path | None = None
-) -> Due | None:
+def _planned(pipeline: str, settings: Settings, run_id: str, report: Path | None) -> Due | None:
     """The drain, of which nothing is begun; None if there is nothing to do. Logs its plan."""
     found = plan.plan(live_spec(registry.load(pipeline), settings.root), settings)
     for line in found.lines:
@@ -57,16 +63,16 @@ def planned(
         return None
     path = report or report_path(settings.root, pipeline, run_id)
     path.unlink(missing_ok=True)
-    return Due(pipeline, path, found.new_offsets, options(pipeline, settings.root))
+    return Due(path, found.new_offsets)
 
 
-def warm(due: Due, settings: Settings, run_id: str) -> Warm | None:
+def _warm(pipeline: str, due: Due, settings: Settings, run_id: str) -> Warm | None:
     """The drain, which a worker has begun; None if it must start cold."""
-    words = [*arguments("drain", due.pipeline, due.report, run_id), TOLD]
-    return begun(settings, due.pipeline, words, variables(settings), due.records, (STDOUT, STDERR))
+    words = [*arguments("drain", pipeline, due.report, run_id), TOLD]
+    return begun(settings, pipeline, words, _variables(settings), due.records, (STDOUT, STDERR))
 
 
-def variables(settings: Settings) -> dict[str, str]:
+def _variables(settings: Settings) -> dict[str, str]:
     """The environment of an application."""
     return {**os.environ, **environment(settings)}
 

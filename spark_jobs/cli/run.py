@@ -15,7 +15,6 @@ from spark_jobs.checkpoint.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
-    SomePipelines,
     console,
     examples,
     one_line_errors,
@@ -85,17 +84,16 @@ def plan(pipeline: PipelineName) -> None:
     rich_help_panel=PANEL,
     epilog=examples(
         "sluice drain flight_events",
-        "sluice drain flight_events departure_delays aircraft_rotations",
         "sluice drain flight_events --run-id after-the-repair --report /tmp/report.json",
     ),
 )
 def drain(
-    pipelines: SomePipelines,
+    pipeline: PipelineName,
     report: Annotated[
         Path | None,
         typer.Option(
             help="Path of the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under "
-            "SLUICE_ROOT. For one pipeline only."
+            "SLUICE_ROOT."
         ),
     ] = None,
     run_id: Annotated[
@@ -107,18 +105,10 @@ def drain(
 
     Starts nothing if there is nothing to do.
 
-    Several pipelines are drained in turn by one application of Spark, where they can share one. A
-    failure of one leaves the others. The exit status is that of the worst.
-
-    Prints a line for each batch, with the offsets left. Ctrl-C stops after the current batch, and
-    begins no further pipeline; a second Ctrl-C stops at once.
+    Prints a line for each batch, with the offsets left. Ctrl-C stops after the current batch; a
+    second Ctrl-C stops at once.
     """
-    if report and len(pipelines) > 1:
-        raise typer.BadParameter(
-            "with several pipelines each writes its own, under SLUICE_ROOT.",
-            param_hint="--report",
-        )
-    _drain(pipelines, report, run_id)
+    _drain(pipeline, report, run_id)
 
 
 @commands.command(
@@ -138,19 +128,15 @@ def archive(
     The archive of a topic is the pipeline archive__TOPIC: plan, show, doctor, reset and maintain
     take that name.
     """
-    _drain([archive_name(topic)], None, run_id)
+    _drain(archive_name(topic), None, run_id)
 
 
-def _drain(pipelines: list[str], report: Path | None, run_id: str | None) -> None:
+def _drain(pipeline: str, report: Path | None, run_id: str | None) -> None:
     from spark_jobs.cli.draining import drain_one  # noqa: PLC0415 - as above
-    from spark_jobs.cli.several import drain_several  # noqa: PLC0415 - as above
 
     run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
     log.setup(log_format())
-    if len(names := [*dict.fromkeys(pipelines)]) > 1:
-        drain_several(names, run_id)
-    else:
-        drain_one(names[0], report, run_id)
+    drain_one(pipeline, report, run_id)
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))

@@ -53,14 +53,6 @@ PipelineNames = Annotated[
         autocompletion=complete_pipelines,
     ),
 ]
-SomePipelines = Annotated[
-    list[str],
-    typer.Argument(
-        help="The pipelines: one, or several, which share an application of Spark.",
-        metavar="PIPELINE...",
-        autocompletion=complete_pipelines,
-    ),
-]
 NOT_DONE: Final = 3
 """The exit status of a command that ended well and has not done what it is for: a dry run with
 something left to do, a No to its question, a verify without a record. No error has it

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterable
 from typing import ClassVar, Final
 
 
@@ -506,15 +505,6 @@ def by_code(code: str) -> type[SluiceError]:
     newer Sluice).
     """
     return next((error for error in catalogue() if error.code == code), SluiceError)
-
-
-def worst(problems: Iterable[SluiceError | None]) -> SluiceError | None:
-    """The one by which a command that did several things ends; None if there is none.
-
-    The first that no later run mends by itself, else the first.
-    """
-    known = [problem for problem in problems if problem is not None]
-    return next((problem for problem in known if not problem.retry), next(iter(known), None))
 
 
 UNKNOWN_REMEDY: Final = (

@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import NamedTuple
 
 import psutil
 
@@ -22,16 +21,7 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 
 
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    status: int
-    """Its exit status; that of a signal is negative."""
-    asked: bool
-    """Whether somebody pressed Ctrl-C meanwhile."""
-
-
-def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: str) -> Ended:
+def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: str) -> None:
     """Run the command to its end.
 
     `driver` is the script whose Python process takes SIGTERM as a request to stop.
@@ -56,16 +46,13 @@ def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: st
             else:
                 LOG.info("stopping when the batch at work has ended; Ctrl-C again ends it at once")
             asked = True
-    return Ended(submitted.returncode, asked or bool(pressed))
 
 
 @contextmanager
-def interrupts(*, second_raises: bool = False) -> Iterator[list[int]]:
+def interrupts() -> Iterator[list[int]]:
     """The Ctrl-C of the block, one entry each.
 
-    None is raised: one that came while another is handled would abandon the drain. With
-    `second_raises` all but the first raise KeyboardInterrupt: for a block in which nothing runs
-    but what has an `interrupts` of its own.
+    None is raised: one that came while another is handled would abandon the drain.
 
     If the process ignores them, as a process that a shell started in the background does, it still
     does.
@@ -75,8 +62,6 @@ def interrupts(*, second_raises: bool = False) -> Iterator[list[int]]:
 
     def on_press(number: int, _frame: FrameType | None) -> None:
         received.append(number)
-        if second_raises and len(received) > 1:
-            raise KeyboardInterrupt
 
     if before is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, on_press)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +17,6 @@ from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.contract.spark_options import Options
 from spark_jobs.contract.store import Store, is_s3
 from spark_jobs.launch import shipment
-from spark_jobs.launch.sharing import Due
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -108,12 +106,6 @@ def stage_arguments(pipeline: str, repair_id: str, report: Path | UPath, run_id:
         "--run-id",
         run_id,
     ]
-
-
-def together_arguments(due: Sequence[Due], run_id: str) -> list[str]:
-    """The arguments of the application, for several drains in turn."""
-    reports = [word for each in due for word in ("--report", str(each.report))]
-    return ["together", *(each.pipeline for each in due), *reports, "--run-id", run_id]
 
 
 def archive(settings: Settings) -> Path:
@@ -308,15 +300,6 @@ def command(
 ) -> list[str]:
     """The spark-submit command of a drain."""
     return submit_command(settings, pipeline, arguments("drain", pipeline, report, run_id), records)
-
-
-def together_command(settings: Settings, due: Sequence[Due], run_id: str) -> list[str]:
-    """The spark-submit command of several drains that may share an application (sharing.py)."""
-    records = sum(each.records for each in due)
-    words = together_arguments(due, run_id)
-    return submit_command(
-        settings, due[0].pipeline, words, records, {"spark.python.daemon.module": DAEMON}
-    )
 
 
 def stage_command(

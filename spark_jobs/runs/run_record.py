@@ -94,15 +94,13 @@ def recorded(
     run_id: str,
     last: Callable[[Exception], bool] = lambda _: True,
     kind: Kind = "drain",
-    since: datetime | None = None,
 ) -> Iterator[None]:
     """If the block fails, write the row of a run that did not come to write it: it was refused
     before its driver began, or its driver was killed.
 
     `last` says if nobody will try the block again after this error: before, there is no row.
-    `since` is when the run began, if that was before the block.
     """
-    started_at = since or datetime.now(UTC)
+    started_at = datetime.now(UTC)
     try:
         yield
     except Exception as error:

@@ -72,10 +72,8 @@ class Warm:
                 LOG.info("a new worker: changed since the last one: %s", ", ".join(answer.parts))
         return f"the worker does not answer; see {log_path(self._socket)}"
 
-    def follow(self) -> bool:
-        """Until the run has ended. Ctrl-C asks it to stop; a second one kills the worker. Returns
-        whether somebody pressed it.
-        """
+    def follow(self) -> None:
+        """Until the run has ended. Ctrl-C asks it to stop; a second one kills the worker."""
         with interrupts() as pressed:
             asked = False
             while not self.over():
@@ -91,7 +89,6 @@ class Warm:
                     )
                     self.stop()
                 asked = True
-            return asked or bool(pressed)
 
     def over(self) -> bool:
         """Whether the run has ended, after waiting a moment for that."""

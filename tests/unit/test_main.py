@@ -14,7 +14,6 @@ from spark_jobs import failpoint, main as entry
 from spark_jobs.contract.errors import ExpressionFailed, PipelineUnknown, RunStalled
 from spark_jobs.contract.report import Problem, Report, read_report
 from spark_jobs.launch import parent_watch
-from spark_jobs.warm.in_turn import in_turn
 from tests.unit.specs import pipeline
 
 
@@ -108,60 +107,6 @@ def test_the_report_is_there_before_the_last_place_where_a_run_can_fail(
     with pytest.raises(failpoint.Failure):
         entry.main(words)
     assert read_report(tmp_path / "report.json").run_id == "run"
-
-
-@pytest.fixture
-def several(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Drains of two pipelines that there are not, in an application without Spark."""
-
-    class NoSpark:
-        def new_session(self) -> None:
-            pass
-
-        def clean(self) -> None:
-            pass
-
-    monkeypatch.setattr(entry, "in_turn", lambda drains, stop: in_turn(drains, stop, NoSpark))
-    monkeypatch.setattr(entry.expectations, "warm_up", lambda: None)
-    reports = [word for name in "ab" for word in ("--report", str(tmp_path / f"{name}.json"))]
-    return ["together", "no_a", "no_b", *reports, "--run-id", "run"]
-
-
-def test_each_of_several_drains_leaves_a_report_and_its_line(
-    several: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert entry.main(several) == PipelineUnknown.exit_status
-    found = [read_report(tmp_path / f"{name}.json") for name in "ab"]
-    assert [(each.pipeline, each.run_id) for each in found] == [("no_a", "run"), ("no_b", "run")]
-    assert capsys.readouterr().out.count("PIPELINE_UNKNOWN") == 2
-
-
-def test_several_drains_watch_whoever_submitted_them(
-    several: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watched: list[bool] = []
-    monkeypatch.setattr(parent_watch, "watch", lambda: watched.append(True))
-    entry.main(several)
-    assert watched == [True]
-
-
-def test_a_stop_is_heard_though_the_code_of_an_earlier_pipeline_has_taken_the_signals(
-    several: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def load(name: str) -> None:
-        if name == "no_b":
-            signal.raise_signal(signal.SIGTERM)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise PipelineUnknown(name)
-
-    monkeypatch.setattr(entry.registry, "load", load)
-    heard = list[str]()
-    real = entry.in_turn
-    monkeypatch.setattr(
-        entry, "in_turn", lambda drains, stop: (real(drains, stop), heard.append(stop.asked))[0]
-    )
-    entry.main(several)
-    assert heard == ["SIGTERM or Ctrl-C"]
 
 
 @pytest.mark.parametrize(("command", "kind"), [("drain", "drain"), ("stage", "repair")])
