@@ -43,14 +43,6 @@ class Checkpoint:
     def __init__(self, folder: UPath) -> None:
         self.folder = folder
 
-    @property
-    def query_id(self) -> str | None:
-        """The streaming query's id, which is part of Delta's transaction id; None before the first
-        start.
-        """
-        path = self.folder / "metadata"
-        return str(json.loads(path.read_text())["id"]) if path.exists() else None
-
     def planned(self) -> list[int]:
         """Ids of the batches that have an entry in the offset log, ascending."""
         return _ids(self.folder / "offsets")

@@ -122,15 +122,6 @@ def version_facts(root: str, pipeline: str) -> tuple[UPath, UPath]:
     return folder / LIVE, folder / SWITCHING
 
 
-def ops_path(root: str, table: str) -> UPath:
-    """The path of one ops table, for readers without a pipeline.
-
-    >>> str(ops_path("/data/sluice", "runs"))
-    '/data/sluice/ops/runs'
-    """
-    return opened(root) / "ops" / table
-
-
 def report_path(root: str, pipeline: str, run_id: str) -> UPath:
     """The path of a run's report under the root."""
     return opened(root).joinpath(*_report(pipeline, run_id))

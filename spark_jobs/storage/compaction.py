@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import deltalake
 
@@ -25,7 +25,6 @@ RETENTION = timedelta(days=7)
 """How long a file stays that the table no longer has: Delta's default. Readers may be at it."""
 LARGE = 100 * 1024 * 1024
 """Bytes of a file that is not joined with others: delta-rs's default."""
-FILTERS = list[tuple[str, str, Any]] | None
 ZSTD = deltalake.WriterProperties(compression="ZSTD", compression_level=6)
 """How the files of an archive are compressed, as sink/commit.py has it."""
 _LEAVE_LOG = deltalake.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)

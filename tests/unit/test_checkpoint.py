@@ -27,12 +27,8 @@ def folder(tmp_path: Path) -> UPath:
 
 def test_a_checkpoint_that_is_not_there_yet_has_nothing(tmp_path: Path) -> None:
     checkpoint = Checkpoint(UPath(tmp_path / "spark"))
-    assert (checkpoint.query_id, checkpoint.planned(), checkpoint.committed()) == (None, [], [])
+    assert (checkpoint.planned(), checkpoint.committed()) == ([], [])
     assert not (tmp_path / "spark").exists()
-
-
-def test_the_querys_id_is_that_of_sparks_metadata(folder: UPath) -> None:
-    assert Checkpoint(folder).query_id == "2edd93de-7051-4b26-8f9f-ae130208af80"
 
 
 def test_a_batch_that_is_planned_is_not_committed(folder: UPath) -> None:
