@@ -5,7 +5,6 @@ It asks the broker and reads the checkpoint and the ops tables.
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -27,7 +26,6 @@ from spark_jobs.contract.ranged import Ranged, ranged
 from spark_jobs.contract.span import Span, joined
 from spark_jobs.journal.runner import settle
 from spark_jobs.repair import quarantine
-from spark_jobs.repair.estimate import time_line
 from spark_jobs.repair.foreign import refuse_foreign
 from spark_jobs.repair.late import count_within
 from spark_jobs.repair.late_spans import LateSpans, Touching
@@ -49,8 +47,6 @@ if TYPE_CHECKING:
     from spark_jobs.contract.settings import Settings
     from spark_jobs.contract.spec import Pipeline
     from spark_jobs.repair.reading import Reading
-
-LOG = logging.getLogger(__name__)
 
 
 class Brought(NamedTuple):
@@ -147,8 +143,6 @@ def plan_repair(
     if reach.broken and where.parts:
         unread = f"  archive         not read: {reach.broken.what} Kafka has all that is needed."
         lines = (*lines, f"{unread} {reach.broken.remedy}")
-    if not plan.idle:
-        lines = (*lines, *_time(paths, plan))
     if replays:
         lines = replay_lines(lines, plan, replays, request.reason)
     if spans and (held := holder(paths.staging_lease)):
@@ -164,15 +158,6 @@ def _refuse_more(name: str, found: Reading, request: Request) -> None:
             f"{request.most_records:,}.",
             "Ask for a shorter range, or allow more records.",
         )
-
-
-def _time(paths: Paths, plan: RepairPlan) -> tuple[str, ...]:
-    """For people; a plan does not fail for it."""
-    try:
-        return (time_line(paths.root, plan.pipeline, plan.records_read),)
-    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw
-        LOG.warning("%s: nobody can tell how long it takes: %s", plan.pipeline, error)
-        return ()
 
 
 def _replays(way: Ranged, settings: Settings, closed: Closed, request: Request) -> Replaying | None:
