@@ -72,5 +72,4 @@ def first_lacking(ids: list[int], judged: int, audited: int) -> int | None:
 
 
 def _of_checkpoint(paths: Paths, known: Identity) -> str:
-    pipeline = ops_tables.equals({"pipeline": paths.pipeline})
-    return f"{pipeline} AND {ops_tables.among('generation', known.generations)}"
+    return ops_tables.of_checkpoint(paths.pipeline, known.generations)

@@ -134,10 +134,7 @@ def remove_after(
     root: UPath, table: str, pipeline: str, generations: Iterable[str], batch_id: int
 ) -> None:
     """Remove the rows of these generations' later batches, in one commit."""
-    where = (
-        f"{equals({'pipeline': pipeline})} AND {among('generation', generations)} AND "
-        f"batch_id > {batch_id}"
-    )
+    where = f"{of_checkpoint(pipeline, generations)} AND batch_id > {batch_id}"
     delta.open_table(made(root, table)).delete(where)
 
 
@@ -161,6 +158,11 @@ def among(column: str, values: Iterable[str]) -> str:
 
 
 @patiently
+def of_checkpoint(pipeline: str, generations: Iterable[str]) -> str:
+    """The SQL condition for the rows of a pipeline's generations."""
+    return f"{equals({'pipeline': pipeline})} AND {among('generation', generations)}"
+
+
 def remove(root: UPath, table: str, where: str) -> None:
     """Remove the rows for which the SQL condition holds, in one commit."""
     delta.open_table(root / "ops" / table).delete(where)

@@ -111,8 +111,6 @@ def _unpublished(root: UPath, known: Mapping[str, _Checkpoint]) -> dict[str, tup
 def _of(known: Mapping[str, _Checkpoint]) -> str:
     """The SQL condition for the rows of these checkpoints."""
     each = (
-        f"({ops_tables.equals({'pipeline': name})} AND "
-        f"{ops_tables.among('generation', found.generations)})"
-        for name, found in known.items()
+        f"({ops_tables.of_checkpoint(name, found.generations)})" for name, found in known.items()
     )
     return f"({' OR '.join(each)})"

@@ -51,7 +51,7 @@ def _take_out(
     paths: Paths, manifest: Manifest, there: pa.Table, generations: Sequence[str]
 ) -> None:
     if there.num_rows:
-        of_these = _of(manifest.pipeline, generations)
+        of_these = ops_tables.of_checkpoint(manifest.pipeline, generations)
         take_out(paths.root, manifest.repair_id, there, of_these)
 
 
@@ -70,7 +70,9 @@ class _Staged:
 
     def there(self, generations: Sequence[str]) -> pa.Table:
         """PLACE of those of its records that ops.quarantine has from somebody else."""
-        kept = f"{_of(self._pipeline, generations)} AND NOT ({self.by_its_run})"
+        kept = (
+            f"{ops_tables.of_checkpoint(self._pipeline, generations)} AND NOT ({self.by_its_run})"
+        )
         others = ops_tables.query(
             self._root, "quarantine", f'SELECT "partition", "offset" FROM quarantine WHERE {kept}'
         ).cast(PLACES)
@@ -97,8 +99,3 @@ def _whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         if field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
     return rows.select(schema.names).cast(schema)
-
-
-def _of(pipeline: str, generations: Sequence[str]) -> str:
-    of_these = ops_tables.among("generation", generations)
-    return f"{ops_tables.equals({'pipeline': pipeline})} AND {of_these}"

@@ -22,7 +22,7 @@ def beginning(paths: Paths, generations: tuple[str, ...], *, drained: bool = Fal
 
     With `drained` it is where the first batch began, without what a rebuild had from an archive.
     """
-    of_it = f"pipeline = '{paths.pipeline}' AND {ops_tables.among('generation', generations)}"
+    of_it = ops_tables.of_checkpoint(paths.pipeline, generations)
     oldest = ops_tables.query(
         paths.root,
         "slices",

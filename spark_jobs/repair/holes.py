@@ -94,10 +94,7 @@ class _Account(NamedTuple):
 
 def _accounts(spec: Pipeline, paths: Paths, generations: Sequence[str]) -> list[_Account]:
     """Those that are kept, by batch."""
-    own = (
-        f"{ops_tables.equals({'pipeline': paths.pipeline})} AND "
-        f"{ops_tables.among('generation', generations)}"
-    )
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
     rows = ops_tables.query(
         paths.root, "batches", f"SELECT {_COLUMNS} FROM batches WHERE {own} ORDER BY batch_id"
     ).to_pylist()

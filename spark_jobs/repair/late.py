@@ -32,7 +32,7 @@ def waiting_sql(paths: Paths, source: Source, generations: Sequence[str], batch:
     """For FROM: the rows of ops.late or ops.quarantine, up to this batch, whose records have no
     fate in ops.merged. The query names both tables.
     """
-    own = _of(paths, generations)
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
     return (
         f'{source} LEFT ANTI JOIN (SELECT "partition" AS p, "offset" AS o FROM merged '
         f"WHERE {own} AND source = '{source}') AS done "
@@ -51,7 +51,7 @@ def fates(paths: Paths, source: Source, generations: Sequence[str], batch: int) 
 
 
 def _fates_sql(paths: Paths, source: Source, generations: Sequence[str], batch: int) -> str:
-    own = _of(paths, generations)
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
     return (
         f"SELECT CASE WHEN {ops_tables.among('fate', FATES)} THEN fate ELSE '' END AS fate, "
         f"count(*) AS n FROM merged LEFT SEMI JOIN ("
@@ -88,10 +88,11 @@ def count_within(
     """
     if not spans:
         return 0
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
     [row] = ops_tables.query(
         paths.root,
         "late",
-        f"SELECT count(*) AS n FROM late WHERE {_of(paths, generations)} AND batch_id <= {batch} "
+        f"SELECT count(*) AS n FROM late WHERE {own} AND batch_id <= {batch} "
         f"AND ({Position('event_time').sql(spans)})",
     ).to_pylist()
     found: int = row["n"]
@@ -100,15 +101,11 @@ def count_within(
 
 def count(paths: Paths, table: Source, generations: Sequence[str], batch: int) -> int:
     """How many rows ops.late or ops.quarantine has of these generations, up to this batch."""
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
     [row] = ops_tables.query(
         paths.root,
         table,
-        f"SELECT count(*) AS n FROM {table} WHERE {_of(paths, generations)} "
-        f"AND batch_id <= {batch}",
+        f"SELECT count(*) AS n FROM {table} WHERE {own} AND batch_id <= {batch}",
     ).to_pylist()
     found: int = row["n"]
     return found
-
-
-def _of(paths: Paths, generations: Sequence[str]) -> str:
-    return f"pipeline = '{paths.pipeline}' AND {ops_tables.among('generation', generations)}"

@@ -108,14 +108,14 @@ def used_within(
     """
     if not spans:
         return set()
-    own = _of(paths, generations)
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
     times = Position("event_time").sql(spans)
     used = _places(paths, "merged", f"{own} AND source = 'quarantine' AND ({times})")
     lost = used and used - _recorded(paths, generations, batch)
     if lost:
         partition, offset = min(lost)
         raise RecordsUnreachable(
-            f"{paths.table.name}: {len(lost):,} replayed records of the range are no longer in "
+            f"{paths.pipeline}: {len(lost):,} replayed records of the range are no longer in "
             f"ops.quarantine, the first of partition {partition} at offset {offset:,}.",
             "Ask for another range. With SLUICE_REJECTED_DAYS=forever such records are kept.",
         )
@@ -124,7 +124,11 @@ def used_within(
 
 def _recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place]:
     """The places of the records that ops.quarantine has of these generations, up to this batch."""
-    return _places(paths, "quarantine", f"{_of(paths, generations)} AND batch_id <= {batch}")
+    return _places(
+        paths,
+        "quarantine",
+        f"{ops_tables.of_checkpoint(paths.pipeline, generations)} AND batch_id <= {batch}",
+    )
 
 
 def _places(paths: Paths, table: str, where: str) -> set[Place]:
@@ -144,8 +148,3 @@ def _bad(spec: Pipeline, row: Row, time: Any) -> str:
     if clocks and time - min(clocks) > spec.topic.max_ahead:
         return f"premature: its event time is more than {spec.topic.max_ahead} ahead"
     return ""
-
-
-def _of(paths: Paths, generations: Sequence[str]) -> str:
-    own = ops_tables.equals({"pipeline": paths.table.name})
-    return f"{own} AND {ops_tables.among('generation', generations)}"

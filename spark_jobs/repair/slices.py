@@ -80,12 +80,12 @@ class Index(NamedTuple):
 
 def times(paths: Paths, generations: Iterable[str]) -> Span | None:
     """The first and the last event time of the slices; None without one."""
-    own = ops_tables.equals({"pipeline": paths.pipeline})
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
     [row] = ops_tables.query(
         paths.root,
         "slices",
         "SELECT min(first_event_time) AS first, max(last_event_time) AS last FROM slices "
-        f"WHERE {own} AND {ops_tables.among('generation', generations)}",
+        f"WHERE {own}",
     ).to_pylist()
     return None if row["first"] is None else Span(row["first"], row["last"])
 
@@ -239,12 +239,12 @@ class _Slices(NamedTuple):
 
 
 def _stored(paths: Paths, generations: Iterable[str]) -> pa.Table:
-    own = ops_tables.equals({"pipeline": paths.pipeline})
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
     return ops_tables.query(
         paths.root,
         "slices",
         "SELECT partition, first_offset, last_offset, records, first_event_time, last_event_time "
-        f"FROM slices WHERE {own} AND {ops_tables.among('generation', generations)} "
+        f"FROM slices WHERE {own} "
         "ORDER BY partition, first_offset, last_offset",
     )
 

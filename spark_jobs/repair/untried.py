@@ -55,7 +55,7 @@ def _refused(paths: Paths, generations: Sequence[str]) -> int:
     drain was refused for a reason that a retry does not change; -1 without one. A reset counts
     batches from 0 again, and leaves the accounts of those before it.
     """
-    own = ops_tables.equals({"pipeline": paths.table.name})
+    own = ops_tables.equals({"pipeline": paths.pipeline})
     codes = ops_tables.among("problem", (e.code for e in catalogue() if not e.retry))
     [row] = ops_tables.query(
         paths.root,
@@ -77,7 +77,7 @@ def _refused(paths: Paths, generations: Sequence[str]) -> int:
 
 def _tried(paths: Paths, generations: Sequence[str]) -> list[Tried]:
     of_these = ops_tables.among("generation", generations)
-    rows = repairs.stored(paths.root, paths.table.name, of_these)
+    rows = repairs.stored(paths.root, paths.pipeline, of_these)
     undos = {row["repair_id"] for row in rows if row["repair_id"].endswith(repairs.UNDO)}
     return [
         Tried(
