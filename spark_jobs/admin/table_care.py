@@ -23,6 +23,7 @@ from spark_jobs.contract.path_forms import sql_table
 from spark_jobs.published.table import versions_shown
 from spark_jobs.sink import history
 from spark_jobs.storage import compaction, delta
+from spark_jobs.storage.features import untried
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -31,22 +32,6 @@ if TYPE_CHECKING:
 
 MARGIN = timedelta(days=1)
 """A file of a version's change feed may be older than the version, by as long as its write took."""
-
-FEATURES = frozenset(
-    {
-        "appendOnly",
-        "changeDataFeed",
-        "checkConstraints",
-        "columnMapping",
-        "invariants",
-        "timestampNtz",
-        "vacuumProtocolCheck",
-    }
-)
-"""Features of Delta tables with which compaction and VACUUM by delta-rs were tried, or that do not
-concern files. Column mapping: only while it maps nothing.
-"""
-MAPPING = "delta.columnMapping.mode"
 
 
 class Needed(NamedTuple):
@@ -150,12 +135,7 @@ def _refuse_features(path: UPath) -> None:
     """Raise MaintenanceRefused for a table with a feature that was not tried: VACUUM might remove
     files that belong to it, such as deletion vectors.
     """
-    table = delta.open_table(path)
-    protocol = table.protocol()
-    has = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    mapping = table.metadata().configuration.get(MAPPING, "none")
-    unknown = sorted(has - FEATURES) + ([] if mapping == "none" else [f"{MAPPING} = {mapping}"])
-    if unknown:
+    if unknown := untried(delta.open_table(path)):
         raise _refusal(path, f"it has {', '.join(unknown)}")
 
 

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from spark_jobs.storage.delta import open_table
 from spark_jobs.storage.delta_log import Log, Replay, changes_data
+from spark_jobs.storage.features import MAPPING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,6 @@ MOST_FILES: Final = 64
 """They are read one after the other, in an object store by a request each at least."""
 ROWS_AT_ONCE: Final = 4096
 """Rows that are read before their bytes are looked at: a file has what repeats only once."""
-MAPPING: Final = "delta.columnMapping.mode"
 
 
 def added_rows(spark: SparkSession, path: UPath, since: int, version: int) -> DataFrame | None:

@@ -15,28 +15,13 @@ from spark_jobs.repair.preconditions import Claim
 from spark_jobs.repair.staging import arrow_schema, select
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
+from spark_jobs.storage.features import DELETION_VECTORS, untried
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from upath import UPath
 
 
-WRITTEN = frozenset(
-    {
-        "appendOnly",
-        "changeDataFeed",
-        "checkConstraints",
-        "columnMapping",
-        "deletionVectors",
-        "invariants",
-        "timestampNtz",
-        "vacuumProtocolCheck",
-    }
-)
-"""Features of Delta tables with which a swap by delta-rs was tried, or that do not concern rows.
-Column mapping: only while it maps nothing.
-"""
-MAPPING = "delta.columnMapping.mode"
 FEW_SPANS = 8
 """Up to so many, the commit's condition is one of spans. delta-rs evaluates it for each file: 64 of
 them took 1.3 s in a table of 1,000 files, and a list of their positions 0.2 s.
@@ -95,11 +80,7 @@ def replace(path: UPath, claim: Claim, rows: pa.Table, where: str) -> int:
 
 def refuse_features(table: deltalake.DeltaTable) -> None:
     """Raise SwapRefused for a table with a feature with which a swap was not tried."""
-    protocol = table.protocol()
-    has = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    mapping = table.metadata().configuration.get(MAPPING, "none")
-    unknown = sorted(has - WRITTEN) + ([] if mapping == "none" else [f"{MAPPING} = {mapping}"])
-    if unknown:
+    if unknown := untried(table, {DELETION_VECTORS}):
         place = place_of(table.table_uri)
         raise SwapRefused(
             f"{place} has {', '.join(unknown)}, and a repair is written without Spark.",
