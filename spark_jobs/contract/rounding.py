@@ -54,6 +54,16 @@ def deciding(spec: Pipeline) -> int | None:
     return None
 
 
+def output_key(spec: Pipeline) -> tuple[str, ...] | None:
+    """The columns that identify an output row; None if a row is what all its columns say."""
+    index = deciding(spec)
+    if index is None:
+        return None
+    step = spec.steps[index]
+    assert isinstance(step, Aggregate)
+    return step.group
+
+
 def rounded(spec: Pipeline) -> tuple[str, ...]:
     """The measures of the output that this is true of, as far as text and declared types tell."""
     index = deciding(spec)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import deltalake
 
 from spark_jobs.contract.own_columns import own
+from spark_jobs.contract.rounding import output_key
 from spark_jobs.contract.span import MICROSECOND
 from spark_jobs.contract.span_sql import floor_sql
-from spark_jobs.contract.steps import Aggregate, Transform
 from spark_jobs.python_times import date_of
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
@@ -67,7 +67,7 @@ def difference(live: UPath, side: UPath, spec: Pipeline, position: Position | No
     columns = tuple(_differing(types["live"], types["side"]))
     placed = position is not None and all(position.column in known for known in types.values())
     day = _day(position) if placed and position else "CAST(NULL AS BIGINT)"
-    sql = _counts(day) if columns else _rows(day, types["side"], _identity(spec))
+    sql = _counts(day) if columns else _rows(day, types["side"], output_key(spec))
     builder = deltalake.QueryBuilder()
     for name, table in tables.items():
         builder = builder.register(name, table)
@@ -119,16 +119,6 @@ def _differing(live: dict[str, str], side: dict[str, str]) -> Iterator[str]:
             yield f"{name} is new"
         elif live[name] != side[name]:
             yield f"{name} has another type"
-
-
-def _identity(spec: Pipeline) -> tuple[str, ...] | None:
-    """The columns that identify an output row; None if a row is what all its columns say."""
-    for step in reversed(spec.steps):
-        if isinstance(step, Aggregate):
-            return step.group
-        if not (isinstance(step, Transform) and step.where):
-            return None
-    return None
 
 
 def _day(position: Position) -> str:

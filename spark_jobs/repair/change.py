@@ -13,8 +13,7 @@ from pyspark.sql import Column, DataFrame, Window, functions as F
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.own_columns import own
-from spark_jobs.contract.rounding import deciding
-from spark_jobs.contract.steps import Aggregate
+from spark_jobs.contract.rounding import output_key
 from spark_jobs.repair.comparable import comparable
 from spark_jobs.repair.near import near
 from spark_jobs.steps.rounding import MOVED
@@ -39,7 +38,7 @@ def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
     moved = [name for name in computed.columns if name.startswith(MOVED)]
     computed = computed.select(*(_as(field, computed) for field in live.schema), *moved)
     # A group that the table has twice is not one row: its surplus copy is removed.
-    of = identity(spec) or tuple(live.columns)
+    of = output_key(spec) or tuple(live.columns)
     paired = _numbered(live, live.schema, of, "before").join(
         _numbered(computed, live.schema, of, "after", moved),
         _key("before").eqNullSafe(_key("after")),
@@ -95,16 +94,6 @@ def rounded(paired: DataFrame) -> Column:
         for each in paired.select("before.*").schema
     )
     return F.col("op").isNull() & ~_all(equal)
-
-
-def identity(spec: Pipeline) -> tuple[str, ...] | None:
-    """The columns that identify an output row; None if a row is what all its columns say."""
-    index = deciding(spec)
-    if index is None:
-        return None
-    step = spec.steps[index]
-    assert isinstance(step, Aggregate)
-    return step.group
 
 
 def _as(field: StructField, rows: DataFrame) -> Column:

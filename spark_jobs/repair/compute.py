@@ -16,9 +16,9 @@ from spark_jobs.checkpoint.failing import Reasons, read_failing
 from spark_jobs.classify.classifier import has_outcome
 from spark_jobs.classify.outcome import QUARANTINED
 from spark_jobs.contract.position import Position
+from spark_jobs.contract.rounding import output_key
 from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
 from spark_jobs.dataflow import Dataflow, dataflow
-from spark_jobs.repair.change import identity
 from spark_jobs.repair.records import Fetched, records
 from spark_jobs.repair.replay import replay
 from spark_jobs.steps.batch_chain import canonical_output, next_group_state
@@ -129,7 +129,7 @@ def _explaining(late: DataFrame, way: Ranged, first: int) -> DataFrame | None:
     until = next_group_state(spec, first)
     rows = canonical_output(late, spec, first, until)
     if until == len(spec.steps):
-        keys = identity(spec)
+        keys = output_key(spec)
         return rows.select(*keys) if keys else rows
     step = spec.steps[until]
     assert isinstance(step, GroupState)
