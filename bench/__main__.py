@@ -32,8 +32,8 @@ from bench.arms import settings
 from bench.measures import Bench
 from bench.results import Measure
 from bench.topic import running
-from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
+from spark_jobs.settings.installation import REPO, Settings
 
 console = Console(width=170, highlight=False)
 Say = Callable[[str], None]

@@ -15,11 +15,11 @@ from bench.process import run
 from bench.repaired import Repaired, whole
 from bench.results import Measure
 from local import ledger
-from spark_jobs.contract.archive import archive_name
-from spark_jobs.contract.paths import archive_table
-from spark_jobs.contract.report import read_report
 from spark_jobs.launch import submit
-from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.messages.report import read_report
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.root.paths import archive_table
+from spark_jobs.spec.archive import archive_name
 
 MOST_MEGABYTES, MOST_SECONDS = 40.0, 12.0
 """The targets, for a million records."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
 from bench.process import Cost, run
-from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
+from spark_jobs.messages.report import Report, read_report
+from spark_jobs.settings.installation import REPO, Settings
 
 PIPELINE = "departure_delays"
 TOPIC = "flights"

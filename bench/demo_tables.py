@@ -19,13 +19,13 @@ from local import ledger
 from local.deliveries import deliver, split
 from local.flights import flight_events
 from local.nycflights import FIRST_DAY
-from spark_jobs.contract import registry
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.settings import Settings
 from spark_jobs.launch import submit
-from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.swap import swap
+from spark_jobs.messages.request import Request
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
 from tests.harness import oracle
 
 MONTHS, DELIVERIES = 2, 3

@@ -16,7 +16,7 @@ from bench.rounds import Rounds, Say, Target, costs
 from bench.topic import running
 from local.deliveries import CLEAN, deliver
 from local.flights import FlightEvent, flight_events_many
-from spark_jobs.contract.settings import Settings
+from spark_jobs.settings.installation import Settings
 
 ROWS, FRAMES, RIVAL = "Sluice, rows", "Sluice, frames", "Spark's row API"
 BUCKETS = "Sluice, buckets"

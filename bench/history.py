@@ -12,12 +12,12 @@ from typing import Any
 from upath import UPath
 
 from spark_jobs.admin.maintain import maintain, maintain_ops
-from spark_jobs.contract import registry
-from spark_jobs.contract.report import Account, CheckResult, Report
-from spark_jobs.contract.settings import Settings
+from spark_jobs.messages.report import Account, CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import OPERATOR
+from spark_jobs.registry import find as registry
 from spark_jobs.runs.run_record import append_row, row_of
+from spark_jobs.settings.installation import Settings
 
 PIPELINE = "departure_delays"
 CHECKS = 12

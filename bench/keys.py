@@ -16,9 +16,9 @@ from bench.own_pipelines import PACKAGE, own_pipelines
 from bench.results import Measure
 from bench.rounds import Round, Rounds, Say, Target, costs, growth
 from bench.topic import Topic, running
-from spark_jobs.contract import registry
-from spark_jobs.contract.report import StateUse
-from spark_jobs.contract.settings import Settings
+from spark_jobs.messages.report import StateUse
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import Settings
 
 HOURS = (5, 50, 200)
 """Of ids in the state; each has a pipeline in bench/pipelines."""

@@ -19,7 +19,7 @@ from bench.results import Measure
 from bench.rounds import Rounds, Say, Target, growth, memory
 from bench.topic import Topic, running
 from bench.warm import Warm
-from spark_jobs.contract.settings import Settings
+from spark_jobs.settings.installation import Settings
 
 SIZE = 200
 """Flight events of a delivery: so few that what a run costs anyway is most of its time."""

@@ -14,7 +14,7 @@ from bench.results import Measure
 from bench.rounds import MOST_GIGABYTES, Rounds, Say, Target, costs
 from bench.topic import Topic
 from bench.warm import Warm
-from spark_jobs.contract.settings import Settings
+from spark_jobs.settings.installation import Settings
 
 SLUICE, EXPERT, GUIDE = "Sluice", "expert's script", "guide's script"
 BATCH, LIMIT = "Spark batch", "DuckDB"

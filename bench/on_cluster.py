@@ -12,7 +12,7 @@ from bench.arms import Arm, Drained, Sluice
 from bench.results import Measure
 from bench.topic import Topic
 from local import cluster
-from spark_jobs.contract.settings import Settings
+from spark_jobs.settings.installation import Settings
 
 ONE = "spark.cores.max=1"
 LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}

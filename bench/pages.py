@@ -27,13 +27,13 @@ from rich.table import Table
 from bench.history import A_WEEK, PIPELINE, History
 from local import airflow
 from local.airflow_api import Api
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.published import Published
-from spark_jobs.contract import registry
-from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.paths import Paths
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes.published import Published
+from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.ops import ops_tables
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 LATE = 20_000

@@ -15,19 +15,19 @@ from bench.arms import PIPELINE, Drained, Sluice
 from bench.process import Cost, run
 from bench.topic import Topic
 from local.deliveries import Delivered
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import RangeUnsupported
-from spark_jobs.contract.paths import Paths, report_path
-from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.settings import Settings
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slices import SlicePolicy
+from spark_jobs.errors import RangeUnsupported
 from spark_jobs.launch import submit
+from spark_jobs.messages.report import Report, read_report
+from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.plan import RepairPlan
-from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.swap import Swapped, swap
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.exchange.swap import Swapped, swap
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.root.paths import Paths, report_path
+from spark_jobs.settings.installation import Settings
 
 LATE = 16
 """Late records of a round: a backfill of a day takes one, a repair the other 15."""

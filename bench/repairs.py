@@ -26,7 +26,7 @@ from bench.repaired import LATE, Repaired, Round
 from bench.results import Measure
 from bench.rounds import MOST_GIGABYTES, gigabytes
 from bench.topic import running
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.settings.installation import REPO, Settings
 
 Say = Callable[[str], None]
 FULL = "full recomputation"

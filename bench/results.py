@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Self
 
 from rich.table import Table
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 WHOLE = 100
 """From here on, decimals are noise."""

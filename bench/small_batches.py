@@ -16,7 +16,7 @@ from bench.pipelines.small_batches.spec import SPEC
 from bench.results import Measure
 from bench.rounds import Rounds, Say, Target, costs
 from bench.topic import running
-from spark_jobs.contract.settings import Settings
+from spark_jobs.settings.installation import Settings
 
 BATCHES = 10
 

@@ -15,7 +15,7 @@ from bench.arms import TOPIC
 from local import broker
 from local.deliveries import Delivered
 from local.publish import publish
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 PARTITIONS = 4
 

@@ -16,8 +16,8 @@ import psutil
 from bench.arms import Drained, Sluice
 from bench.process import Cost, adopt_orphans, run
 from bench.process_tree import ProcessTree
-from spark_jobs.contract.report import read_report
 from spark_jobs.launch import submit
+from spark_jobs.messages.report import read_report
 from spark_jobs.warm.look import shown
 from spark_jobs.warm.place import socket_path
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from spark_jobs import log
-from spark_jobs.contract.settings import Settings
 from spark_jobs.launch import submit
+from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.client import begun
 
 

@@ -5,12 +5,12 @@ maintains the tables. It names no pipeline.
 
 from airflow.sdk import DAG
 
-from sluice_airflow.accept import accept_dag
-from sluice_airflow.backfill_dag import build_backfill
-from sluice_airflow.dag import TAG, build
-from sluice_airflow.maintain import maintain_dag
-from sluice_airflow.refused import refused_dag
-from spark_jobs.contract import registry
+from sluice_airflow.dags.accept import accept_dag
+from sluice_airflow.dags.backfill_dag import build_backfill
+from sluice_airflow.dags.dag import TAG, build
+from sluice_airflow.dags.maintain import maintain_dag
+from sluice_airflow.dags.refused import refused_dag
+from spark_jobs.registry import find as registry
 
 
 def dags_of(pipeline: str) -> list[DAG]:

@@ -22,10 +22,10 @@ from local.flights import flight_events
 from local.nycflights import FIRST_DAY
 from local.ports import NoFreePort
 from local.publish import publish
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.files import replacing
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.errors import SluiceError
 from spark_jobs.launch import submit
+from spark_jobs.root.files import replacing
+from spark_jobs.settings.installation import REPO, Settings
 
 EVENTS = 1_000
 SECONDS = 600.0
@@ -80,7 +80,7 @@ def _drained(settings: Settings, unfinished: Path) -> None:
 def drain_everything() -> None:
     """What the JVM is to load classes by; runs under spark-submit."""
     from spark_jobs import log  # noqa: PLC0415 - only here
-    from spark_jobs.contract import registry  # noqa: PLC0415 - as above
+    from spark_jobs.registry import find as registry  # noqa: PLC0415 - as above
     from spark_jobs.runs.drain import drain  # noqa: PLC0415 - needs pyspark
 
     log.setup()

@@ -24,10 +24,10 @@ from local.nycflights import FIRST_DAY, FlightDataError
 from local.ports import NoFreePort
 from local.properties import AN_HOUR_AHEAD
 from local.publish import PublishError, publish
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.paths import local_report_path
-from spark_jobs.contract.report import Report, read_report
+from spark_jobs.errors import SluiceError
+from spark_jobs.messages.report import Report, read_report
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import local_report_path
 
 REPO = Path(__file__).resolve().parents[1]
 HOME = REPO / ".local" / "demo"

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from zipfile import ZipFile, ZipInfo
 
 from local import jvm
-from spark_jobs.contract.errors import JarsMissing, SluiceError
-from spark_jobs.contract.files import replacing
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.errors import JarsMissing, SluiceError
 from spark_jobs.launch import submit
+from spark_jobs.root.files import replacing
+from spark_jobs.settings.installation import REPO, Settings
 
 SOURCES = REPO / "spark_jobs" / "java"
 COMPILER = REPO / "jars" / "build"

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 TOOLS = REPO / ".local" / "mutants" / "bin"
 SECONDS_A_TEST = 60

@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.contract.report import Account, CheckResult, Report
-from spark_jobs.contract.summary import told
+from spark_jobs.messages.report import Account, CheckResult, Report
+from spark_jobs.messages.summary import told
 
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 COLOURS = {"passed": "green", "failed": "red", "broken": "red"}

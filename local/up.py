@@ -9,7 +9,7 @@ from local import airflow, broker
 from local.airflow_settings import of_tasks
 from local.ports import NoFreePort
 from local.properties import AN_HOUR_AHEAD
-from spark_jobs.contract import registry
+from spark_jobs.registry import find as registry
 
 REPO = Path(__file__).resolve().parents[1]
 HOME = REPO / ".local"

@@ -6,7 +6,7 @@ module. So this is the only such file; the code is in the package beside it.
 
 from airflow.plugins_manager import AirflowPlugin
 
-from sluice_airflow.timetable import OnRequest
+from sluice_airflow.dags.timetable import OnRequest
 from sluice_airflow.web.mount import APPS, VIEWS
 
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import DataFrame, Observation, functions as F
 
+from spark_jobs.analysis.unheld import unheld
 from spark_jobs.classify.archived import all_good, archive_rows
 from spark_jobs.classify.capture import observe_classified, observe_stateful_input
 from spark_jobs.classify.classifier import classify, good_records, outcome_counts
 from spark_jobs.classify.unheld import refuse_unheld
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.unheld import unheld
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.formats import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
 from spark_jobs.steps import chain
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Dataflow(NamedTuple):
     """Every record.
 
     Columns: the topic's fields, kafka, MALFORMED string, and OUTCOME string, one of
-    outcome.CLASSIFIED (contract/own_columns.py).
+    outcome.CLASSIFIED (values/own_columns.py).
     """
     stateful_input: DataFrame
     """The good records after the Transforms before the first stateful step, with the column kafka.
@@ -82,7 +82,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     query needs it: in a streaming query the current time is that already, also when the batch runs
     again (MicroBatchExecution).
 
-    `failing` has the records on which an expression fails (checkpoint/failing.py): they are
+    `failing` has the records on which an expression fails (checkpoint/notes/failing.py): they are
     malformed, so no step sees them. `notes` gets the slices of the records.
 
     `counts` observes outcome_counts in a batch query.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from spark_jobs.contract.errors import Stopped
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import Stopped
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.spec import Pipeline
 from spark_jobs.stopping import StopRequest
 
 

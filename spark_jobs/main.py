@@ -24,37 +24,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs import failpoint, log
-from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError, unexpected
-from spark_jobs.contract.kind import Kind
-from spark_jobs.contract.report import Problem, Report
-from spark_jobs.contract.settings import Settings, log_format, record_bytes, root
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.store import opened
-from spark_jobs.contract.store_errors import translate_store_error
-from spark_jobs.contract.withheld import of_problem
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch import parent_watch
 from spark_jobs.launch.submit import TOLD
-from spark_jobs.repair.stage import stage
+from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.report import Problem, Report
+from spark_jobs.messages.withheld import of_problem
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.compute.stage import stage
+from spark_jobs.root.store import opened
+from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep, explain
+from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.runs.run_record import append_row
-from spark_jobs.runs.spark_errors import translate_error
-from spark_jobs.runs.watchdog import Watchdog
+from spark_jobs.runs.watch.watchdog import Watchdog
+from spark_jobs.settings.installation import Settings, log_format, record_bytes, root
+from spark_jobs.spec import Pipeline
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
-from spark_jobs.warm.recycling import Limits
+from spark_jobs.warm.inside.recycling import Limits
+from spark_jobs.warm.inside.worker import Worker
 from spark_jobs.warm.start import BORN
-from spark_jobs.warm.worker import Worker
 
 if TYPE_CHECKING:
     pass
 
 RUNS: Final = ("drain", "stage")
-"""The commands that leave a report. Their sequences are runs/drain.py and repair/stage.py."""
+"""The commands that leave a report. Their sequences are runs/drain.py and
+repair/compute/stage.py."""
 LOG = logging.getLogger("spark_jobs.main")
 """The full name is needed: as a script this module is __main__."""
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.kind import Kind
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.messages.kind import Kind
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
 from spark_jobs.target import Target
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from spark_jobs.contract.errors import Stopped
+from spark_jobs.errors import Stopped
 
 ASKED = "SIGTERM or Ctrl-C"
 

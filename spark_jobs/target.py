@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.contract.paths import Paths
+from spark_jobs.root.paths import Paths
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -21,10 +21,11 @@ class Target(NamedTuple):
     checkpoint: UPath
     """Spark's checkpoint."""
     cursor: UPath
-    """The last batches of that checkpoint that were audited and checked (checkpoint/cursor.py)."""
+    """The last batches of that checkpoint that were audited and checked
+    (checkpoint/notes/cursor.py)."""
     failing: UPath
     """The records of that checkpoint's batches on which an expression of the spec fails
-    (checkpoint/failing.py).
+    (checkpoint/notes/failing.py).
     """
     table: UPath
     """The Delta table that its batches are written to."""

@@ -19,7 +19,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from spark_jobs.contract.settings import VARIABLES
+from spark_jobs.settings.installation import VARIABLES
 
 for _name in VARIABLES:
     os.environ.pop(

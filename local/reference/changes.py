@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from local.reference.markdown import table
-from spark_jobs.contract.settings import REPO
 from spark_jobs.journal.change import Change
 from spark_jobs.journal.changes import CHANGES, kind
+from spark_jobs.settings.installation import REPO
 
 PAGE = REPO / "docs" / "architecture.md"
 BEGIN, END = "<!-- `make reference` writes this table. -->\n\n", "\n<!-- The end of it. -->\n"

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from local.reference.markdown import code, table
-from spark_jobs.contract.duration import interval
+from spark_jobs.spec.duration import interval
 
 FIXED = ("kind", "stateful")
 """Fields of a step and a window that its class sets, and nobody writes."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from local.reference.markdown import by_reason, code, table
-from spark_jobs.contract import reader_options, spark_options
-from spark_jobs.contract.kafka import names
-from spark_jobs.contract.kafka.names import Property
+from spark_jobs.settings.kafka import names
+from spark_jobs.settings.kafka.names import Property
+from spark_jobs.spec import reader_options, spark_options
 
 
 def kafka() -> str:

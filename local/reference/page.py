@@ -7,16 +7,26 @@ from local.reference.markdown import code, table
 from local.reference.models import model_section
 from local.reference.runs import asset_event, metrics, ops, report
 from spark_jobs import log
-from spark_jobs.contract.archive import Archive
-from spark_jobs.contract.checks import Check
-from spark_jobs.contract.errors import SluiceError, catalogue
-from spark_jobs.contract.format import FORMATS, Format
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.settings import REPO, VARIABLES
-from spark_jobs.contract.spec import Pipeline, Schedule, State
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
-from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.errors import SluiceError, catalogue
+from spark_jobs.settings.installation import REPO, VARIABLES
+from spark_jobs.spec import (
+    Aggregate,
+    Archive,
+    Check,
+    Deduplicate,
+    Field,
+    GroupState,
+    Pipeline,
+    Ranges,
+    Schedule,
+    Session,
+    Sliding,
+    State,
+    Topic,
+    Transform,
+    Tumbling,
+)
+from spark_jobs.spec.format import FORMATS, Format
 
 PAGE = REPO / "docs" / "reference.md"
 SPEC = (

@@ -28,10 +28,10 @@ from local.flights import flight_events
 from local.nycflights import FIRST_DAY, FlightDataError
 from local.publish import PublishError, publish
 from local.stack.secrets import USER
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.kafka.config import KafkaConfig
-from spark_jobs.contract.report import Account, Report
+from spark_jobs.errors import SluiceError
+from spark_jobs.messages.report import Account, Report
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.kafka.config import KafkaConfig
 
 DATA = Path("/data")
 URL = "http://airflow-api:8080"

@@ -24,8 +24,8 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.cimpl import NewTopic
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.kafka import properties_file
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.kafka import properties_file
 
 BROKER = "kafka:9094"
 SECRETS = Path("/run/secrets")

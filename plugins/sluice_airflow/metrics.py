@@ -11,12 +11,12 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from spark_jobs.contract.report import UNKNOWABLE
-from spark_jobs.contract.verdict import CHECK_CODES
+from spark_jobs.messages.report import UNKNOWABLE
+from spark_jobs.messages.verdict import CHECK_CODES
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.event import Event
-    from spark_jobs.contract.report import Report
+    from spark_jobs.messages.event import Event
+    from spark_jobs.messages.report import Report
 
 PREFIX = "sluice"
 PUBLISH = "publish"

@@ -8,8 +8,8 @@ from typing import Any
 
 from airflow.sdk import Context, ExceptionRetryPolicy, RetryAction, RetryRule
 
-from spark_jobs.contract.errors import SluiceError, StagingStale, catalogue
-from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.errors import SluiceError, StagingStale, catalogue
+from spark_jobs.root.store_errors import translate_store_error
 
 
 def _rule(error: type[SluiceError], *, subclasses: bool) -> RetryRule:

@@ -8,20 +8,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from spark_jobs.admin.intent import Intent, after_what_was_begun
-from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.published import publisher
-from spark_jobs.contract.errors import DecisionRefused
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import CheckResult, Report, parse_report
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.summary import check_line
-from spark_jobs.contract.withheld import check_for_tasks
+from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.notes.published import publisher
+from spark_jobs.errors import DecisionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
+from spark_jobs.messages.report import CheckResult, Report, parse_report
+from spark_jobs.messages.summary import check_line
+from spark_jobs.messages.withheld import check_for_tasks
 from spark_jobs.ops import ops_tables
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import history, table
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
 
 ACCEPTED = "accepted"

@@ -17,13 +17,13 @@ import deltalake
 
 from spark_jobs.admin.table_care import in_words
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.removed import note_removed
-from spark_jobs.contract.span_sql import microseconds
+from spark_jobs.checkpoint.notes.removed import note_removed
+from spark_jobs.spans.span_sql import microseconds
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.answer import table_of
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
 
 
 class _Old(NamedTuple):

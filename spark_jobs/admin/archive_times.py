@@ -12,11 +12,11 @@ import deltalake
 import pyarrow as pa
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.contract.paths import archive_table
-from spark_jobs.contract.span import EPOCH, FIRST, LAST, MICROSECOND, Span
-from spark_jobs.contract.span_sql import floor_sql, microseconds
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.repair.beginning import NO_BATCH
+from spark_jobs.repair.offsets.beginning import NO_BATCH
+from spark_jobs.root.paths import archive_table
+from spark_jobs.spans.span import EPOCH, FIRST, LAST, MICROSECOND, Span
+from spark_jobs.spans.span_sql import floor_sql, microseconds
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
@@ -34,7 +34,7 @@ class Times(NamedTuple):
     days: tuple[Span, ...]
     """Of each day that has some: from the first one to the last one, ascending."""
     outside: int
-    """Records whose time is in no range that there can be (contract/span.py)."""
+    """Records whose time is in no range that there can be (spans/span.py)."""
 
 
 def times(it: Rebuilding, parts: Older) -> Times:

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.admin.older import read_to
 from spark_jobs.checkpoint.identity import DataLoss, Identity, format_data_loss
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import RecordsUnreachable, TopicRemade
-from spark_jobs.contract.micro_batch import Parts
-from spark_jobs.contract.paths import Paths
+from spark_jobs.errors import RecordsUnreachable, TopicRemade
 from spark_jobs.rebuild.ready import ready_back
-from spark_jobs.repair.archived import archived_or_why, located
-from spark_jobs.repair.plan import offsets_in
+from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.repair.offsets.archived import archived_or_why, located
+from spark_jobs.root.paths import Paths
+from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.port import source_of
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
 
 
 class Back(NamedTuple):

@@ -26,20 +26,20 @@ from spark_jobs.admin.cursor_repair import find_cursor, store_cursor
 from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.admin.unrestored import can_unrestore, in_words, to_mend, unrestore
-from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.removed import read_removed
+from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.checkpoint.notes.removed import read_removed
 from spark_jobs.checkpoint.repartitioned import moves_state
-from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, SluiceError
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.journal.runner import leased
-from spark_jobs.repair.leftovers import leftovers, remove_leftovers
+from spark_jobs.repair.exchange.leftovers import leftovers, remove_leftovers
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import set_aside
 
 if TYPE_CHECKING:

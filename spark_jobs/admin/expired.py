@@ -12,16 +12,16 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.published import read_published
-from spark_jobs.contract.settings import FOREVER
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.ops import ops_tables
+from spark_jobs.settings.installation import FOREVER
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.settings import Settings
     from spark_jobs.ops.schema import Row
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.settings.installation import Settings
 
 Conditions = dict[str, str]
 """Ops table -> the SQL condition of its rows to remove, in the order in which to remove them."""

@@ -9,8 +9,8 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import settle
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
 
 
 class Intent(NamedTuple):

@@ -16,14 +16,14 @@ from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.table_care import in_words, table_steps
-from spark_jobs.contract.archive_spec import ArchiveSpec
-from spark_jobs.contract.paths import OPS_TABLES, Paths, report_folders
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.store import opened
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, slice_times
-from spark_jobs.repair.leftovers import leftovers, remove_leftovers
+from spark_jobs.registry.archive_spec import ArchiveSpec
+from spark_jobs.repair.exchange.leftovers import leftovers, remove_leftovers
+from spark_jobs.root.paths import OPS_TABLES, Paths, report_folders
+from spark_jobs.root.store import opened
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.folders import files_before, remove_files
 from spark_jobs.storage.object_store import require_writable

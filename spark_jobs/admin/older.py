@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.ranged import unranged
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.archived import archived_or_why
-from spark_jobs.repair.beginning import beginning
+from spark_jobs.repair.offsets.archived import archived_or_why
+from spark_jobs.repair.offsets.beginning import beginning
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.micro_batch import Offsets
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.spec import Pipeline
-    from spark_jobs.contract.topic import Topic
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.spec import Pipeline, Topic
 
 NOTE = "rebuild: the records that only the archive has"
 """Of the repair that puts them in, by which it is found again."""

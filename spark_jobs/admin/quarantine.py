@@ -14,25 +14,25 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.admin.intent import Intent, after_what_was_begun
-from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.checkpoint.failing import (
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.failing import (
     PUT_ASIDE,
     UNREAD,
     FailingRecord,
     FailingRecords,
     read_failing,
 )
-from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import DecisionRefused
-from spark_jobs.contract.paths import Paths
+from spark_jobs.errors import DecisionRefused
 from spark_jobs.journal.runner import leased
+from spark_jobs.root.paths import Paths
 from spark_jobs.sink.table import newest_batch
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
 
 MOST: Final = 100_000
 """Records that persons name at all: the decoder's tasks have them in memory."""

@@ -10,20 +10,20 @@ from typing import NamedTuple
 from spark_jobs.admin.older import Older, older, put_in, read_to, unusable
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.live import read_live
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import RebuildRefused, RecordsUnreachable, TopicRemade
-from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.side import Begun, read_begun, refuse_other, side_paths
-from spark_jobs.repair.archived import archived_or_why, located
-from spark_jobs.repair.beginning import beginning
-from spark_jobs.repair.plan import offsets_in
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.repair.offsets.archived import archived_or_why, located
+from spark_jobs.repair.offsets.beginning import beginning
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState, source_of
+from spark_jobs.spec import Pipeline
 
 Lost = tuple[tuple[int, int, int], ...]
 """Partition, first and last offset of what the live table was made from, and the rebuild has not

@@ -9,17 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.summary import check_line
-from spark_jobs.contract.verdict import CHECK_CODES
+from spark_jobs.messages.summary import check_line
+from spark_jobs.messages.verdict import CHECK_CODES
 from spark_jobs.rebuild.side import side_paths
+from spark_jobs.root.paths import Paths
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.report import Report
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.messages.report import Report
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
 
 Arguments = Callable[["Path | UPath"], list[str]]
 """The path of the report -> the arguments of the application."""

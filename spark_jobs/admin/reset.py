@@ -15,17 +15,17 @@ from spark_jobs.admin.intent import Intent
 from spark_jobs.checkpoint.identity import read_identity, refuse_older_notes
 from spark_jobs.checkpoint.lease import HeldLease, holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.switching import refuse_cut_off
-from spark_jobs.contract.errors import CheckpointBroken, LeaseHeld
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.checkpoint.notes.switching import refuse_cut_off
+from spark_jobs.errors import CheckpointBroken, LeaseHeld
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.published.aside import Aside, aside, lead_consumers, move_folders
-from spark_jobs.repair.commit import refuse_features
+from spark_jobs.repair.exchange.commit import refuse_features
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.source.port import source_of
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.storage.folders import move_folder, remove_folder
 from spark_jobs.storage.object_store import require_writable

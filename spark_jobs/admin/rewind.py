@@ -16,23 +16,23 @@ from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.restoring import Restoring, mark_table, restore_table, restored_version
 from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
 from spark_jobs.admin.verdict_on import Judged, verdict_on
-from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.checkpoint.repartitioned import forget_operators
-from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
-from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import LeaseHeld, StateUnreadable
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.commit import refuse_features
+from spark_jobs.repair.exchange.commit import refuse_features
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import history, table
+from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 from spark_jobs.storage.delta import version_is_whole
 from spark_jobs.storage.folders import copy

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.launch import submit
+from spark_jobs.repair.exchange.swap import Swapped, swap
 from spark_jobs.repair.manifest import approve, read_manifest
-from spark_jobs.repair.swap import Swapped, swap
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from spark_jobs.admin.rebuild_run import Rebuilding
-    from spark_jobs.contract.report import Report
-    from spark_jobs.repair.plan import RepairPlan
+    from spark_jobs.messages.report import Report
+    from spark_jobs.repair.find.plan import RepairPlan
 
 
 def repair_beside(

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from deltalake import WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.checkpoint.published import read_published
-from spark_jobs.contract.errors import MaintenanceRefused, TableContended
-from spark_jobs.contract.path_forms import sql_table
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.published import read_published
+from spark_jobs.errors import MaintenanceRefused, TableContended
 from spark_jobs.published.table import versions_shown
+from spark_jobs.root.path_forms import sql_table
 from spark_jobs.sink import history
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.features import untried
@@ -28,7 +28,7 @@ from spark_jobs.storage.features import untried
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
 
 MARGIN = timedelta(days=1)
 """A file of a version's change feed may be older than the version, by as long as its write took."""

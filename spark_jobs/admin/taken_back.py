@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contract.errors import RepairUnknown
-from spark_jobs.contract.ranged import needed
+from spark_jobs.analysis.ranged import needed
+from spark_jobs.errors import RepairUnknown
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
-from spark_jobs.repair.bad_rows import take_out_bad
+from spark_jobs.repair.exchange.bad_rows import take_out_bad
+from spark_jobs.repair.exchange.swap import put_fates
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.repair.swap import put_fates
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.micro_batch import Offsets
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.spec import Pipeline
     from spark_jobs.ops.schema import Row
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.spec import Pipeline
 
 
 class TakenBack(BaseModel):

@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.admin.restoring import Restoring, mark_table, restore_table, restored_version
-from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
-from spark_jobs.repair.commit import refuse_features
+from spark_jobs.repair.exchange.commit import refuse_features
 from spark_jobs.sink import history
 from spark_jobs.sink.restored import did, restored
 from spark_jobs.storage import delta
@@ -19,11 +19,11 @@ from spark_jobs.storage import delta
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spark_jobs.checkpoint.cursor import Cursor
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.checkpoint.notes.cursor import Cursor
+    from spark_jobs.root.paths import Paths
     from spark_jobs.sink.restored import Restored
+    from spark_jobs.spec import Pipeline
 
 
 class Unrestored(Restoring):

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contract.report import parse_report
+from spark_jobs.messages.report import parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink import history
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.cursor import Cursor
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.checkpoint.notes.cursor import Cursor
+    from spark_jobs.root.paths import Paths
 
 
 class Judged(BaseModel):

@@ -25,17 +25,17 @@ from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.audit.second_read import read_again
 from spark_jobs.audit.slice_store import keep_slices
 from spark_jobs.audit.visible import Visible, visible
-from spark_jobs.checkpoint.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.classify.outcome import Outcome
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.report import Account
-from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
+from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.sink import writer
+from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import source_of
+from spark_jobs.spec import Pipeline
 from spark_jobs.state.grouped import MOST_STATE_ROWS
 from spark_jobs.steps.timers import Timers
 

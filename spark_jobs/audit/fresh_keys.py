@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.checkpoint.failing import read_failing
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.path_forms import state_url
-from spark_jobs.contract.steps import Deduplicate
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow
+from spark_jobs.root.path_forms import state_url
 from spark_jobs.run import Run
+from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import source_of
+from spark_jobs.spec import Deduplicate
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
 from spark_jobs.steps.chain import is_late

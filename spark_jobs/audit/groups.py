@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from spark_jobs.analysis.counting import counting_step
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.progress import Progress
-from spark_jobs.contract.counting import counting_step
-from spark_jobs.contract.report import Account
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
+from spark_jobs.messages.report import Account
 from spark_jobs.run import Run
 from spark_jobs.sink import rows_of
 from spark_jobs.sink.writer import Written
+from spark_jobs.spec import Aggregate, Pipeline
 from spark_jobs.steps.chain import observation_name
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.classify.capture import ENTERED_SEEN
-from spark_jobs.contract.operator_metrics import CUSTOM
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import GroupState, Stateful
+from spark_jobs.ops.operator_metrics import CUSTOM
+from spark_jobs.spec import GroupState, Pipeline
+from spark_jobs.spec.steps.union import Stateful
 from spark_jobs.steps.chain import observation_name
 
 
@@ -27,7 +27,7 @@ class OperatorMetrics(NamedTuple):
     progress: OperatorProgress
 
     def custom(self, name: str) -> int | None:
-        """A metric of contract/operator_metrics.py CUSTOM; None if neither the operator nor its
+        """A metric of ops/operator_metrics.py CUSTOM; None if neither the operator nor its
         store reports it.
         """
         return self.progress.custom.get(name)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import deltalake
 
-from spark_jobs.checkpoint.removed import Offset, note_removed
+from spark_jobs.checkpoint.notes.removed import Offset, note_removed
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import is_table, open_table
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.micro_batch import Batch, Offsets
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.source.micro_batch import Batch, Offsets
 
 
 def note_overtaken(paths: Paths, topic_id: str, batch: Batch, first: Offsets) -> int:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.audit.repeated import Repeated
-from spark_jobs.contract.operator_metrics import KEYS_COUNTED, REPORTED, keys_observation
-from spark_jobs.contract.report import StateUse
+from spark_jobs.messages.report import StateUse
+from spark_jobs.ops.operator_metrics import KEYS_COUNTED, REPORTED, keys_observation
 
 Event = dict[str, Any]
 """A StreamingQueryProgress as parsed from its JSON."""
@@ -21,7 +21,7 @@ class OperatorProgress(NamedTuple):
 
     name: str
     reported: Mapping[str, int]
-    """contract/operator_metrics.py REPORTED. numRowsTotal is absent of a GroupState in buckets of
+    """ops/operator_metrics.py REPORTED. numRowsTotal is absent of a GroupState in buckets of
     which the batch has visited none.
     """
     custom: Mapping[str, int]

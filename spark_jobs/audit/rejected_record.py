@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from spark_jobs.audit.progress import Progress
 from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.classify.outcome import QUARANTINED, Outcome
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.topic import Topic
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.spec import Topic
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -31,7 +31,7 @@ class RejectedRecord(NamedTuple):
     partition: int
     offset: int
     kafka_timestamp: datetime | None
-    """None if it is no time (contract/kafka_time.py)."""
+    """None if it is no time (source/kafka_time.py)."""
     kafka_millis: int | None
     """It then, in milliseconds since 1970; else None."""
     event_time: datetime | None

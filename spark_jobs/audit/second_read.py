@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
+from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.audit.slice_store import keep_slices
 from spark_jobs.audit.visible import visible
-from spark_jobs.checkpoint.failing import read_failing
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.classify.classifier import (
     has_outcome,
     read_counts,
@@ -19,17 +20,16 @@ from spark_jobs.classify.classifier import (
     resolved_counts,
 )
 from spark_jobs.classify.outcome import REJECTED
-from spark_jobs.contract.lateness import late_for_certain
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.own_columns import MALFORMED, OUTCOME
-from spark_jobs.contract.reader_options import tasks
-from spark_jobs.contract.topic import Topic
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.run import Run
+from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import source_of
+from spark_jobs.spec import Topic
+from spark_jobs.spec.reader_options import tasks
+from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 
 COLLECTED_BYTES = 32_000_000
 """Raw bytes of a batch's rejected records that pass the driver. Executors store those of a batch

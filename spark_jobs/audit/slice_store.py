@@ -2,7 +2,7 @@
 
 They leave no offset of it out that Kafka still has: where the sum of their records is what the
 batch read, the offsets between two of them have none. If the notes of a task were lost, none is
-written. repair/holes.py says what may be at offsets without a slice.
+written. repair/offsets/holes.py says what may be at offsets without a slice.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spark_jobs.audit.rejected_store import key
-from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.decode.slices import NO_TIMES, Slice
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.source.micro_batch import Batch
 
 if TYPE_CHECKING:
     from spark_jobs.run import Run

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from pyspark.sql import functions as F
 
-from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.run import Run
+from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import source_of
 
 

@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.contract.errors import RootRefused
-from spark_jobs.contract.settings import one_host
+from spark_jobs.errors import RootRefused
+from spark_jobs.settings.installation import one_host
 
 if TYPE_CHECKING:
     from upath import UPath

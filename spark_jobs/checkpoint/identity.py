@@ -7,17 +7,15 @@ from __future__ import annotations
 import uuid
 from importlib.metadata import version
 
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs
-from spark_jobs.checkpoint.live import refuse_not_live
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.live import refuse_not_live
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.checkpoint.notes.switching import refuse_cut_off
 from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
-from spark_jobs.checkpoint.stored import Stored
-from spark_jobs.checkpoint.switching import refuse_cut_off
-from spark_jobs.contract.classification import Classification, classification
-from spark_jobs.contract.environment import Environment, all_changes, environment
-from spark_jobs.contract.errors import (
+from spark_jobs.errors import (
     CheckpointBroken,
     CheckpointForeign,
     OffsetsWentBack,
@@ -25,7 +23,9 @@ from spark_jobs.contract.errors import (
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.contract.fingerprint import (
+from spark_jobs.fingerprint.classification import Classification, classification
+from spark_jobs.fingerprint.environment import Environment, all_changes, environment
+from spark_jobs.fingerprint.fields import (
     FROZEN,
     Change,
     Fingerprint,
@@ -33,9 +33,9 @@ from spark_jobs.contract.fingerprint import (
     idle_declarations,
     in_todays_form,
 )
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline
 
 
 class Identity(Stored):
@@ -58,7 +58,7 @@ class Identity(Stored):
     """
     fingerprint: dict[str, object]
     """Field of the spec -> the value that the checkpoint was made with
-    (contract/fingerprint.py).
+    (fingerprint/fields.py).
     """
     environment: Environment | None = None
     """What results depend on beside the spec. None where an older Sluice wrote the file: the

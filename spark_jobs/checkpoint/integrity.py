@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.file_check import MISSING, corrupt_ssts, find_damage, sst_files
 from spark_jobs.checkpoint.late_commit import wrong_stores
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken, versions
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.errors import CheckpointBroken
 
 if TYPE_CHECKING:
     from upath import UPath

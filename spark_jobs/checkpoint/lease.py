@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from spark_jobs.checkpoint.file_system import refuse_local_locks
-from spark_jobs.contract.errors import LeaseHeld, LeaseLost
+from spark_jobs.errors import LeaseHeld, LeaseLost
 
 if TYPE_CHECKING:
     from upath import UPath

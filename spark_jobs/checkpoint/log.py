@@ -13,8 +13,8 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.contract.errors import CheckpointBroken
-from spark_jobs.contract.micro_batch import Batch, Offsets
+from spark_jobs.errors import CheckpointBroken
+from spark_jobs.source.micro_batch import Batch, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,9 +7,9 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.classification import Classification
-from spark_jobs.contract.environment import Environment
-from spark_jobs.contract.paths import Paths
+from spark_jobs.fingerprint.classification import Classification
+from spark_jobs.fingerprint.environment import Environment
+from spark_jobs.root.paths import Paths
 from spark_jobs.storage.delta import is_table, open_table
 
 

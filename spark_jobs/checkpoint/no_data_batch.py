@@ -18,9 +18,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.contract.errors import LeaseLost
-from spark_jobs.contract.files import create_whole
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import LeaseLost
+from spark_jobs.root.files import create_whole
+from spark_jobs.spec import Pipeline
 
 if TYPE_CHECKING:
     from upath import UPath

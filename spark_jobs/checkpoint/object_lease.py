@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING, TypedDict
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 
-from spark_jobs.contract.errors import LeaseHeld, LeaseLost
-from spark_jobs.contract.path_forms import delta_path
+from spark_jobs.errors import LeaseHeld, LeaseLost
+from spark_jobs.root.path_forms import delta_path
 from spark_jobs.storage.object_store import client
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.log import Checkpoint, versions
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.errors import CheckpointBroken
 from spark_jobs.storage.folders import remove_folder
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
 
 FIELD = "state.shuffle_partitions"
 """The field of the fingerprint that has the number which counts."""

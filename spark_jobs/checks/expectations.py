@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame as SparkFrame
 
+from spark_jobs.analysis import state_checks
 from spark_jobs.checks.rows import unjudged_rows
-from spark_jobs.contract import state_checks
-from spark_jobs.contract.checks import Check
-from spark_jobs.contract.errors import CheckBroken
-from spark_jobs.contract.report import CheckResult
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.state_metrics import StateMetrics
+from spark_jobs.errors import CheckBroken
+from spark_jobs.messages.report import CheckResult
 from spark_jobs.run import Run
 from spark_jobs.sink import history
+from spark_jobs.spec import Check, Pipeline
+from spark_jobs.spec.state_metrics import StateMetrics
 
 if TYPE_CHECKING:
     from great_expectations.core import (
@@ -77,7 +76,7 @@ def check_rows(spec: Pipeline, rows: SparkFrame) -> list[CheckResult]:
 
 
 def check_change(spec_checks: Iterable[Check], row: dict[str, float]) -> list[CheckResult]:
-    """Run the checks of a change over its metrics (contract/change.py)."""
+    """Run the checks of a change over its metrics (messages/change.py)."""
     return _of_one_row("change", spec_checks, row)
 
 

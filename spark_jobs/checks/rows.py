@@ -14,10 +14,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, functions as F
 
 from spark_jobs.checks.added_rows import added_rows
-from spark_jobs.contract.output_mode import mode_facts
-from spark_jobs.contract.path_forms import spark_url
+from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import history
+from spark_jobs.spec.output_mode import mode_facts
 
 LOG = logging.getLogger(__name__)
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")

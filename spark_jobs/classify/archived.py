@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, functions as F
 
 from spark_jobs.classify.outcome import Outcome
-from spark_jobs.contract.own_columns import MALFORMED, OUTCOME
+from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 
 
 def all_good(decoded: DataFrame) -> DataFrame:
@@ -21,7 +21,7 @@ def all_good(decoded: DataFrame) -> DataFrame:
 
 
 def archive_rows(records: DataFrame, event_time: str, topic_id: str) -> DataFrame:
-    """The table's rows, with contract/archive_spec.py's COLUMNS.
+    """The table's rows, with registry/archive_spec.py's COLUMNS.
 
     `records` has kafka struct<partition, offset, timestamp, millis, raw>, and the event time, null
     where it does not decode.

@@ -12,10 +12,10 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.classify.classifier import has_outcome, outcome_counts, stateful_input_metrics
 from spark_jobs.classify.outcome import QUARANTINED, Outcome
-from spark_jobs.contract.own_columns import MALFORMED, OUTCOME, own
-from spark_jobs.contract.spec import Pipeline
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.spec import Pipeline
 from spark_jobs.steps.chain import is_late
+from spark_jobs.values.own_columns import MALFORMED, OUTCOME, own
 
 CLASSIFIED_SEEN, ENTERED_SEEN = "fate", "entered"
 """The names under which classified records and the stateful input are observed."""

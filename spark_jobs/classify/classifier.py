@@ -8,10 +8,9 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.classify.outcome import CLASSIFIED, RESOLVED, Outcome
 from spark_jobs.classify.premature import is_premature
-from spark_jobs.contract.own_columns import KAFKA, MALFORMED, OUTCOME
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.topic import Topic
+from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.steps.chain import is_late
+from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME
 
 
 def classify(decoded: DataFrame, topic: Topic, clock: Column) -> DataFrame:

@@ -16,7 +16,7 @@ class Outcome(StrEnum):
     """
 
     MALFORMED = "malformed"
-    """It cannot be decoded, or an expression of the spec fails on it (checkpoint/failing.py).
+    """It cannot be decoded, or an expression of the spec fails on it (checkpoint/notes/failing.py).
 
     It goes to ops.quarantine, with the reason.
     """

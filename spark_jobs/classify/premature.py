@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pyspark.sql import Column, functions as F
 
-from spark_jobs.contract.duration import interval
-from spark_jobs.contract.topic import Topic
+from spark_jobs.spec import Topic
+from spark_jobs.spec.duration import interval
 
 
 def is_premature(topic: Topic, clock: Column) -> Column:

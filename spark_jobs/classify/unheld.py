@@ -8,15 +8,15 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.contract.gap import Unheld
-from spark_jobs.contract.own_columns import MALFORMED
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.unheld import unheld
+from spark_jobs.analysis.unheld import unheld
+from spark_jobs.spec import Pipeline
 from spark_jobs.steps.held import within
+from spark_jobs.values.gap import Unheld
+from spark_jobs.values.own_columns import MALFORMED
 
 
 def refuse_unheld(decoded: DataFrame, spec: Pipeline) -> DataFrame:
-    """The decoded records, malformed with the reason of contract/unheld.py where there is one. As
+    """The decoded records, malformed with the reason of analysis/unheld.py where there is one. As
     any malformed record they have no event time then.
     """
     if not (limits := unheld(spec)):

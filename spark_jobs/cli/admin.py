@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
@@ -19,15 +19,15 @@ from spark_jobs.cli.terminal import (
     one_line_errors,
     say,
 )
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.spec import MOST_PARTITIONS
+from spark_jobs.errors import SluiceError
 from spark_jobs.launch import relay
+from spark_jobs.registry import find as registry
+from spark_jobs.spec.pipeline import MOST_PARTITIONS
 
 if TYPE_CHECKING:
     from spark_jobs.admin.intent import Intent
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Change a checkpoint"

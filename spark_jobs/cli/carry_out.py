@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import log
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.checkpoint.published import publisher
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.cli.question import agreed
 from spark_jobs.cli.terminal import end_undone, one_line_errors, say
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import LeaseHeld
-from spark_jobs.contract.paths import Paths, report_path
-from spark_jobs.contract.report import read_report
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.settings import Settings, log_format
-from spark_jobs.contract.summary import check_line
+from spark_jobs.errors import LeaseHeld
+from spark_jobs.messages.report import read_report
+from spark_jobs.messages.request import Request
+from spark_jobs.messages.summary import check_line
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths, report_path
+from spark_jobs.settings.installation import Settings, log_format
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.kind import RepairKind
-    from spark_jobs.contract.spec import Pipeline
-    from spark_jobs.repair.plan import RepairPlan
+    from spark_jobs.messages.kind import RepairKind
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.spec import Pipeline
 
 
 class Asked(NamedTuple):
@@ -44,7 +44,7 @@ def carry_out(kind: RepairKind, pipeline: str, asked: Asked, *, yes: bool, execu
     NOT_DONE where it has not been done. What has nothing to do is done; but nothing is proved by a
     verify without a record.
     """
-    from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
+    from spark_jobs.repair.find.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
 
     run = run_id(kind)
     log.setup(log_format())
@@ -77,8 +77,8 @@ def carry_out(kind: RepairKind, pipeline: str, asked: Asked, *, yes: bool, execu
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
     from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415 - as above
     from spark_jobs.launch.submit import TOLD, application, environment, stage_command  # noqa: PLC0415
+    from spark_jobs.repair.exchange.swap import swap  # noqa: PLC0415 - as above
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
-    from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
 
     paths = Paths(settings.root, spec)
     _refuse_second(paths)

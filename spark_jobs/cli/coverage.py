@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
+from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.repair import PANEL, From, To
+from spark_jobs.cli.tables.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.terminal import (
     PipelineName,
     examples,
@@ -19,18 +19,18 @@ from spark_jobs.cli.terminal import (
     one_line_errors,
     terminal_width,
 )
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.request import Request
+from spark_jobs.errors import KafkaRefused, KafkaUnreachable
+from spark_jobs.messages.request import Request
 from spark_jobs.ops.views import WHEN, Rows
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import source_of
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.micro_batch import Offsets
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.spec import Pipeline
-    from spark_jobs.repair.coverage import Coverage, Interval
+    from spark_jobs.repair.find.coverage import Coverage, Interval
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
 NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who")
@@ -61,7 +61,7 @@ def coverage(
 
     The days, or hours, are those of the pipeline's Ranges(every=...).
     """
-    from spark_jobs.repair.coverage import coverage as cover  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.repair.find.coverage import coverage as cover  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         spec, settings = registry.load(pipeline), installation()

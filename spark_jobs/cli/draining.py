@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import log
-from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import one_line_errors
-from spark_jobs.contract import registry
-from spark_jobs.contract.paths import report_path
-from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.summary import check_line, summary
 from spark_jobs.launch.foreground import run_in_foreground
 from spark_jobs.launch.submit import TOLD, application, arguments, command, environment
+from spark_jobs.messages.report import Report, read_report
+from spark_jobs.messages.summary import check_line, summary
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import report_path
 from spark_jobs.runs import plan
 from spark_jobs.runs.run_record import recorded
+from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.client import Warm, begun
 
 if TYPE_CHECKING:

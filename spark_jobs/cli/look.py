@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
-from spark_jobs.cli.growth import with_bars
-from spark_jobs.cli.layout import fold
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.cli.tables.formats import Format, as_csv, as_json, as_table
+from spark_jobs.cli.tables.growth import with_bars
+from spark_jobs.cli.tables.layout import fold
 from spark_jobs.cli.terminal import (
     PipelineName,
     complete_pipelines,
@@ -23,10 +23,10 @@ from spark_jobs.cli.terminal import (
     require_readable,
     terminal_width,
 )
-from spark_jobs.contract import registry
-from spark_jobs.contract.settings import root
 from spark_jobs.launch import relay
 from spark_jobs.ops import views
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import root
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"

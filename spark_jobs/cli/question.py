@@ -10,16 +10,16 @@ import typer
 from spark_jobs.cli.terminal import say
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.paths import Paths
     from spark_jobs.repair.manifest import Manifest
+    from spark_jobs.root.paths import Paths
 
 
 def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:
     """Whether the staged change may be swapped in: nobody need agree, or a person does, or has
     with `yes`. A No ends the repair: it is rejected. So does Ctrl-C, and input that has no answer.
     """
+    from spark_jobs.repair.exchange.reject import reject  # noqa: PLC0415 - as above
     from spark_jobs.repair.manifest import approve  # noqa: PLC0415 - loads delta-rs, which the help does not need
-    from spark_jobs.repair.reject import reject  # noqa: PLC0415 - as above
 
     if manifest.approval == "not needed":
         return True
@@ -38,7 +38,7 @@ def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:
 
 def _show(paths: Paths, manifest: Manifest) -> None:
     """What Airflow's approval shows: the counts and up to 20 rows, with their values."""
-    from spark_jobs.repair.sample import sample, sample_lines  # noqa: PLC0415 - as above
+    from spark_jobs.repair.exchange.sample import sample, sample_lines  # noqa: PLC0415 - as above
 
     say(
         f"repair {manifest.repair_id} would change version {manifest.table_version} of the table: "

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs import log
-from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.checkpoint.published import publisher
-from spark_jobs.checkpoint.switching import read_switching, refuse_cut_off
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.published import publisher
+from spark_jobs.checkpoint.notes.switching import read_switching, refuse_cut_off
 from spark_jobs.cli.carry_out import run_id
 from spark_jobs.cli.terminal import (
     Execute,
@@ -20,13 +20,13 @@ from spark_jobs.cli.terminal import (
     one_line_errors,
     say,
 )
-from spark_jobs.contract import registry
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings, log_format
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings, log_format
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.live import Live
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.checkpoint.notes.live import Live
+    from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Compute ranges again"

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.cli.terminal import say
-from spark_jobs.contract.paths import report_path
-from spark_jobs.contract.report import read_report
-from spark_jobs.contract.summary import summary
 from spark_jobs.launch.foreground import run_in_foreground
 from spark_jobs.launch.submit import TOLD, application, environment, submit_command
+from spark_jobs.messages.report import read_report
+from spark_jobs.messages.summary import summary
+from spark_jobs.root.paths import report_path
 
 if TYPE_CHECKING:
     from spark_jobs.admin.rebuild_run import Arguments, Submit
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.report import Report
-    from spark_jobs.contract.settings import Settings
+    from spark_jobs.messages.report import Report
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.settings.installation import Settings
 
 LOG = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.carry_out import Asked, carry_out, run_id
 from spark_jobs.cli.terminal import (
     Execute,
@@ -19,8 +19,8 @@ from spark_jobs.cli.terminal import (
     one_line_errors,
     say,
 )
-from spark_jobs.contract import registry
-from spark_jobs.contract.paths import Paths
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Compute ranges again"
@@ -179,8 +179,8 @@ def undo(
     execute: Execute = False,
 ) -> None:
     """Take one repair back: its ranges get the rows that they had before. Later drains stay."""
+    from spark_jobs.repair.exchange.undo import undo as intend  # noqa: PLC0415 - Delta, which the help does not need
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as below
-    from spark_jobs.repair.undo import undo as intend  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         spec, settings = registry.load(pipeline), installation()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     examples,
@@ -16,9 +16,9 @@ from spark_jobs.cli.terminal import (
     require_readable,
     say,
 )
-from spark_jobs.contract import registry
-from spark_jobs.contract.files import replacing
-from spark_jobs.contract.settings import root
+from spark_jobs.registry import find as registry
+from spark_jobs.root.files import replacing
+from spark_jobs.settings.installation import root
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"

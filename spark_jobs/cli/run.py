@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 from spark_jobs import log
-from spark_jobs.checkpoint.live import live_spec
+from spark_jobs.analysis.overflow import overflowing
+from spark_jobs.analysis.rounding import rounding_line
+from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
@@ -20,14 +22,12 @@ from spark_jobs.cli.terminal import (
     one_line_errors,
     say,
 )
-from spark_jobs.contract import registry
-from spark_jobs.contract.archive import archive_name
-from spark_jobs.contract.duration import interval
-from spark_jobs.contract.overflow import overflowing
-from spark_jobs.contract.rounding import rounding_line
-from spark_jobs.contract.settings import Settings, log_format
-from spark_jobs.contract.spec import Pipeline
 from spark_jobs.launch import relay
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import Settings, log_format
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.archive import archive_name
+from spark_jobs.spec.duration import interval
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"

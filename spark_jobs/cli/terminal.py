@@ -15,11 +15,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.store import is_remote
-from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.errors import SluiceError
+from spark_jobs.registry import find as registry
+from spark_jobs.root.store import is_remote
+from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.settings.installation import Settings
 
 # Without emoji=False, rich replaces words such as :x: by an emoji, even if markup is off.
 console = Console(soft_wrap=True, highlight=False, emoji=False)
@@ -56,7 +56,7 @@ PipelineNames = Annotated[
 NOT_DONE: Final = 3
 """The exit status of a command that ended well and has not done what it is for: a dry run with
 something left to do, a No to its question, a verify without a record. No error has it
-(contract/errors.py), nor what is typed wrongly (2).
+(errors.py), nor what is typed wrongly (2).
 """
 Execute = Annotated[
     bool,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from spark_jobs.cli.terminal import examples, one_line_errors, say
-from spark_jobs.contract.settings import root
+from spark_jobs.settings.installation import root
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs.contract.gap import Unheld
-from spark_jobs.contract.own_columns import KAFKA, MALFORMED
 from spark_jobs.decode.formats import Prepared, RecordDecoder, Records
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.taken import taken
-from spark_jobs.type_conversions import spark_type
+from spark_jobs.values.conversions import spark_type
+from spark_jobs.values.gap import Unheld
+from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
 if TYPE_CHECKING:
     import pyarrow as pa

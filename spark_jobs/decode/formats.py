@@ -9,15 +9,15 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from spark_jobs.contract.place import Place, value_places
 from spark_jobs.decode.taken import taken
+from spark_jobs.spec.place import Place, value_places
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.contract.format import Format
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.topic import Topic
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Topic
+    from spark_jobs.spec.format import Format
 
 EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 
@@ -38,7 +38,7 @@ class Records(NamedTuple):
     offset: pa.Array
     """int64."""
     timestamp: pa.Array
-    """timestamp[us, UTC]; null if it is no time (contract/kafka_time.py)."""
+    """timestamp[us, UTC]; null if it is no time (source/kafka_time.py)."""
 
     @classmethod
     def of(cls, kafka: pa.StructArray) -> Self:

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spark_jobs.contract.field_types import Value
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.long_fractions import LongFractions, may_have
-from spark_jobs.type_conversions import arrow_array, json_type
+from spark_jobs.values.conversions import arrow_array, json_type
+from spark_jobs.values.field_types import Value
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.format import Json
-    from spark_jobs.contract.place import Place
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.topic import Field, Topic
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Field, Topic
+    from spark_jobs.spec.format import Json
+    from spark_jobs.spec.place import Place
 
 Values = tuple[Value | None, ...]
 """The values of one record."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from spark_jobs.type_conversions import json_type
+from spark_jobs.values.conversions import json_type
 
 # Both begin with what a search finds fast.
 _LONG = re.compile(rb"\.(?<=[0-9]:[0-9]{2}\.)[0-9]{7}")

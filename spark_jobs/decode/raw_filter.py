@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from spark_jobs.contract.gap import Unheld
-from spark_jobs.contract.topic import Topic
+from spark_jobs.spec import Topic
+from spark_jobs.values.gap import Unheld
 
 if TYPE_CHECKING:
     import numpy as np

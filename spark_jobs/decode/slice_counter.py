@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract.topic import Topic
 from spark_jobs.decode.slices import NO_TIMES, Slice, SlicePolicy, Times
+from spark_jobs.spec import Topic
 
 if TYPE_CHECKING:
     import numpy as np

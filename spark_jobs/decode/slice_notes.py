@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.accumulators import AccumulatorParam
 
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.topic import Topic
 from spark_jobs.decode.slices import Slice, SlicePolicy
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.spec import Topic
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator

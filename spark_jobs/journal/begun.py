@@ -9,14 +9,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.checkpoint.stored import Stored
-from spark_jobs.contract.errors import CheckpointBroken, LeaseLost
-from spark_jobs.contract.files import create_whole
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import CheckpointBroken, LeaseLost
+from spark_jobs.root.files import create_whole
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
 
 
 class Begun(Stored):

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.lease import HeldLease
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
 
 
 class Facts(BaseModel):

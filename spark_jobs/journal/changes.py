@@ -9,12 +9,12 @@ from spark_jobs.journal.change import Change
 
 CHANGES = {
     "accept": "spark_jobs.admin.accept:ACCEPT",
-    "anew": "spark_jobs.runs.anew:ANEW",
+    "anew": "spark_jobs.runs.resume.anew:ANEW",
     "repartition": "spark_jobs.runs.repartition:REPARTITION",
     "reset": "spark_jobs.admin.reset:RESET",
     "rewind": "spark_jobs.admin.rewind:REWIND",
-    "swap": "spark_jobs.repair.swap:SWAP",
-    "undo": "spark_jobs.repair.undo:UNDONE",
+    "swap": "spark_jobs.repair.exchange.swap:SWAP",
+    "undo": "spark_jobs.repair.exchange.undo:UNDONE",
     "unrestored": "spark_jobs.admin.unrestored:UNRESTORED",
 }
 """Name -> where it is declared. As text, and imported when it is needed: each belongs to the room

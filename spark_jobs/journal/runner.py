@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import HeldLease, lease
-from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
+from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.journal.begun import Begun, under_way
 from spark_jobs.journal.change import Change, F, Scene
 from spark_jobs.journal.changes import kind
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
 
 LOG = logging.getLogger(__name__)
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from spark_jobs.contract.errors import ClusterUnreachable, NoExecutors, SluiceError
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import State
+from spark_jobs.errors import ClusterUnreachable, NoExecutors, SluiceError
 from spark_jobs.launch.session import STATIC, session
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,9 +1,9 @@
 """The Spark session of a run, with the settings that a running session takes, each with its reason.
 
 Spark's other settings are in submit.py and shipment.py (set before the JVM starts),
-contract/language.py and contract/sql_settings.py (those that change results), contract/store.py
+pinned/language.py and pinned/sql_settings.py (those that change results), root/store.py
 (the object store), cluster.py (a cluster's secret) and sink/commit.py (the transaction of each
-commit). What a user may not set is in contract/spark_options.py: a new setting of Sluice's own
+commit). What a user may not set is in spec/spark_options.py: a new setting of Sluice's own
 belongs there too.
 """
 
@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.contract import language
-from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.spec import State
-from spark_jobs.contract.sql_settings import FAMILIES, PINNED
-from spark_jobs.contract.store import is_s3
+from spark_jobs.errors import SettingInvalid
+from spark_jobs.pinned import language
+from spark_jobs.pinned.sql_settings import FAMILIES, PINNED
+from spark_jobs.root.store import is_s3
+from spark_jobs.spec import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,7 +113,7 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
-    from spark_jobs.spark_times import make_total  # noqa: PLC0415 - as above
+    from spark_jobs.values.spark_times import make_total  # noqa: PLC0415 - as above
 
     builder = SparkSession.builder.appName(f"sluice {name}")
     for key, value in {**STATIC, **dynamic(state)}.items():
@@ -131,7 +131,7 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
 
 
 def _require_language(spark: SparkSession) -> None:
-    """Raise SettingInvalid if the JVM has not what contract/language.py says."""
+    """Raise SettingInvalid if the JVM has not what pinned/language.py says."""
     system = spark.sparkContext._jvm.System  # type: ignore[union-attr]  # noqa: SLF001 - no Python form
     for name, value in language.JAVA.items():
         if (found := system.getProperty(name)) != value:

@@ -9,14 +9,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.contract import language, registry, spark_options
-from spark_jobs.contract.errors import JarsMissing
-from spark_jobs.contract.path_forms import refuse_for_cluster
-from spark_jobs.contract.settings import REPO, Settings
-from spark_jobs.contract.spark_options import Options
-from spark_jobs.contract.store import Store, is_s3
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import shipment
+from spark_jobs.pinned import language
+from spark_jobs.registry import find as registry
+from spark_jobs.root.path_forms import refuse_for_cluster
+from spark_jobs.root.store import Store, is_s3
+from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.spec import spark_options
+from spark_jobs.spec.spark_options import Options
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -67,7 +69,7 @@ set it.
 """
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
-DAEMON = "spark_jobs.warm.python_daemon"
+DAEMON = "spark_jobs.warm.inside.python_daemon"
 """The process from which a worker for warm drains, and an application of several drains, forks
 Python workers.
 """

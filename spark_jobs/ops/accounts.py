@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.errors import CheckpointBroken
 from spark_jobs.ops import ops_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_jobs.contract.paths import Paths
     from spark_jobs.ops.schema import Row
+    from spark_jobs.root.paths import Paths
 
 
 def stored(paths: Paths, known: Identity, columns: Iterable[str]) -> list[Row]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.report import CheckResult
-from spark_jobs.contract.state_checks import state_checks_of
+from spark_jobs.analysis.state_checks import state_checks_of
+from spark_jobs.errors import SluiceError
+from spark_jobs.messages.report import CheckResult
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.shown import CheckLine, RunLine
+from spark_jobs.registry import find as registry
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
-from spark_jobs.contract.errors import FormatNewer, ReportMissing
-from spark_jobs.contract.report import UNKNOWABLE, Account, Report, StateUse, parse_report
+from spark_jobs.errors import FormatNewer, ReportMissing
+from spark_jobs.messages.report import UNKNOWABLE, Account, Report, StateUse, parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.check_history import check_lines
 from spark_jobs.ops.next_steps import next_steps

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.kind import REPAIR_KINDS
-from spark_jobs.contract.ranged import unranged
-from spark_jobs.contract.report import CheckResult
+from spark_jobs.analysis.ranged import unranged
+from spark_jobs.errors import SluiceError
+from spark_jobs.messages.kind import REPAIR_KINDS
+from spark_jobs.messages.report import CheckResult
 from spark_jobs.ops.shown import NextStep, RunLine
+from spark_jobs.registry import find as registry
 
 
 def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, ...]:

@@ -17,8 +17,8 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from spark_jobs.contract.path_forms import delta_path
 from spark_jobs.ops.results import Asked, Version, kept
+from spark_jobs.root.path_forms import delta_path
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.answer import aside, reader_of, table_of
 

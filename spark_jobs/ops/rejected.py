@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from spark_jobs.contract.span import EPOCH, MICROSECOND
-from spark_jobs.contract.span_sql import floor_sql
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.shown import Bucket, Rejected, RejectedLine
+from spark_jobs.spans.span import EPOCH, MICROSECOND
+from spark_jobs.spans.span_sql import floor_sql
 
 if TYPE_CHECKING:
     from upath import UPath

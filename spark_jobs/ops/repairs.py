@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
-from spark_jobs.contract.position import Position
-from spark_jobs.contract.span import Span, joined
 from spark_jobs.ops import ops_tables
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span, joined
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.contract.operator_metrics import COUNTS
-from spark_jobs.contract.report import Account, CheckResult, StateUse
+from spark_jobs.messages.report import Account, CheckResult, StateUse
+from spark_jobs.ops.operator_metrics import COUNTS
 
 Row = dict[str, Any]
 """Columns of an ops table, or some of them, by name. pyarrow has no types for their values."""

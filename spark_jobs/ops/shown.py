@@ -11,9 +11,9 @@ from typing import Literal
 
 from pydantic import Field as Described
 
-from spark_jobs.contract.held_back import HeldBack
-from spark_jobs.contract.part import Part
-from spark_jobs.contract.report import Account, CheckResult, Problem, StateUse
+from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.part import Part
+from spark_jobs.messages.report import Account, CheckResult, Problem, StateUse
 
 
 class RunLine(Part):

@@ -7,8 +7,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from spark_jobs.contract.operator_metrics import COUNTS
-from spark_jobs.contract.store import opened
+from spark_jobs.ops.operator_metrics import COUNTS
+from spark_jobs.root.store import opened
 
 
 class Table(StrEnum):
@@ -184,7 +184,7 @@ VIEWS = {
         "staged_at DESC",
         "repairs",
     ),
-    # A command draws bars of the two numbers (cli/growth.py).
+    # A command draws bars of the two numbers (cli/tables/growth.py).
     Table.growth: View(
         _same("pipeline")
         | {WHEN: '"started_at"'}

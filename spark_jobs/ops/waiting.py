@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.checkpoint.published import read_published
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.paths import Paths
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.published import read_published
+from spark_jobs.errors import SluiceError
 from spark_jobs.ops import ops_tables
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from spark_jobs.contract.duration import approximate
+from spark_jobs.spec.duration import approximate
 
 
 def number(value: float) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.state_checks import state_checks_of
+from spark_jobs.analysis.state_checks import state_checks_of
+from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.shown import Batches, CheckLine, PhaseLine, Runs
 from spark_jobs.pages.amounts import number
@@ -22,6 +21,7 @@ from spark_jobs.pages.run_bars import (
     size_chart,
     state_bars,
 )
+from spark_jobs.registry import find as registry
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from spark_jobs.contract.report import Account
+from spark_jobs.messages.report import Account
 from spark_jobs.pages.bars import LEAST, WIDTH
 
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from spark_jobs import __version__
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.paths import Paths
+from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history
 from spark_jobs.ops.shown import CheckLine, RunPage
 from spark_jobs.pages.figures import figures
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import STYLE, environment
-from spark_jobs.repair.coverage import Coverage, coverage
+from spark_jobs.repair.find.coverage import Coverage, coverage
+from spark_jobs.root.paths import Paths
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.spec import Pipeline
 
 
 def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from spark_jobs.pages.bars import WIDTH
-from spark_jobs.repair.coverage import Coverage, Interval
+from spark_jobs.repair.find.coverage import Coverage, Interval
 
 KINDS = {"late": "repair", "replayable": "replay"}
 """State -> the kind of repair that has something to do for it."""

@@ -10,12 +10,12 @@ from typing import Any, get_args
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from spark_jobs.contract.duration import approximate
-from spark_jobs.contract.summary import told
-from spark_jobs.contract.visible import visible
+from spark_jobs.messages.summary import told
+from spark_jobs.messages.visible import visible
 from spark_jobs.pages.amounts import in_bytes, number
 from spark_jobs.pages.strip import text
-from spark_jobs.repair.coverage import State
+from spark_jobs.repair.find.coverage import State
+from spark_jobs.spec.duration import approximate
 
 MOST = 500
 """Characters of a value of others on a page."""

@@ -14,7 +14,7 @@ from spark_jobs.storage.folders import move_folder
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
 
 LOG = logging.getLogger(__name__)
 

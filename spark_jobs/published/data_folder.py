@@ -11,13 +11,13 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract.path_forms import disk_path
-from spark_jobs.contract.store import is_remote
+from spark_jobs.root.path_forms import disk_path
+from spark_jobs.root.store import is_remote
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
     from spark_jobs.storage.delta_log import Action
 
 LINK = "_rows-"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.contract.errors import PublishedTableRefused
+from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.storage.delta_log import Action
 
 CARRIED = frozenset(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
-from spark_jobs.contract.errors import PublishedTableRefused
+from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.published import data_folder
 from spark_jobs.published.commit import (
     CHECKPOINT_EVERY,
@@ -32,7 +32,7 @@ from spark_jobs.storage.delta_log import Log, Replay, file_key, only_rearranges
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
 
 
 class Target(NamedTuple):

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.contract.errors import RebuildRefused
+from spark_jobs.errors import RebuildRefused
 from spark_jobs.sink import history
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.storage.delta_log import Action, Log, Replay, file_key
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
-    from spark_jobs.checkpoint.switching import Switching
+    from spark_jobs.checkpoint.notes.switching import Switching
 
 HARMLESS = frozenset(
     {

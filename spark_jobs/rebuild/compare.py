@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import deltalake
 
-from spark_jobs.contract.own_columns import own
-from spark_jobs.contract.rounding import output_key
-from spark_jobs.contract.span import MICROSECOND
-from spark_jobs.contract.span_sql import floor_sql
-from spark_jobs.python_times import date_of
+from spark_jobs.analysis.rounding import output_key
+from spark_jobs.spans.span import MICROSECOND
+from spark_jobs.spans.span_sql import floor_sql
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
+from spark_jobs.values.own_columns import own
+from spark_jobs.values.python_times import date_of
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.position import Position
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.spans.position import Position
+    from spark_jobs.spec import Pipeline
 
 
 DAY: Final = timedelta(days=1)
@@ -35,7 +35,8 @@ class Day(NamedTuple):
     """The rows of one day. `changed`, `added` and `removed` are 0 where columns differ."""
 
     day: date | str | None
-    """None for rows without a position; text for a day that Python has not (python_times.py)."""
+    """None for rows without a position; text for a day that Python has not
+    (values/python_times.py)."""
     before: int
     after: int
     changed: int

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from spark_jobs.contract.path_forms import disk_path
-from spark_jobs.contract.store import is_remote
+from spark_jobs.root.path_forms import disk_path
+from spark_jobs.root.store import is_remote
 
 if TYPE_CHECKING:
     from upath import UPath

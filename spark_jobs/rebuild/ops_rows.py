@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from spark_jobs.contract.paths import Paths
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.root.paths import Paths
 
 OF_GENERATIONS = ("batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
 """Tables whose rows have a generation: those of the rebuild are put again as a whole, so it may be

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.live import read_live
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import RebuildRefused
-from spark_jobs.contract.path_forms import sql_table
-from spark_jobs.contract.paths import Paths
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.errors import RebuildRefused
 from spark_jobs.rebuild.commit import content, refuse_table
+from spark_jobs.root.path_forms import sql_table
+from spark_jobs.root.paths import Paths
 from spark_jobs.sink import history, table
 from spark_jobs.storage.delta import version_is_whole
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import RebuildRefused
+from spark_jobs.errors import RebuildRefused
 from spark_jobs.rebuild.side import logic_of, read_begun, side_paths
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
 
 JUDGED = {"on_lost_records", "close_after", "output_checks", "state_checks", "state_checks_off"}
 """Fields that change freely between drains, and that decide which rows are switched to."""

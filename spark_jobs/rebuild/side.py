@@ -12,13 +12,13 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.live import Live
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.stored import Stored
-from spark_jobs.contract.classification import classification
-from spark_jobs.contract.errors import RebuildRefused
-from spark_jobs.contract.fingerprint import ABSENT, Fingerprint, fingerprint
-from spark_jobs.contract.paths import BEGUN, Paths
+from spark_jobs.checkpoint.notes.live import Live
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import RebuildRefused
+from spark_jobs.fingerprint.classification import classification
+from spark_jobs.fingerprint.fields import ABSENT, Fingerprint, fingerprint
+from spark_jobs.root.paths import BEGUN, Paths
 from spark_jobs.storage.folders import remove_folder
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.spec import Pipeline
 
 
 class Begun(Stored):

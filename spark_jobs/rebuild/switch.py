@@ -1,9 +1,9 @@
 """Switch: the state version that was computed beside becomes the live one, or the one before again.
 
-All preconditions first; then the note (checkpoint/switching.py); then steps that may each be done
-twice, of which one is the table's commit and the last says which version drains. A kill before the
-note has changed nothing. After it, the next drain completes the rest, since from the commit on the
-table has the rows of a checkpoint that is not the live one yet.
+All preconditions first; then the note (checkpoint/notes/switching.py); then steps that may each be
+done twice, of which one is the table's commit and the last says which version drains. A kill before
+the note has changed nothing. After it, the next drain completes the rest, since from the commit on
+the table has the rows of a checkpoint that is not the live one yet.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import failpoint
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import HeldLease
-from spark_jobs.checkpoint.live import CLOSED, Live, Replaced, not_live, read_live
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.live import CLOSED, Live, Replaced, not_live, read_live
+from spark_jobs.checkpoint.notes.switching import Switching, read_switching
 from spark_jobs.checkpoint.schema_notes import follow
-from spark_jobs.checkpoint.switching import Switching, read_switching
-from spark_jobs.contract.errors import RebuildRefused
-from spark_jobs.contract.paths import Paths
+from spark_jobs.errors import RebuildRefused
 from spark_jobs.journal.runner import leased
 from spark_jobs.rebuild.commit import Content, content, replace_content
 from spark_jobs.rebuild.files import put_beside
 from spark_jobs.rebuild.ops_rows import put_rows
 from spark_jobs.rebuild.ready import Ready, ready, ready_back
 from spark_jobs.rebuild.side import side_paths
+from spark_jobs.root.paths import Paths
 from spark_jobs.sink import history, table
 from spark_jobs.sink.table import identifier
 from spark_jobs.storage.delta import version_is_whole
@@ -38,7 +38,7 @@ from spark_jobs.storage.folders import move_folder, remove_folder
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.spec import Pipeline
 
 LOG = logging.getLogger(__name__)
 

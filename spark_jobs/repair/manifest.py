@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.checkpoint.stored import Stored
-from spark_jobs.contract.errors import RepairUnknown
-from spark_jobs.contract.kind import RepairKind
-from spark_jobs.contract.position import Position
-from spark_jobs.contract.span import Span
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import RepairUnknown
+from spark_jobs.messages.kind import RepairKind
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
 
 
 class MergedRecord(BaseModel):

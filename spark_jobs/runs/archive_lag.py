@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.contract.micro_batch import Offsets
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
 
 

@@ -14,15 +14,15 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.stored import Stored
-from spark_jobs.contract.errors import ReportMissing, SluiceError
-from spark_jobs.contract.kind import Kind
-from spark_jobs.contract.report import Problem, Report
-from spark_jobs.contract.store import is_remote
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import ReportMissing, SluiceError
+from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.report import Problem, Report
+from spark_jobs.root.store import is_remote
 from spark_jobs.runs.run_record import append_once
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
     from spark_jobs.runs.run_outcome import RunOutcome
 
 LOG = logging.getLogger(__name__)

@@ -10,41 +10,41 @@ from dataclasses import replace
 from threading import Thread
 
 from spark_jobs import failpoint
+from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.removed import note_removed
+from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checks import expectations
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.path_forms import state_url
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.state_checks import REJECTIONS
-from spark_jobs.contract.verdict import verdict
+from spark_jobs.errors import SluiceError
 from spark_jobs.journal.runner import leased, settle as settle_begun
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
+from spark_jobs.messages.report import Report
+from spark_jobs.messages.verdict import verdict
 from spark_jobs.rebuild.switch import complete
+from spark_jobs.root.path_forms import state_url
+from spark_jobs.root.paths import Paths
 from spark_jobs.run import Run
-from spark_jobs.runs.anew import begin_anew
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.drained import drained
-from spark_jobs.runs.evaluation import evaluate_checks
+from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.first_rejected import first_rejected
+from spark_jobs.runs.judge.evaluation import evaluate_checks
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.query import Query
-from spark_jobs.runs.read_again import take_out_read_again
+from spark_jobs.runs.resume.anew import begin_anew
+from spark_jobs.runs.resume.read_again import take_out_read_again
+from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, refuse_other_state
+from spark_jobs.runs.resume.settling import settle
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
-from spark_jobs.runs.same_state import forget_failing, refuse_half_made, refuse_other_state
-from spark_jobs.runs.settling import settle
-from spark_jobs.runs.spark_errors import translate_error
 from spark_jobs.runs.upkeep import purge_after_failure, purge_state
+from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import SourceState
-from spark_jobs.steps.sql_tree import refuse_unsafe_checks, refuse_unsafe_trees
+from spark_jobs.spec import Pipeline
+from spark_jobs.steps.sql.tree import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.object_store import require_writable
 

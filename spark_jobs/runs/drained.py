@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from spark_jobs.audit.audit import Audit
-from spark_jobs.contract.micro_batch import Batch, Offsets
-from spark_jobs.contract.spec import Pipeline
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.archive_lag import archive_lag
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink import table
+from spark_jobs.source.micro_batch import Batch, Offsets
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline
 
 NO_BATCH = Batch(-1, {}, {}, 0, 0)
 """The state of a checkpoint before its first batch."""

@@ -17,21 +17,21 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from upath import UPath
 
 from spark_jobs.checks import expectations
-from spark_jobs.contract.errors import CheckBroken
-from spark_jobs.contract.path_forms import spark_url
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.state_metrics import StateMetrics
 from spark_jobs.dataflow import dataflow
+from spark_jobs.errors import CheckBroken
 from spark_jobs.launch.session import CHECKPOINTS
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import source_of
+from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.steps.timers import Timers
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
 
-    from spark_jobs.contract.report import CheckResult
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.messages.report import CheckResult
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
 
 MADE_UP = ("'1'", "'2026-01-01'")
 """A value is the first of these that is one of its column's type."""

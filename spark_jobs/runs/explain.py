@@ -8,19 +8,19 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.contract.output_mode import mode_facts, unbounded
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Stateful
 from spark_jobs.dataflow import dataflow
 from spark_jobs.launch.session import PROVIDERS, session
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
+from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.source.port import source_of
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.output_mode import mode_facts, unbounded
+from spark_jobs.spec.steps.union import Stateful
 from spark_jobs.steps.operator import NO_PREDICATE
 from spark_jobs.steps.operators import stateful_operator
-from spark_jobs.steps.sql_tree import refuse_unsafe_trees
+from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage import delta
 

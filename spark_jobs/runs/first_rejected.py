@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Account
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.visible import visible
-from spark_jobs.contract.withheld import of_reason
+from spark_jobs.messages.report import Account
+from spark_jobs.messages.visible import visible
+from spark_jobs.messages.withheld import of_reason
 from spark_jobs.ops import ops_tables
+from spark_jobs.root.paths import Paths
+from spark_jobs.spec import Pipeline
 
 MOST_REASONS: Final = 3
 MOST_READ: Final = 1_000

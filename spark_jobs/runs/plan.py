@@ -6,25 +6,25 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
 
+from spark_jobs.analysis.state_checks import acceptance_line
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.published import publisher
-from spark_jobs.checkpoint.superseded import read_superseded
-from spark_jobs.checkpoint.switching import read_switching
-from spark_jobs.contract.duration import interval
-from spark_jobs.contract.errors import LeaseHeld
-from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.state_checks import acceptance_line
+from spark_jobs.checkpoint.notes.published import publisher
+from spark_jobs.checkpoint.notes.superseded import read_superseded
+from spark_jobs.checkpoint.notes.switching import read_switching
+from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.begun import under_way
-from spark_jobs.runs import publication
-from spark_jobs.runs.anew import anew_due
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.archive_lag import lag_lines
-from spark_jobs.runs.due import Announced
 from spark_jobs.runs.preflight import Preflight, preflight
+from spark_jobs.runs.publish import publication
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.runs.resume.anew import anew_due
+from spark_jobs.settings.installation import Settings
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import source_of
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.duration import interval
 from spark_jobs.storage.object_store import require_writable
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"

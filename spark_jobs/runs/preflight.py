@@ -12,7 +12,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import (
     DataLoss,
     Identity,
@@ -23,16 +22,17 @@ from spark_jobs.checkpoint.identity import (
     verify_identity,
 )
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.classification import with_classification
-from spark_jobs.contract.correction import with_expressions
-from spark_jobs.contract.fingerprint import in_force, in_todays_form
-from spark_jobs.contract.held_back import held_back_lines
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.fingerprint.classification import with_classification
+from spark_jobs.fingerprint.correction import with_expressions
+from spark_jobs.fingerprint.fields import in_force, in_todays_form
+from spark_jobs.messages.held_back import held_back_lines
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import SourceState, source_of
+from spark_jobs.spec import Pipeline
 from spark_jobs.target import Target
 
 CLOCKS_DIFFER = timedelta(seconds=5)

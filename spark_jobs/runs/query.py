@@ -10,30 +10,30 @@ from datetime import UTC, datetime
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
+from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower
 from spark_jobs.audit.repeated import Repeated
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.contract.errors import ExpressionFailed, SluiceError
-from spark_jobs.contract.lateness import late_for_certain
-from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.reader_options import tasks
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
+from spark_jobs.errors import ExpressionFailed, SluiceError
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.drained import waiting
-from spark_jobs.runs.failing_search import set_failing_aside
-from spark_jobs.runs.progress_log import ProgressLog
-from spark_jobs.runs.spark_errors import translate_error
-from spark_jobs.runs.stall import StallWatch
-from spark_jobs.runs.stillness import PULSE
+from spark_jobs.runs.failures.failing_search import set_failing_aside
+from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.watch.progress_log import ProgressLog
+from spark_jobs.runs.watch.stall import StallWatch
+from spark_jobs.runs.watch.stillness import PULSE
 from spark_jobs.sink import table, writer
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState, source_of
+from spark_jobs.spec.reader_options import tasks
 from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)

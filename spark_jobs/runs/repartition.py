@@ -17,16 +17,16 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.repartitioned import remove_batch
-from spark_jobs.contract.errors import RepartitionRefused
-from spark_jobs.contract.path_forms import state_url
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.launch.cluster import Cluster
-from spark_jobs.runs.settling import settle
+from spark_jobs.root.path_forms import state_url
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.resume.settling import settle
 from spark_jobs.runs.to_move import look
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from spark_jobs.checkpoint.identity import DataLoss
-from spark_jobs.contract.change import Change
-from spark_jobs.contract.errors import SluiceError, unexpected
-from spark_jobs.contract.held_back import HeldBack
-from spark_jobs.contract.kind import Kind
-from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
-from spark_jobs.runs.stillness import PULSE
+from spark_jobs.errors import SluiceError, unexpected
+from spark_jobs.messages.change import Change
+from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.runs.watch.stillness import PULSE
+from spark_jobs.source.micro_batch import Offsets
 
 Phase = Literal["settle", "start", "recover", "query", "audit", "compare", "checks", "purge"]
 """The phases of a run, in the order of the report's `seconds`.
@@ -28,7 +28,7 @@ The time of audit is part of recover and query. Only a repair has compare.
 class Drained:
     """The results of a run's batches.
 
-    Its fields are the report's (contract/report.py). Offsets: partition -> offset.
+    Its fields are the report's (messages/report.py). Offsets: partition -> offset.
     """
 
     generation: str = ""

@@ -8,19 +8,13 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract.errors import (
-    RootNotWritable,
-    RootRefused,
-    RootUnreachable,
-    SluiceError,
-    unexpected,
-)
-from spark_jobs.contract.kind import Kind
-from spark_jobs.contract.report import Problem, Report
-from spark_jobs.contract.settings import root as installed_root
-from spark_jobs.contract.store import opened
-from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.errors import RootNotWritable, RootRefused, RootUnreachable, SluiceError, unexpected
+from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
+from spark_jobs.root.store import opened
+from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.settings.installation import root as installed_root
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -56,7 +50,7 @@ def append_row(report: Report, root: str) -> Report:
     try:
         ops_tables.append(opened(root), "runs", [row_of(report)])
     except Exception as error:  # noqa: BLE001 - whatever Delta or the disk threw, the report must say so
-        from spark_jobs.runs.spark_errors import translate_error  # noqa: PLC0415 - loads PySpark, which a task without a driver need not
+        from spark_jobs.runs.failures.spark_errors import translate_error  # noqa: PLC0415 - loads PySpark, which a task without a driver need not
 
         cause = translate_error(error, report.pipeline)
         if report.problem is None:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.purge import purge
-from spark_jobs.contract.errors import CheckpointBroken
-from spark_jobs.contract.path_forms import spark_url
+from spark_jobs.errors import CheckpointBroken
+from spark_jobs.root.path_forms import spark_url
 
 if TYPE_CHECKING:
     from spark_jobs.run import Run

@@ -15,11 +15,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.checkpoint.stored import Stored
-from spark_jobs.contract.errors import CheckpointBroken, RegistryRefused
-from spark_jobs.contract.files import create_whole
-from spark_jobs.contract.paths import live_root
-from spark_jobs.contract.store import opened
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import CheckpointBroken, RegistryRefused
+from spark_jobs.root.files import create_whole
+from spark_jobs.root.paths import live_root
+from spark_jobs.root.store import opened
 from spark_jobs.schemas.avro import parse
 from spark_jobs.schemas.protoc import NotProtobuf, descriptor_set
 from spark_jobs.schemas.registry import Registered, Registry

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from spark_jobs.contract.errors import RegistryRefused, RegistryUnreachable
+from spark_jobs.errors import RegistryRefused, RegistryUnreachable
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 10.0
 PAUSES: Final = (0.3, 1.0)

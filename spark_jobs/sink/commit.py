@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, assert_never
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from spark_jobs.contract.archive_spec import PARTITIONED_BY, SORTED_BY
-from spark_jobs.contract.own_columns import own
-from spark_jobs.contract.path_forms import SparkPath
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Step
+from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
+from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.history import Note
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.steps.union import Step
+from spark_jobs.values.own_columns import own
 
 ROWS = {
     "STREAMING UPDATE": ("numOutputRows",),
@@ -65,7 +65,7 @@ def commit_strategy(spec: Pipeline) -> CommitStrategy:
 
 def _merge_strategy(last: Step) -> CommitStrategy:
     key = last.update_key
-    assert key is not None  # contract/output_mode.py refuses the spec
+    assert key is not None  # spec/output_mode.py refuses the spec
     if last.balance.several_per_key:
         return lambda rows, commit: merge(newest(rows, key), key, commit)
     return lambda rows, commit: merge(rows, key, commit)

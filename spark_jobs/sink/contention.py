@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from spark_jobs.contract.errors import TableContended
+from spark_jobs.errors import TableContended
 
 LOG = logging.getLogger(__name__)
 ATTEMPTS = 5

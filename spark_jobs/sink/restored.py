@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.contract.errors import TableReplaced
+from spark_jobs.errors import TableReplaced
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.sink import history
@@ -20,7 +20,7 @@ from spark_jobs.storage.log_entries import Entry, entries
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
 
 REWIND = ""
 """What a rewind has written: it has no id that a person knows."""

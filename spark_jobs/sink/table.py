@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import deltalake
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
-from spark_jobs.contract.archive_spec import ADDED_TO_ARCHIVES, PARTITIONED_BY
-from spark_jobs.contract.errors import CheckpointForeign, TableChanged, TableReplaced
-from spark_jobs.contract.path_forms import delta_path, place_of, sql_table
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import CheckpointForeign, TableChanged, TableReplaced
+from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES, PARTITIONED_BY
+from spark_jobs.root.path_forms import delta_path, place_of, sql_table
 from spark_jobs.sink.history import GENERATION
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 from spark_jobs.storage.first_checksum import write_first_checksum
 

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs import failpoint
-from spark_jobs.contract.path_forms import spark_url
 from spark_jobs.limits import RunLimits
+from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import commit, contention, history
 from spark_jobs.sink.table import newest_batch, refuse_changed

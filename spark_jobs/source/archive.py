@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
 
-from spark_jobs.contract.any_of import any_of
-from spark_jobs.contract.path_forms import spark_url
-from spark_jobs.contract.paths import archive_table
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.root.paths import archive_table
+from spark_jobs.spans.any_of import any_of
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from upath import UPath
 
-    from spark_jobs.contract.micro_batch import Parts
+    from spark_jobs.source.micro_batch import Parts
 
 
 class ArchiveRecords(NamedTuple):

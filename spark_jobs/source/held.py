@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from spark_jobs.contract.held_back import HeldBack
-from spark_jobs.contract.kafka_time import clamped, is_time
+from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.source import token_endpoint
+from spark_jobs.source.kafka_time import clamped, is_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_jobs.contract.micro_batch import Offsets
-    from spark_jobs.contract.settings import Settings
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.micro_batch import Offsets
 
 PATIENCE_SECONDS = 5.0
 """It is told only: a plan does not fail for it, nor wait for long."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.settings.installation import Settings
 from spark_jobs.source.record_count import count_records
 from spark_jobs.source.topic_state import (
     first_offsets,
@@ -14,6 +13,7 @@ from spark_jobs.source.topic_state import (
     newest_record,
     topic_state,
 )
+from spark_jobs.spec import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.contract.micro_batch import Offsets, Parts
+    from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from spark_jobs.contract.kafka_time import FIRST_MS, LAST_MS
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.settings.installation import Settings
+from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
+from spark_jobs.spec import Pipeline
 
 READER = "sluice.kafka.Records"
 """Gives Kafka's timestamps as the numbers that they are."""

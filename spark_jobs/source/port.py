@@ -12,15 +12,15 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from spark_jobs.contract.held_back import HeldBack
-from spark_jobs.contract.micro_batch import Offsets, Parts
-from spark_jobs.contract.topic import Topic
+from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.source.micro_batch import Offsets, Parts
+from spark_jobs.spec import Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
 
 
 class SourceState(NamedTuple):
@@ -54,7 +54,7 @@ class Records(Protocol):
         fails the read. `uncommitted`: also those of transactions that were aborted.
 
         Column: kafka struct<partition int, offset bigint, timestamp timestamp, millis bigint,
-        raw struct<key, value binary>>. A timestamp that is no time (contract/kafka_time.py) is in
+        raw struct<key, value binary>>. A timestamp that is no time (source/kafka_time.py) is in
         millis, and timestamp is null; else millis is null.
         """
 

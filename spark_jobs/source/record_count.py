@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from spark_jobs.contract.errors import KafkaUnreachable
+from spark_jobs.errors import KafkaUnreachable
 from spark_jobs.source import token_endpoint
 from spark_jobs.source.refusal import format_error, refusal
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS
@@ -14,7 +14,7 @@ from spark_jobs.source.topic_state import TIMEOUT_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from spark_jobs.contract.settings import Settings
+    from spark_jobs.settings.installation import Settings
 
 
 def count_records(

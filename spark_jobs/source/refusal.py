@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from confluent_kafka import KafkaError
 
-from spark_jobs.contract.errors import KafkaConfigInvalid, KafkaRefused, SluiceError
-from spark_jobs.contract.kafka.config import KafkaConfig
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import KafkaConfigInvalid, KafkaRefused, SluiceError
+from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source import token_endpoint
 
 HANDSHAKE_SECONDS = 3.0

@@ -13,7 +13,7 @@ import ssl
 
 from confluent_kafka import KafkaError
 
-from spark_jobs.contract.kafka.config import KafkaConfig
+from spark_jobs.settings.kafka.config import KafkaConfig
 
 URL = "sasl.oauthbearer.token.endpoint.url"
 DOWN = re.compile(

@@ -27,12 +27,11 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from spark_jobs.contract import kafka_time
-from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable, TopicMissing
-from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.settings import Settings
-from spark_jobs.source import token_endpoint
+from spark_jobs.errors import KafkaRefused, KafkaUnreachable, TopicMissing
+from spark_jobs.settings.installation import Settings
+from spark_jobs.source import kafka_time, token_endpoint
 from spark_jobs.source.held import held_back
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
 
@@ -117,7 +116,7 @@ def is_compacted(settings: Settings, topic: str) -> bool:
 
 def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:
     """The largest Kafka timestamp of the topic's records; None if it has no records. One that is no
-    time (contract/kafka_time.py) counts as the last one that there is: still to come.
+    time (source/kafka_time.py) counts as the last one that there is: still to come.
 
     Raises the same errors as topic_state.
     """

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field as Described
 
-from spark_jobs.checkpoint.stored import Stored
-from spark_jobs.contract.part import Part
-from spark_jobs.contract.visible import visible
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.messages.part import Part
+from spark_jobs.messages.visible import visible
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.paths import Paths
+    from spark_jobs.root.paths import Paths
 
 MOST_ROWS: Final = 200
 """Rows of one variable that are kept, whatever --limit says."""

@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs.steps.packed import to_table, unpack
-from spark_jobs.type_conversions import spark_type
+from spark_jobs.steps.buckets.packed import to_table, unpack
+from spark_jobs.values.conversions import spark_type
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.step.group_state import GroupState
+    from spark_jobs.spec import GroupState
 
 
 def by_key(stored: DataFrame, step: GroupState) -> DataFrame:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession, functions as F
 
-from spark_jobs.contract.path_forms import SparkPath
+from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.state.reader import operators
 
 

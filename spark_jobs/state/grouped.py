@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession, functions as F
 
-from spark_jobs.contract.path_forms import SparkPath
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
+from spark_jobs.root.path_forms import SparkPath
+from spark_jobs.spec import Aggregate, Pipeline
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
 

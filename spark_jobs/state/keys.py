@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spark_jobs.contract.columns import Columns
-from spark_jobs.contract.errors import StateUnreadable
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import StateUnreadable
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.columns import Columns
 
 
 def key_columns(spec: Pipeline, number: int) -> Columns:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spark_jobs.contract.errors import StateUnreadable
-from spark_jobs.contract.field_types import FIELD_TYPES, Value
+from spark_jobs.errors import StateUnreadable
+from spark_jobs.values.field_types import FIELD_TYPES, Value
 
 
 def parse(column: str, text: str, kind: str) -> Value:

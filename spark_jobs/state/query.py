@@ -9,14 +9,14 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.schema_notes import elsewhere
-from spark_jobs.contract.columns import Columns
-from spark_jobs.contract.errors import StateIncompatible, StateUnreadable
-from spark_jobs.contract.fingerprint import changes, fingerprint, in_force
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Step
+from spark_jobs.errors import StateIncompatible, StateUnreadable
+from spark_jobs.fingerprint.fields import changes, fingerprint, in_force
 from spark_jobs.journal.begun import refuse_under_way
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.steps.union import Step
 from spark_jobs.state.keys import key_columns, key_types, parse_keys
 from spark_jobs.state.literal import parse
 

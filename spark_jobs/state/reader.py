@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, Observation, Row, SparkSession, functions as F
 
-from spark_jobs.contract.errors import StateUnreadable
-from spark_jobs.contract.path_forms import SparkPath
-from spark_jobs.contract.steps import GroupState, Step
-from spark_jobs.spark_times import literal
+from spark_jobs.errors import StateUnreadable
+from spark_jobs.root.path_forms import SparkPath
+from spark_jobs.spec import GroupState
+from spark_jobs.spec.steps.union import Step
 from spark_jobs.state.by_key import by_key
 from spark_jobs.state.literal import parse
 from spark_jobs.state.store_columns import StoreColumn, store_columns
 from spark_jobs.state.table import Table, Variable
-from spark_jobs.steps.bucket_processor import STATE
+from spark_jobs.steps.buckets.processor import STATE
+from spark_jobs.values.spark_times import literal
 
 TIMERS = {
     "$eventTimers_keyToTimestamp": "event-time timers",

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.errors import SluiceError, StateUnreadable
-from spark_jobs.contract.path_forms import state_url
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import SluiceError, StateUnreadable
 from spark_jobs.launch.session import session
+from spark_jobs.root.path_forms import state_url
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
 from spark_jobs.state import text
 from spark_jobs.state.answer import (
     MOST_ROWS,

@@ -7,14 +7,13 @@ from typing import NamedTuple, assert_never
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.contract.duration import interval
-from spark_jobs.contract.output_mode import OutputMode, mode_facts
-from spark_jobs.contract.own_columns import WINDOW
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
-from spark_jobs.contract.windows import Session, Sliding, Tumbling, Window
-from spark_jobs.steps.catalyst import grouping_input
+from spark_jobs.spec import Aggregate, Pipeline, Session, Sliding, Tumbling
+from spark_jobs.spec.duration import interval
+from spark_jobs.spec.output_mode import OutputMode, mode_facts
+from spark_jobs.spec.windows import Window
 from spark_jobs.steps.operator import NO_PREDICATE, StepContext
+from spark_jobs.steps.sql.catalyst import grouping_input
+from spark_jobs.values.own_columns import WINDOW
 
 
 class AggregateOperator(NamedTuple):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.contract.duration import interval
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.duration import interval
 from spark_jobs.steps import transform
 from spark_jobs.steps.held import held
 from spark_jobs.steps.operator import StepContext

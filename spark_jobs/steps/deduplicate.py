@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.contract.duration import interval
-from spark_jobs.contract.output_mode import OutputMode
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Deduplicate
+from spark_jobs.spec import Deduplicate, Pipeline
+from spark_jobs.spec.duration import interval
+from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.steps.operator import StepContext
 
 

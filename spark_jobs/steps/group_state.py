@@ -10,23 +10,21 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
-from spark_jobs.contract.errors import InitialStateMissing
-from spark_jobs.contract.logic import BUCKET_FUNCTION
-from spark_jobs.contract.output_mode import OutputMode
-from spark_jobs.contract.path_forms import spark_url
-from spark_jobs.contract.paths import live_root
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import GroupState
-from spark_jobs.contract.topic import Field
-from spark_jobs.steps.bucket import Bucket
-from spark_jobs.steps.buckets import in_buckets
+from spark_jobs.errors import InitialStateMissing
+from spark_jobs.registry.logic import BUCKET_FUNCTION
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.root.paths import live_root
+from spark_jobs.spec import Field, GroupState, Pipeline
+from spark_jobs.spec.output_mode import OutputMode
+from spark_jobs.steps.buckets.bucket import Bucket
+from spark_jobs.steps.buckets.packing import in_buckets
 from spark_jobs.steps.hidden import hide_column
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, StepContext
 from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
 from spark_jobs.storage.delta import is_table
-from spark_jobs.type_conversions import arrow_type, spark_type
+from spark_jobs.values.conversions import arrow_type, spark_type
 
 if TYPE_CHECKING:
     from upath import UPath

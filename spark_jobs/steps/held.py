@@ -2,7 +2,8 @@
 
 A record's own fields are judged before any step (classify/unheld.py). What a Transform or an
 Aggregate has made of them is known here alone, so the query fails on such a row, as on any other of
-which an expression fails: the record is looked for and is malformed (runs/failing_search.py).
+which an expression fails: the record is looked for and is malformed
+(runs/failures/failing_search.py).
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.contract.gap import Gap
-from spark_jobs.contract.span import EPOCH, MICROSECOND
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import GroupState
-from spark_jobs.contract.unheld import GAPS, late_if_far, unheld
+from spark_jobs.analysis.unheld import GAPS, late_if_far, unheld
+from spark_jobs.spans.span import EPOCH, MICROSECOND
+from spark_jobs.spec import GroupState, Pipeline
+from spark_jobs.values.gap import Gap
 
 
 def held(rows: DataFrame, spec: Pipeline, index: int, event_time: str) -> DataFrame:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.registry import find as registry
 
 
 def load(pipeline: str, name: str) -> Any:

@@ -1,6 +1,6 @@
 """The interface of a step in Spark.
 
-A new step begins with its declaration, a file of contract/step/; here it is one file that
+A new step begins with its declaration, a file of spec/steps/; here it is one file that
 implements this, and one line in operators.py.
 """
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pyspark.sql import Column, DataFrame
 
-from spark_jobs.contract.output_mode import OutputMode
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.output_mode import OutputMode
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -1,6 +1,6 @@
 """The Spark operator of each step. No other code looks at a step's type to choose an operator.
 
-A new step is declared in contract/step/ and joined in contract/steps.py; its operator implements
+A new step is declared in spec/steps/ and joined in spec/steps/union.py; its operator implements
 operator.py in a file of its own here.
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Stateful, Step
+from spark_jobs.spec import Aggregate, Deduplicate, GroupState
+from spark_jobs.spec.steps.union import Stateful, Step
 from spark_jobs.steps.aggregate import AggregateOperator
 from spark_jobs.steps.deduplicate import DeduplicateOperator
 from spark_jobs.steps.group_state import GroupStateOperator

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.own_columns import KAFKA
-from spark_jobs.contract.spec import NO_RAW, NO_RAW_WAY
-from spark_jobs.steps.catalyst import Node, analyzed, below, class_name, sequence
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec.pipeline import NO_RAW, NO_RAW_WAY
+from spark_jobs.steps.sql.catalyst import Node, analyzed, below, class_name, sequence
+from spark_jobs.values.own_columns import KAFKA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,6 +1,6 @@
 """Signature: whether Spark can call a pipeline's handlers, found before a batch begins.
 
-`sluice validate` finds most of it in the text (contract/logic.py). This sees what only exists once
+`sluice validate` finds most of it in the text (registry/logic.py). This sees what only exists once
 the code is loaded: handlers that are inherited, decorated or made by a function. In a batch Spark
 reports such an error without a line of the code, and for init and close without any cause.
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.contract.environment import resume_remedy
-from spark_jobs.contract.errors import ProcessorFailed
-from spark_jobs.contract.logic import BY_NAME, FUNCTION, HANDLERS
+from spark_jobs.errors import ProcessorFailed
+from spark_jobs.fingerprint.environment import resume_remedy
+from spark_jobs.registry.logic import BY_NAME, FUNCTION, HANDLERS
 
 
 def require_handlers(processor: Any, pipeline: str) -> None:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from spark_jobs.steps.catalyst import Node, aggregate_calls, analyzed, class_name, is_kind, sequence
-from spark_jobs.steps.packed import BUCKET
+from spark_jobs.steps.buckets.packed import BUCKET
+from spark_jobs.steps.sql.catalyst import (
+    Node,
+    aggregate_calls,
+    analyzed,
+    class_name,
+    is_kind,
+    sequence,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

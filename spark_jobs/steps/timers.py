@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from spark_jobs.spark_times import make_total
 from spark_jobs.steps.init_errors import InitErrors
+from spark_jobs.values.spark_times import make_total
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.own_columns import KAFKA, PREFIX, is_own
-from spark_jobs.contract.steps import Transform
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec import Transform
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import StepContext
+from spark_jobs.values.own_columns import KAFKA, PREFIX, is_own
 
 ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View"}
 """Nodes of an analyzed plan that return at most one row for each input row."""

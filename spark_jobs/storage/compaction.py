@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import deltalake
 
-from spark_jobs.contract.store import is_remote
+from spark_jobs.root.store import is_remote
 from spark_jobs.storage import delta
 
 if TYPE_CHECKING:

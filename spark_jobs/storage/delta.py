@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from spark_jobs.contract.path_forms import delta_path
-from spark_jobs.contract.store import Store, is_s3
+from spark_jobs.root.path_forms import delta_path
+from spark_jobs.root.store import Store, is_s3
 from spark_jobs.storage.log_files import LogFiles
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract.errors import RootRefused
-from spark_jobs.contract.path_forms import disk_path
-from spark_jobs.contract.store import is_remote, is_s3
+from spark_jobs.errors import RootRefused
+from spark_jobs.root.path_forms import disk_path
+from spark_jobs.root.store import is_remote, is_s3
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import obstore
 
-from spark_jobs.contract.path_forms import delta_path, disk_path
-from spark_jobs.contract.store import is_remote
+from spark_jobs.root.path_forms import delta_path, disk_path
+from spark_jobs.root.store import is_remote
 from spark_jobs.storage.object_store import client
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 The code in local/ publishes them.
 """
 
-from spark_jobs.contract.topic import Field, Topic
+from spark_jobs.spec import Field, Topic
 
 FLIGHTS = Topic(
     name="flights",

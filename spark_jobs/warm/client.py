@@ -9,11 +9,11 @@ from pathlib import Path
 
 import psutil
 
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import SluiceError
 from spark_jobs.launch.foreground import interrupts
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.submit import serve_command
+from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.fingerprint import taken
 from spark_jobs.warm.fits import unfit_because
 from spark_jobs.warm.link import PATIENCE_SECONDS, BadMessage, Gone, Link, connected

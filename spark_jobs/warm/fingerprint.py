@@ -18,8 +18,8 @@ import sysconfig
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.settings import Settings
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.variables import of_the_worker
 
 LEFT_OUT = "__pycache__"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.store import is_remote
 from spark_jobs.launch.submit import C2_MIN_RECORDS
+from spark_jobs.root.store import is_remote
+from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.place import MOST_PATH_BYTES, socket_path
 
 

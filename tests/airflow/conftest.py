@@ -79,8 +79,8 @@ def submitted(
     """
 
     def submit(*lines: str, jars: tuple[str, ...] = ("spark/delta-spark_0.jar",)) -> None:
-        from sluice_airflow.operators import DrainOperator  # noqa: PLC0415 - the home comes first
-        from spark_jobs.contract.errors import ReportMissing  # noqa: PLC0415
+        from sluice_airflow.tasks.operators import DrainOperator  # noqa: PLC0415 - the home comes first
+        from spark_jobs.errors import ReportMissing  # noqa: PLC0415
 
         script = tmp_path / "bin" / "spark-submit"
         for path in (script, *(tmp_path / "jars" / name for name in jars)):

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.spec import State
+from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables
+from spark_jobs.root.paths import Paths
+from spark_jobs.spec import State
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import deduplicate
 

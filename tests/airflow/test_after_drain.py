@@ -15,15 +15,15 @@ import pytest
 from airflow.sdk import DAG, BaseOperator, Context, PartitionedAssetTimetable
 from airflow.sdk.exceptions import AirflowSkipException
 
-from sluice_airflow.after_drain import RepairOperator
-from sluice_airflow.backfill_dag import build_backfill
-from sluice_airflow.dag import build
-from sluice_airflow.publish import PublishOperator, days_of, repairs_of
-from spark_jobs.contract import registry
-from spark_jobs.contract.ranged import Ranged
-from spark_jobs.contract.ranges import Ranges
+from sluice_airflow.dags.backfill_dag import build_backfill
+from sluice_airflow.dags.dag import build
+from sluice_airflow.tasks.after_drain import RepairOperator
+from sluice_airflow.tasks.publish import PublishOperator, days_of, repairs_of
+from spark_jobs.analysis.ranged import Ranged
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs import days
+from spark_jobs.registry import find as registry
+from spark_jobs.runs.publish import days
+from spark_jobs.spec import Ranges
 from tests.airflow.metadata import BUNDLE, REPO, no_other_dags, rest_api
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import plan_batch

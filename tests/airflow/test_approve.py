@@ -18,16 +18,16 @@ from airflow.providers.standard.exceptions import HITLTimeoutError
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
-from sluice_airflow.backfill_dag import backfill_id, build_backfill
+from sluice_airflow.dags.backfill_dag import backfill_id, build_backfill
 from spark_jobs import failpoint
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SwapRefused
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.position import Position
-from spark_jobs.contract.span import Span
+from spark_jobs.errors import SwapRefused
 from spark_jobs.ops import repairs
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.exchange.reject import reject
 from spark_jobs.repair.manifest import Manifest, read_manifest
-from spark_jobs.repair.reject import reject
+from spark_jobs.root.paths import Paths
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
 from tests.airflow.metadata import rest_api
 from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, row

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sluice_airflow.backfill_dag import build_backfill
-from spark_jobs.contract import registry
-from spark_jobs.contract.kind import ASKED_KINDS
+from sluice_airflow.dags.backfill_dag import build_backfill
+from spark_jobs.messages.kind import ASKED_KINDS
+from spark_jobs.registry import find as registry
 from tests.airflow.metadata import add_dag, rest_api
 
 DRAIN, BACKFILL = "departure_delays", "departure_delays__backfill"

@@ -16,13 +16,12 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import TimeRestriction
 from pendulum import instance
 
-from sluice_airflow.accept import accept_id
-from sluice_airflow.backfill_dag import backfill_id
-from sluice_airflow.maintain import DAG_ID as MAINTAIN, maintain_dag
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.spec import Pipeline, Schedule
+from sluice_airflow.dags.accept import accept_id
+from sluice_airflow.dags.backfill_dag import backfill_id
+from sluice_airflow.dags.maintain import DAG_ID as MAINTAIN, maintain_dag
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.registry import find as registry
+from spark_jobs.spec import Pipeline, Ranges, Schedule
 
 REPO = Path(__file__).parents[2]
 LATER = ["drain", "check_output", "check_state", "publish"]
@@ -237,7 +236,7 @@ def test_a_refused_pipeline_fails_with_the_reason_when_it_runs_and_has_a_row_in_
     in_task: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
-    from sluice_airflow.refused import refused_dag  # noqa: PLC0415 - fixtures come first
+    from sluice_airflow.dags.refused import refused_dag  # noqa: PLC0415 - fixtures come first
 
     task = refused_dag(
         "refused", SpecInvalid("topic.fields is []: a record needs a field.")
@@ -309,7 +308,7 @@ def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> No
     )
 
     assert done.stdout.splitlines()[-1] == (
-        "['sluice'] {} False False ['sluice_airflow.timetable.OnRequest']"
+        "['sluice'] {} False False ['sluice_airflow.dags.timetable.OnRequest']"
     )
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from airflow.sdk._shared.secrets_masker import SecretsMasker
 
-from sluice_airflow import kafka
-from spark_jobs.contract.errors import KafkaConfigInvalid
-from spark_jobs.contract.kafka.config import KafkaConfig
+from sluice_airflow.connections import kafka
+from spark_jobs.errors import KafkaConfigInvalid
+from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
 from tests.harness.roots import ROOT
 

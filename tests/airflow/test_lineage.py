@@ -17,20 +17,19 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
-from sluice_airflow.backfill_dag import build_backfill
-from sluice_airflow.dag import build
+from sluice_airflow.dags.backfill_dag import build_backfill
+from sluice_airflow.dags.dag import build
 from sluice_airflow.lineage.names import Name, table_name, topic_name
-from spark_jobs.contract import registry
-from spark_jobs.contract.archive import Archive
-from spark_jobs.contract.archive_spec import COLUMNS, archive_spec
-from spark_jobs.contract.change import Change
-from spark_jobs.contract.errors import CheckFailed, SparkFailed
-from spark_jobs.contract.report import Account, Problem, Report
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.repair import planner as repair_planning
-from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.errors import CheckFailed, SparkFailed
+from spark_jobs.messages.change import Change
+from spark_jobs.messages.report import Account, Problem, Report
+from spark_jobs.registry import find as registry
+from spark_jobs.registry.archive_spec import COLUMNS, archive_spec
+from spark_jobs.repair.find import planner as repair_planning
+from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
+from spark_jobs.spec import Archive, Pipeline
 from tests.airflow.metadata import fill, forget_events, run_dag
 from tests.airflow.reports import NOON, PERSON, check, report
 from tests.harness.openlineage import Event, Receiver, problems, receiving

@@ -14,9 +14,9 @@ from airflow.sdk.observability import stats
 from airflow.sdk.observability.metrics import stats_utils
 
 from sluice_airflow import metrics
-from spark_jobs.contract.errors import CheckFailed, SparkFailed
-from spark_jobs.contract.event import Event
-from spark_jobs.contract.report import Account, Problem, Report
+from spark_jobs.errors import CheckFailed, SparkFailed
+from spark_jobs.messages.event import Event
+from spark_jobs.messages.report import Account, Problem, Report
 from tests.airflow.reports import NOON, check, report
 from tests.harness.statsd import Statsd, statsd
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
-from sluice_airflow.backfill_dag import build_backfill
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import RangeInvalid, RangeOpen
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.span import Span
+from sluice_airflow.dags.backfill_dag import build_backfill
+from spark_jobs.errors import RangeInvalid, RangeOpen
+from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair import planner as planning
-from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find import planner as planning
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.root.paths import Paths
+from spark_jobs.spans.span import Span
 
 NAME = "departure_delays"
 DAY = Span(datetime(2013, 2, 1, tzinfo=UTC), datetime(2013, 2, 2, tzinfo=UTC))

@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
-from sluice_airflow.backfill_dag import build_backfill
-from sluice_airflow.rebuild import question
+from sluice_airflow.dags.backfill_dag import build_backfill
+from sluice_airflow.tasks.rebuild import question
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.live import read_live
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
+from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
 from spark_jobs.rebuild.side import discard, side_paths
 from spark_jobs.rebuild.switch import switch
+from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
 from tests.airflow.drains_beside import END, NEXT, began
 from tests.airflow.metadata import rest_api, run_dag

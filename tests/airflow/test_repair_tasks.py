@@ -14,13 +14,12 @@ import pendulum
 import pytest
 from airflow.sdk import DAG
 
-from sluice_airflow import text
-from sluice_airflow.backfill_dag import build_backfill
-from sluice_airflow.form import request_of
-from sluice_airflow.publish import asset_of, days_of, repairs_of
+from sluice_airflow.dags import text
+from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.retries import SWAP_ARGUMENTS
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import (
+from sluice_airflow.tasks.form import request_of
+from sluice_airflow.tasks.publish import asset_of, days_of, repairs_of
+from spark_jobs.errors import (
     ChangeUnexplained,
     CheckBroken,
     CheckFailed,
@@ -29,10 +28,11 @@ from spark_jobs.contract.errors import (
     ReportMissing,
     StagingStale,
 )
-from spark_jobs.contract.paths import local_report_path
-from spark_jobs.contract.report import CheckResult, Report
-from spark_jobs.contract.span import Span
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.messages.report import CheckResult, Report
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import local_report_path
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import Pipeline
 from tests.harness.roots import ROOT
 
 NAME = "departure_delays"

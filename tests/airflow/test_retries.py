@@ -8,7 +8,7 @@ import pytest
 from airflow.sdk import ExceptionRetryPolicy, RetryAction
 
 from sluice_airflow.retries import POLICY, one_line_errors
-from spark_jobs.contract.errors import KafkaUnreachable, SluiceError, StateIncompatible, catalogue
+from spark_jobs.errors import KafkaUnreachable, SluiceError, StateIncompatible, catalogue
 
 
 class FromANewerSluice(SluiceError):

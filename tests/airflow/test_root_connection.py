@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from botocore.session import Session
 
-from sluice_airflow import root
-from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.store import Store
+from sluice_airflow.connections import root
+from spark_jobs.errors import SettingInvalid
+from spark_jobs.root.store import Store
 
 CONNECTION = {
     "conn_type": "aws",

@@ -23,15 +23,14 @@ from airflow.sdk.definitions.asset import AssetUniqueKey
 from airflow.sdk.exceptions import AirflowSkipException, DownstreamTasksSkipped
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
-from sluice_airflow import dag as dags
-from sluice_airflow.backfill_dag import build_backfill
-from sluice_airflow.maintain import maintain_dag
-from sluice_airflow.publish import asset_of, days_of, repairs_of
-from spark_jobs.checkpoint.cursor import Cursor
+from sluice_airflow.dags import dag as dags
+from sluice_airflow.dags.backfill_dag import build_backfill
+from sluice_airflow.dags.maintain import maintain_dag
+from sluice_airflow.tasks.publish import asset_of, days_of, repairs_of
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import (
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.errors import (
     CheckBroken,
     CheckFailed,
     ConnectionMissing,
@@ -43,12 +42,14 @@ from spark_jobs.contract.errors import (
     SluiceError,
     StateIncompatible,
 )
-from spark_jobs.contract.paths import Paths, local_report_path
-from spark_jobs.contract.report import Account, CheckResult, Problem, Report
+from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs import plan as planning, publication
-from spark_jobs.runs.due import Announced
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths, local_report_path
+from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
+from spark_jobs.runs.publish import publication
+from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
 from tests.harness.roots import ROOT

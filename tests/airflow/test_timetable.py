@@ -10,8 +10,8 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import TimeRestriction
 from pendulum import instance
 
-from sluice_airflow.run_types import OF_BACKFILLS
-from sluice_airflow.timetable import OnRequest
+from sluice_airflow.dags.run_types import OF_BACKFILLS
+from sluice_airflow.dags.timetable import OnRequest
 
 FIRST = datetime(2013, 2, 1, tzinfo=UTC)
 

@@ -22,14 +22,14 @@ import pytest
 from airflow.sdk import DAG, BaseOperator, Context
 from airflow.sdk.exceptions import AirflowSkipException
 
-from sluice_airflow import bounded
-from sluice_airflow.checks import CheckOperator
-from sluice_airflow.message import Place, began, is_over, of_checks, of_error
-from sluice_airflow.refused import refused_dag
+from sluice_airflow.dags.refused import refused_dag
 from sluice_airflow.retries import ARGUMENTS
-from sluice_airflow.told import CALLBACKS, on_skipped
-from spark_jobs.contract.errors import KafkaUnreachable, ProcessorFailed, SluiceError, SpecInvalid
-from spark_jobs.contract.report import CheckResult, Report
+from sluice_airflow.tasks.checks import CheckOperator
+from sluice_airflow.telling import bounded
+from sluice_airflow.telling.message import Place, began, is_over, of_checks, of_error
+from sluice_airflow.telling.told import CALLBACKS, on_skipped
+from spark_jobs.errors import KafkaUnreachable, ProcessorFailed, SluiceError, SpecInvalid
+from spark_jobs.messages.report import CheckResult, Report
 from tests.airflow.metadata import BUNDLE, REPO, fill, no_other_dags
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

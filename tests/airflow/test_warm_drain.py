@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from spark_jobs.contract.errors import ReportMissing
+from spark_jobs.errors import ReportMissing
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.warm import client, start
 from spark_jobs.warm.look import shown
@@ -29,9 +29,9 @@ PYTHON = sys.executable
 WORKER = """
 import json, os, shutil, subprocess, sys, time
 from pathlib import Path
-from spark_jobs.warm.recycling import Limits
+from spark_jobs.warm.inside.recycling import Limits
 from spark_jobs.warm.start import BORN
-from spark_jobs.warm.worker import Worker
+from spark_jobs.warm.inside.worker import Worker
 
 class NoSpark:
     def new_session(self): pass

@@ -19,20 +19,20 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.published import Published
-from spark_jobs.contract import registry
-from spark_jobs.contract.archive import Archive
-from spark_jobs.contract.archive_spec import archive_spec
-from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse
-from spark_jobs.contract.store import opened
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes.published import Published
+from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.coverage import Coverage, Interval
+from spark_jobs.registry import find as registry
+from spark_jobs.registry.archive_spec import archive_spec
+from spark_jobs.repair.find.coverage import Coverage, Interval
+from spark_jobs.root.paths import Paths
+from spark_jobs.root.store import opened
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
+from spark_jobs.spec import Archive
 from spark_jobs.state.answer import StateAnswer, StepAnswer, VariableAnswer
 from tests.airflow.metadata import rest_api
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -470,7 +470,7 @@ def test_the_form_of_a_repair_is_filled_in_and_starts_nothing_for_those_who_may_
 
 
 def test_the_form_of_a_repair_has_the_fields_of_airflow_s(get: Callable[..., Any]) -> None:
-    from sluice_airflow.form import ONLY_OVERRIDDEN, params  # noqa: PLC0415 - the home comes first
+    from sluice_airflow.tasks.form import ONLY_OVERRIDDEN, params  # noqa: PLC0415 - the home comes first
 
     text = html.unescape(get(f"/pipelines/{MINE}/repair", page=True).text)
     for name, param in params().items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 KEPT = REPO / "docs" / "img"
 MOST_BYTES = 150_000

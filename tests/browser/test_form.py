@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
-from sluice_airflow.form import params
+from sluice_airflow.tasks.form import params
 from tests.browser.installation import Installed
 from tests.browser.trigger_form import backfill_form, fill_in, override, trigger_form
 from tests.harness.long_form import long_form

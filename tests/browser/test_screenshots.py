@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 from tests.browser import pages
 from tests.browser.installation import Installed
 from tests.browser.pictures import BACKFILL, KEPT, MOST_BYTES, PICTURES, TAKEN

@@ -12,7 +12,7 @@ import pytest
 
 from local.cluster import Cluster, running
 from local.worker_env import made
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 from tests.harness.broker import kafka
 from tests.harness.process import PIPELINES, none_left
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from local.cluster import Cluster, running as started, wait_until
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 from tests.harness.long_form import long_form
 from tests.harness.process import Running
 from tests.harness.scene import Scene

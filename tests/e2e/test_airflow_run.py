@@ -18,9 +18,9 @@ import pytest
 from local import airflow
 from local.airflow_api import Api
 from local.airflow_settings import USER
-from spark_jobs.contract.errors import CheckFailed
-from spark_jobs.contract.report import read_report
+from spark_jobs.errors import CheckFailed
 from spark_jobs.launch.submit import application
+from spark_jobs.messages.report import read_report
 from tests.e2e import pipelines
 from tests.harness.openlineage import Receiver, problems, receiving
 from tests.harness.roots import ROOT

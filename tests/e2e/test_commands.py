@@ -14,11 +14,11 @@ from typing import NamedTuple
 import pytest
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import StateUnreadable
-from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import StateUnreadable
 from spark_jobs.launch import submit
+from spark_jobs.messages.report import Report, read_report
 from spark_jobs.runs.plan import NOTHING_TO_DO
+from spark_jobs.settings.installation import Settings
 from tests.e2e import pipelines
 from tests.harness.command import answer, sluice, sluice_here, undone
 from tests.harness.long_form import LONG, long_form

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.errors import Stopped
-from spark_jobs.contract.report import read_report
+from spark_jobs.errors import Stopped
 from spark_jobs.launch.processes import kill_tree
+from spark_jobs.messages.report import read_report
 from tests.harness.pipelines import variables_of
 from tests.harness.process import PIPELINES
 from tests.harness.scene import Scene

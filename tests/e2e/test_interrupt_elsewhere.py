@@ -13,7 +13,7 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.report import Report
+from spark_jobs.messages.report import Report
 from spark_jobs.runs.plan import plan
 from tests.harness.process import PIPELINES, Running, none_left
 from tests.harness.scene import Scene

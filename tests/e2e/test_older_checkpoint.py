@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 from tests.harness.broker import forget_topic
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene

@@ -17,10 +17,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from local.broker import create_topic
-from spark_jobs.contract.errors import KafkaUnreachable, by_code
-from spark_jobs.contract.report import read_report
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import KafkaUnreachable, by_code
 from spark_jobs.launch.submit import application, command, environment
+from spark_jobs.messages.report import read_report
+from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state as kafka_questions
 from tests.harness.command import sluice_here
 from tests.harness.long_form import LONG

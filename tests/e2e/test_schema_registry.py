@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 
-from spark_jobs.contract.errors import RegistryRefused
-from spark_jobs.contract.kafka.config import KafkaConfig
+from spark_jobs.errors import RegistryRefused
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
+from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
 from tests.harness.registry import guarded
 

@@ -17,10 +17,10 @@ import pytest
 from confluent_kafka.admin import AclOperation
 
 from local.broker import create_topic
-from spark_jobs.contract.errors import KafkaRefused, by_code
-from spark_jobs.contract.kafka.config import KafkaConfig
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.errors import KafkaRefused, by_code
 from spark_jobs.launch.submit import configuration, environment
+from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source.topic_state import newest_record, topic_state
 from tests.harness.long_form import long_form
 from tests.harness.process import Running

@@ -15,7 +15,7 @@ import deltalake
 import duckdb
 import pytest
 
-from spark_jobs.contract import registry
+from spark_jobs.registry import find as registry
 from tests.harness.command import answer, sluice
 from tests.harness.long_form import long_form
 from tests.harness.oracle import Place
@@ -26,10 +26,7 @@ GAP, DELAY = timedelta(minutes=15), timedelta(hours=2)
 SPEC = '''
 """When each carrier was busy at each airport."""
 
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate
-from spark_jobs.contract.windows import Session
+from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Ranges, Session
 from spark_jobs.topics.flights import FLIGHTS
 
 REQUIRED = ()

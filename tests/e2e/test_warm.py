@@ -17,12 +17,12 @@ import pytest
 
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import ReportMissing, Stopped
-from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.errors import ReportMissing, Stopped
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import kill_tree, tree
 from spark_jobs.launch.submit import DAEMON
+from spark_jobs.messages.report import Report, read_report
+from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.warm import start
 from spark_jobs.warm.client import begun
 from spark_jobs.warm.look import shown

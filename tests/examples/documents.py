@@ -22,8 +22,8 @@ from sybil.evaluators.skip import Skipper
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 
-from spark_jobs.contract.kafka.config import KafkaConfig
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
+from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.examples import shell
 from tests.harness.certificates import Authority
 

@@ -12,7 +12,7 @@ import typer
 
 from local.reference.page import DIAGNOSIS
 from spark_jobs.cli import app
-from spark_jobs.contract.settings import REPO, VARIABLES
+from spark_jobs.settings.installation import REPO, VARIABLES
 
 DOCUMENTS = [REPO / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(
     (REPO / "docs").glob("*.md")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sybil import Example
 
-from spark_jobs.contract.settings import REPO, VARIABLES
+from spark_jobs.settings.installation import REPO, VARIABLES
 from tests.examples.documents import LANGUAGES, fences, in_docstrings, in_documents
 from tests.examples.shell import DOCUMENTS, check, commands, documented
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from local import broker
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 from tests.faults import repairing, warm_campaign
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import schedule

@@ -17,7 +17,7 @@ from random import Random
 from statistics import median
 from typing import Any, NamedTuple
 
-from spark_jobs.contract.errors import ProcessDied, SparkFailed
+from spark_jobs.errors import ProcessDied, SparkFailed
 from tests.faults import publishing, verifying
 from tests.faults.catalogue import WHOLE, Kill, Lengths, landed
 from tests.harness.process import Running

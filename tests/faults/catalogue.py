@@ -14,8 +14,8 @@ from typing import NamedTuple
 import psutil
 
 from spark_jobs import failpoint
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.sink.table import newest_batch
 from tests.harness.process import Running, lives
 from tests.harness.scene import Scene

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs import failpoint
-from spark_jobs.contract import registry
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import REPO
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.runs import publication
-from spark_jobs.runs.due import Announced
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.publish import publication
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.settings.installation import REPO
+from spark_jobs.spec import Pipeline
 from tests.harness.pipelines import variables_of
 
 if TYPE_CHECKING:

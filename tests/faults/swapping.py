@@ -21,8 +21,8 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from spark_jobs import failpoint
-from spark_jobs.repair.swap import swap
-from spark_jobs.repair.undo import undo
+from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.sink import history
 from spark_jobs.storage.log_entries import entries
 from tests.harness.crash import files

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.settings import REPO
+from spark_jobs.messages.report import Report
+from spark_jobs.settings.installation import REPO
 from tests.harness.long_form import long_form
 from tests.harness.process import PATIENCE_SECONDS, PIPELINES
 from tests.harness.scene import Scene

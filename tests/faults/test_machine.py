@@ -20,8 +20,8 @@ import psutil
 import pytest
 
 from local import broker, jvm
-from spark_jobs.contract.errors import by_code
-from spark_jobs.contract.paths import report_path
+from spark_jobs.errors import by_code
+from spark_jobs.root.paths import report_path
 from tests.harness import oracle, verifier
 from tests.harness.broker import JARS, start_again
 from tests.harness.long_form import LONG, long_form

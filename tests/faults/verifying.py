@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 from tests.harness.scene import Scene
 from tests.harness.verifier import Verifier
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 
 from spark_jobs import failpoint
-from spark_jobs.contract.errors import LeaseHeld
+from spark_jobs.errors import LeaseHeld
 from tests.faults.catalogue import (
     DRIVER,
     WHOLE,

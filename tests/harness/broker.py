@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from local import broker
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 JARS = REPO / "jars" / "kafka"
 ADDRESS = pytest.StashKey[str]()

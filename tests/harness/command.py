@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 from tests.harness.lines import as_before
 from tests.harness.scene import Scene
 

@@ -19,10 +19,10 @@ import threading
 import time
 from pathlib import Path
 
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.root.paths import Paths
+from spark_jobs.spec import Pipeline
 from tests.harness.scene import Scene
 
 PATIENCE_SECONDS = 60

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import sys
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.settings import Settings
+from spark_jobs.registry import find as registry
 from spark_jobs.runs.drain import drain
+from spark_jobs.settings.installation import Settings
 from tests.harness.session import start
 
 PATIENT = {"spark.network.timeout": "6h", "spark.executor.heartbeatInterval": "10s"}

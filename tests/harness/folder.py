@@ -16,8 +16,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from local import ledger
-from spark_jobs.contract.topic import Topic
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Topic
 from tests.harness.scene import Scene
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from local.deliveries import Delivered
-    from spark_jobs.contract.micro_batch import Offsets, Parts
-    from spark_jobs.contract.settings import Settings
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import Source
+    from spark_jobs.spec import Pipeline
 
 ROW = "partition int, offset bigint, millis bigint, key binary, value binary"
 Line = tuple[int, int, int, bytes | None, bytes | None]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.runs.due import Announced
-from spark_jobs.runs.publication import publish
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.runs.publish.publication import publish
 
 if TYPE_CHECKING:
-    from spark_jobs.contract.event import Event
-    from spark_jobs.contract.paths import Paths
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.messages.event import Event
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
 
 
 class Listener:

@@ -22,7 +22,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from local.ports import free_port
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 SERVER = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 HOME = REPO / ".local" / "versitygw-v1.8.0"

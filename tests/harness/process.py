@@ -16,10 +16,10 @@ from pathlib import Path
 import psutil
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.report import Report, read_report
-from spark_jobs.contract.settings import Settings
 from spark_jobs.launch.processes import kill_tree, tree
 from spark_jobs.launch.submit import DAEMON, application, command, environment, stage_command
+from spark_jobs.messages.report import Report, read_report
+from spark_jobs.settings.installation import Settings
 from tests.harness.pipelines import variables_of
 from tests.harness.scene import Scene
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from local import registry
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 JARS = REPO / "jars" / "registry" / "app"
 URL = pytest.StashKey[str]()

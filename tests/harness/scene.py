@@ -22,13 +22,13 @@ from local.deliveries import Delivered, Mess, deliver, split
 from local.flights import FlightEvent, flight_events
 from local.publish import publish
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract import registry
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
 from tests.harness import oracle
 from tests.harness.lines import heard
 from tests.harness.roots import ROOT

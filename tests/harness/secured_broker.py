@@ -25,8 +25,8 @@ from confluent_kafka.admin import (
 from local import broker
 from local.ports import free_port
 from local.properties import Secured
-from spark_jobs.contract.kafka.config import ALLOWED_URLS
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
+from spark_jobs.settings.kafka.config import ALLOWED_URLS
 from tests.harness.certificates import HERE, Authority
 from tests.harness.token_server import AUDIENCE, Issuer, serving
 

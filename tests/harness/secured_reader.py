@@ -14,11 +14,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.kafka import jaas, properties_file
-from spark_jobs.contract.kafka.config import KafkaConfig
-from spark_jobs.contract.settings import Settings
-from spark_jobs.runs.spark_errors import translate_error
+from spark_jobs.registry import find as registry
+from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.kafka import jaas, properties_file
+from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source import kafka_reader
 
 

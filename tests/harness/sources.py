@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from spark_jobs.contract.topic import Topic
 from spark_jobs.source import port
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.contract.micro_batch import Offsets, Parts
+    from spark_jobs.source.micro_batch import Offsets, Parts
 
 
 class Said(NamedTuple):

@@ -18,7 +18,7 @@ from local.airflow import Airflow
 from local.airflow_api import Api
 from local.ports import free_port
 from local.stack.secrets import USER
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 PROJECT = "sluice-tests"
 IMAGES = ("sluice:local", "postgres:15-bookworm", "apache/kafka:4.3.1", "versity/versitygw:v1.8.0")

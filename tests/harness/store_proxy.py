@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import IO, NamedTuple
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 BUSY = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 SECONDS = 60

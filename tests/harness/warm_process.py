@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 
-from spark_jobs.contract.errors import ReportMissing
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import ReportMissing
 from spark_jobs.launch.processes import tree
+from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.look import shown
 from spark_jobs.warm.place import log_path, socket_path
 from tests.harness.process import Running, lives

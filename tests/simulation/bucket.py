@@ -23,7 +23,7 @@ import obstore
 from fsspec.spec import AbstractFileSystem
 from obstore.store import LocalStore
 
-from spark_jobs.contract.store import SCHEME
+from spark_jobs.root.store import SCHEME
 from spark_jobs.storage import object_store
 from tests.simulation.places import one_write
 

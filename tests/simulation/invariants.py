@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.contract.event import Event
+from spark_jobs.messages.event import Event
 from spark_jobs.ops import ops_tables, repairs
 from tests.simulation.model import BAD_SALES, Deeds, standing
 from tests.simulation.world import World, of_day

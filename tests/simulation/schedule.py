@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from spark_jobs.contract.errors import LeaseLost, SluiceError
+from spark_jobs.errors import LeaseLost, SluiceError
 from tests.simulation.places import acting
 
 PATIENCE_SECONDS = 60.0

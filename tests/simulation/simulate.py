@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from spark_jobs.checkpoint import lease
-from spark_jobs.contract.errors import SluiceError
+from spark_jobs.errors import SluiceError
 from tests.simulation import bucket, clock, invariants
 from tests.simulation.clock import Clock
 from tests.simulation.commands import Commands, Given

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from spark_jobs.contract.errors import LeaseLost
+from spark_jobs.errors import LeaseLost
 from tests.simulation import bucket
 from tests.simulation.clock import Clock
 from tests.simulation.places import watched

@@ -25,21 +25,21 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import HeldLease, holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.environment import environment
-from spark_jobs.contract.event import Event
-from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.report import Account, CheckResult, Problem, Report
+from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.fingerprint.environment import environment
+from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.journal.runner import leased
+from spark_jobs.messages.event import Event
+from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.swap import swap
-from spark_jobs.repair.undo import undo
-from spark_jobs.runs.due import Announced
-from spark_jobs.runs.publication import publish
+from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.runs.publish.publication import publish
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored

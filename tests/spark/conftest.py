@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.spec import Pipeline
 from tests.harness.broker import kafka
 from tests.harness.crash import copied
 from tests.harness.registry import registry_url

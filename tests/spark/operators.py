@@ -11,9 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
-from spark_jobs.contract.windows import Session, Tumbling
+from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Session, State, Transform, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
 
 SUMS = {"flights": "count(*)", "miles": "sum(distance_miles)", "worst": "max(delay_minutes)"}

@@ -17,8 +17,8 @@ from typing import Any
 from local.deliveries import Delivered
 from local.flights import FlightEvent
 from local.publish import publish
-from spark_jobs.contract.settings import REPO
-from spark_jobs.contract.steps import GroupState
+from spark_jobs.settings.installation import REPO
+from spark_jobs.spec import GroupState
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from tests.harness.scene import Scene

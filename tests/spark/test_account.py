@@ -13,8 +13,8 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.audit.progress import Follower, Progress
-from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.contract.report import CheckResult, Report
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import history, rows_of, writer

@@ -20,21 +20,21 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.archive import Archive
-from spark_jobs.contract.archive_spec import ArchiveSpec, archive_spec
-from spark_jobs.contract.errors import CheckpointBroken, RecordsUnreachable, StateUnreadable
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.span import floor
+from spark_jobs.errors import CheckpointBroken, RecordsUnreachable, StateUnreadable
+from spark_jobs.messages.report import Report
+from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.archived import archived
-from spark_jobs.repair.plan import RepairPlan
-from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.stage import stage
-from spark_jobs.repair.swap import swap
+from spark_jobs.registry.archive_spec import ArchiveSpec, archive_spec
+from spark_jobs.repair.compute.stage import stage
+from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.offsets.archived import archived
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.source.topic_state import topic_state
+from spark_jobs.spans.span import floor
+from spark_jobs.spec import Archive
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.scene import Scene

@@ -19,13 +19,11 @@ from pyspark.errors import ArithmeticException
 
 from spark_jobs import failpoint
 from spark_jobs.admin.quarantine import quarantine
-from spark_jobs.checkpoint.failing import FailingRecords, read_failing
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.state_checks import REJECTIONS
-from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
-from spark_jobs.contract.windows import Session
-from spark_jobs.runs import failing_search, group_search
+from spark_jobs.analysis.state_checks import REJECTIONS
+from spark_jobs.checkpoint.notes.failing import FailingRecords, read_failing
+from spark_jobs.messages.report import Report
+from spark_jobs.runs.failures import failing_search, group_search
+from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Session, State, Transform
 from spark_jobs.steps import chain
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form

@@ -8,10 +8,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.spec import State
-from spark_jobs.contract.steps import GroupState
 from spark_jobs.launch.session import session
-from spark_jobs.steps.batch_chain import Counted, canonical_output
+from spark_jobs.spec import GroupState, State
+from spark_jobs.steps.canonical.chain import Counted, canonical_output
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.spark import operators, truth

@@ -14,9 +14,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs import failpoint
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import GroupState, Transform
-from spark_jobs.contract.topic import Field
+from spark_jobs.spec import Field, GroupState, Pipeline, State, Transform
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.steps.group_state import GroupStateOperator

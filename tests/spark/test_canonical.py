@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
-from spark_jobs.contract.spec import State
-from spark_jobs.contract.steps import Deduplicate
 from spark_jobs.launch.session import session
-from spark_jobs.steps.canonical import arrival, canonical
+from spark_jobs.spec import Deduplicate, State
+from spark_jobs.steps.canonical.deduplicate import arrival, canonical
 from tests.harness.compare import assert_same
 from tests.harness.moments import MICROSECOND, at, us
 

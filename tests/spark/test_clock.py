@@ -10,9 +10,9 @@ from collections import Counter
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs.contract.spec import State
 from spark_jobs.launch.session import session
 from spark_jobs.runs.plan import plan
+from spark_jobs.spec import State
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.pipelines.first_flights.logic import Seen

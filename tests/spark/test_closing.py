@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 from confluent_kafka import Producer
 
+from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.contract.state_checks import REJECTIONS
 from spark_jobs.runs.plan import plan
 from tests.harness import replay
 from tests.harness.verifier import ENTERS

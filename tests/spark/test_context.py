@@ -15,14 +15,14 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from upath import UPath
 
 from local import ledger as ledgers
-from spark_jobs.contract import registry
-from spark_jobs.contract.position import Position
-from spark_jobs.contract.ranged import Ranged, ranged, unranged
-from spark_jobs.contract.span import Span
-from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.launch.session import session
-from spark_jobs.repair.replay import replay
-from spark_jobs.steps.batch_chain import canonical_output, next_group_state
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.compute.replay import replay
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import Pipeline, State
+from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import LONG, long_form
@@ -107,7 +107,7 @@ def _within(row: dict[str, Any], position: Position, span: Span) -> bool:
 def _computed(
     spark: SparkSession, way: Ranged, ledger: Path, folder: Path, span: Span
 ) -> list[dict[str, Any]]:
-    """As repair/compute.py does it, without Kafka and ops tables."""
+    """As repair/compute/rows.py does it, without Kafka and ops tables."""
     spec = way.spec
     needed = Position(spec.topic.event_time).sql([way.needed(span)])
     rows = stateful_input(spark, spec, ledger).where(needed)

@@ -14,12 +14,11 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.classify.classifier import resolve_outcomes
 from spark_jobs.classify.outcome import Outcome
-from spark_jobs.contract.own_columns import OUTCOME
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Transform
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline, Transform
+from spark_jobs.values.own_columns import OUTCOME
 from tests.unit.specs import deduplicate, pipeline
 
 SETTINGS = Settings("/root", "127.0.0.1:1", Path("/jars"), "local[1]", "1g")

@@ -13,7 +13,7 @@ import pytest
 
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.errors import CheckpointBroken
 from tests.harness.crash import copied
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene

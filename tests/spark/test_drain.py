@@ -13,7 +13,7 @@ from spark_jobs.admin.accept import accept
 from spark_jobs.audit.audit import Audit
 from spark_jobs.decode.raw_filter import OVERHEAD
 from spark_jobs.launch.session import dynamic
-from spark_jobs.runs.publication import to_publish
+from spark_jobs.runs.publish.publication import to_publish
 from tests.harness.long_form import long_form
 
 pytestmark = pytest.mark.usefixtures(

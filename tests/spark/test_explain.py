@@ -7,15 +7,12 @@ from functools import cache
 import pytest
 from pyspark.errors import AnalysisException
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.checks import Check
-from spark_jobs.contract.errors import CheckBroken, SpecInvalid
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Transform
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.errors import CheckBroken, SpecInvalid
+from spark_jobs.registry import find as registry
 from spark_jobs.runs.explain import deep, explain, known_operators
-from spark_jobs.runs.spark_errors import translate_error
+from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Aggregate, Check, Pipeline, Transform, Tumbling
 from tests.spark import operators
 
 

@@ -11,10 +11,8 @@ from typing import Any
 
 from local.deliveries import split
 from spark_jobs.admin.quarantine import quarantine
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Deduplicate, Transform
 from spark_jobs.repair.manifest import approve
+from spark_jobs.spec import Deduplicate, Pipeline, Ranges, Transform
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene, records

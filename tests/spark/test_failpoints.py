@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
 from tests.harness.crash import OF_A_BATCH, Images, over
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene

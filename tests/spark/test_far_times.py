@@ -17,17 +17,14 @@ import pytest
 from pyspark.sql import functions as F
 
 from spark_jobs.classify.outcome import Outcome
-from spark_jobs.contract.checks import Check
-from spark_jobs.contract.own_columns import MALFORMED, OUTCOME
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate, GroupState, Transform
-from spark_jobs.contract.topic import Field
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Aggregate, Check, Field, GroupState, Pipeline, State, Transform
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.topics.flights import FLIGHTS
+from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 from tests.harness.crash import over
 from tests.harness.scene import Scene, records
 from tests.unit.specs import FIELDS, group_state, pipeline, topic

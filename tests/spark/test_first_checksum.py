@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructType
 from upath import UPath
 
-from spark_jobs.contract import registry
+from spark_jobs.registry import find as registry
 from spark_jobs.sink import commit, table
 
 COLUMNS = StructType().add("k", StringType()).add("n", LongType())

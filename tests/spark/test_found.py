@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from spark_jobs.contract.spec import State
-from spark_jobs.contract.windows import Session
+from spark_jobs.spec import Session, State
 from tests.spark.properties.aggregation import Aggregation
 from tests.spark.properties.events import BEGIN, Event, good
 from tests.spark.properties.scene import Scene

@@ -10,7 +10,7 @@ import deltalake
 import pytest
 
 from spark_jobs.checkpoint import lease
-from spark_jobs.contract.errors import LeaseLost
+from spark_jobs.errors import LeaseLost
 from spark_jobs.sink import commit
 
 

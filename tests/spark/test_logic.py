@@ -14,9 +14,7 @@ import pytest
 from pyspark import cloudpickle
 
 from spark_jobs import failpoint
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
-from spark_jobs.contract.topic import Field
+from spark_jobs.spec import Deduplicate, Field, GroupState, Pipeline, State, Transform
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.crash import over
 from tests.harness.long_form import long_form

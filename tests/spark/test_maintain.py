@@ -12,11 +12,11 @@ import pytest
 
 from spark_jobs.admin.maintain import maintain, maintain_ops
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.checkpoint.published import Published
-from spark_jobs.contract.checks import Check
-from spark_jobs.contract.errors import StateUnreadable
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.published import Published
+from spark_jobs.errors import StateUnreadable
 from spark_jobs.sink import commit, history
+from spark_jobs.spec import Check
 from tests.harness import oracle
 from tests.harness.aged import age
 from tests.harness.lines import heard

@@ -13,9 +13,8 @@ import pytest
 
 from local.deliveries import MALFORMATIONS
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.path_forms import state_url
-from spark_jobs.contract.spec import State
-from spark_jobs.contract.windows import Session
+from spark_jobs.root.path_forms import state_url
+from spark_jobs.spec import Session, State
 from spark_jobs.steps import aggregate
 from tests.harness.long_form import long_form
 from tests.spark import edges, operators, truth

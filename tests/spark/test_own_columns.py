@@ -10,20 +10,25 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.own_columns import is_own
-from spark_jobs.contract.ranged import ranged
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.span import Span
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
-from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.contract.windows import Session
-from spark_jobs.repair import sessions
-from spark_jobs.repair.change import change, explained, rows_after
+from spark_jobs.analysis.ranged import ranged
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.repair.compute import sessions
+from spark_jobs.repair.compute.change import change, explained, rows_after
 from spark_jobs.sink.commit import newest
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import (
+    Aggregate,
+    Deduplicate,
+    Field,
+    Pipeline,
+    Ranges,
+    Session,
+    Topic,
+    Transform,
+)
 from spark_jobs.steps import transform
-from spark_jobs.steps.canonical import arrival, canonical
+from spark_jobs.steps.canonical.deduplicate import arrival, canonical
+from spark_jobs.values.own_columns import is_own
 from tests.unit.test_own_columns import named
 
 NAMES = sorted(

@@ -22,29 +22,26 @@ from spark_jobs import failpoint
 from spark_jobs.admin.rebuild import plan_rebuild, refuse_lost
 from spark_jobs.admin.rebuild_run import Arguments, Rebuilding as AdminRebuilding, Submit
 from spark_jobs.admin.rebuilding import compute, drain_beside, switched
+from spark_jobs.analysis.ranged import position_of, unranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.archive import Archive
-from spark_jobs.contract.archive_spec import archive_spec
-from spark_jobs.contract.errors import CheckpointBroken, RebuildRefused, SluiceError
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.ranged import position_of, unranged
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.errors import CheckpointBroken, RebuildRefused, SluiceError
+from spark_jobs.messages.report import Report
+from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.compare import difference, lines
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.side import begin, side_paths
 from spark_jobs.rebuild.switch import switch, switch_back
-from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.stage import stage
-from spark_jobs.repair.swap import swap
+from spark_jobs.registry.archive_spec import archive_spec
+from spark_jobs.repair.compute.stage import stage
+from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.source.topic_state import topic_state
+from spark_jobs.spec import Aggregate, Archive, Pipeline, State, Tumbling
 from spark_jobs.storage.log_entries import entries
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.listener import Listener

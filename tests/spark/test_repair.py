@@ -22,20 +22,20 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import RangeOpen, StagingStale
-from spark_jobs.contract.ranged import unranged
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.request import Request
+from spark_jobs.errors import RangeOpen, StagingStale
+from spark_jobs.messages.report import Report
+from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.coverage import Coverage, coverage
+from spark_jobs.repair.compute.stage import stage
+from spark_jobs.repair.exchange.sample import ROWS, sample, sample_lines
+from spark_jobs.repair.exchange.swap import Swapped, swap
+from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.repair.find.coverage import Coverage, coverage
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.repair.manifest import approve
-from spark_jobs.repair.plan import RepairPlan
-from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.sample import ROWS, sample, sample_lines
-from spark_jobs.repair.stage import stage
-from spark_jobs.repair.swap import Swapped, swap
-from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import topic_state
 from tests.harness import oracle
@@ -361,7 +361,7 @@ def _deployed(made: Scene, folder: Path) -> None:
     for package in (spec.parent, spec.parent.parent):
         (package / "__init__.py").touch()
     spec.write_text(
-        "from spark_jobs.contract.ranges import Ranges\n"
+        "from spark_jobs.spec import Ranges\n"
         f"from tests.pipelines.{made.spec.name}.spec import SPEC as OURS\n\n"
         f'TOPIC = OURS.topic.model_copy(update={{"name": "{made.topic}"}})\n'
         'SPEC = OURS.model_copy(update={"topic": TOPIC, "ranges": Ranges(approve="always")})\n'

@@ -18,7 +18,7 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken, RepartitionRefused
+from spark_jobs.errors import CheckpointBroken, RepartitionRefused
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.submit import environment, repartition_command

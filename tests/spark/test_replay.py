@@ -21,16 +21,13 @@ from upath import UPath
 from local import ledger as ledgers
 from spark_jobs import failpoint
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import ProcessorFailed, SluiceError
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState
-from spark_jobs.contract.topic import Field
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.errors import ProcessorFailed, SluiceError
 from spark_jobs.launch.session import session
-from spark_jobs.repair import one_batch
-from spark_jobs.repair.replay import replay
-from spark_jobs.steps.batch_chain import canonical_output, next_group_state
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.compute import one_batch
+from spark_jobs.repair.compute.replay import replay
+from spark_jobs.spec import Aggregate, Deduplicate, Field, GroupState, Pipeline, State, Tumbling
+from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness import oracle
 from tests.harness.compare import assert_same

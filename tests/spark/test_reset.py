@@ -13,13 +13,13 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import LeaseHeld, StateUnreadable
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
+from spark_jobs.errors import LeaseHeld, StateUnreadable
 from spark_jobs.runs.plan import plan
-from spark_jobs.runs.publication import move_table
+from spark_jobs.runs.publish.publication import move_table
 from tests.harness import oracle
 from tests.harness.crash import copied, files
 from tests.harness.long_form import long_form

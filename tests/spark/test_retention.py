@@ -10,8 +10,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_jobs import failpoint
+from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.audit.audit import Audit
-from spark_jobs.contract.state_checks import REJECTIONS
 from spark_jobs.runs.plan import plan
 from tests.harness.long_form import long_form
 

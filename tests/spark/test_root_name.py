@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from upath import UPath
 
-from spark_jobs.repair import kept
-from spark_jobs.repair.records import _file
+from spark_jobs.repair.compute import kept
+from spark_jobs.repair.compute.records import _file
 
 
 @pytest.mark.parametrize(

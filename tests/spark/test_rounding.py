@@ -12,13 +12,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
-from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.contract.windows import Tumbling
-from spark_jobs.repair.change import change
+from spark_jobs.repair.compute.change import change
+from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Tumbling
 from spark_jobs.steps.aggregate import grouped
-from spark_jobs.steps.batch_chain import canonical_output
+from spark_jobs.steps.canonical.chain import canonical_output
 
 COLUMNS = "at timestamp, account string, amount double, `😀 b` double"
 WINDOW: dict[str, Any] = {"window": Tumbling(size="1 hour"), "keys": ("account",)}

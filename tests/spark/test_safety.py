@@ -17,17 +17,16 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.audit import audit
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract import registry
-from spark_jobs.contract.checks import Check
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.topic import Field, Topic
+from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.ops import ops_tables
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink.history import GENERATION
+from spark_jobs.spec import Check, Field, Topic
 from tests.harness.cleaned import clean_log
 from tests.harness.crash import files, over
 from tests.harness.scene import Scene

@@ -14,18 +14,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from upath import UPath
 
-from spark_jobs.contract.errors import RangeUnsupported
-from spark_jobs.contract.ranged import Ranged, ranged
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.span import MICROSECOND, Span
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate, Deduplicate
-from spark_jobs.contract.windows import Session
+from spark_jobs.analysis.ranged import Ranged, ranged
+from spark_jobs.errors import RangeUnsupported
 from spark_jobs.launch.session import session
-from spark_jobs.repair import sessions
-from spark_jobs.repair.account import parts
-from spark_jobs.repair.change import change
-from spark_jobs.repair.staged import write_rows
+from spark_jobs.repair.compute import sessions
+from spark_jobs.repair.compute.account import parts
+from spark_jobs.repair.compute.change import change
+from spark_jobs.repair.compute.staged import write_rows
+from spark_jobs.spans.span import MICROSECOND, Span
+from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Ranges, Session, State
 from spark_jobs.topics.flights import FLIGHTS
 
 ORIGIN = datetime(2013, 2, 1, tzinfo=UTC)

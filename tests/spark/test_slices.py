@@ -20,15 +20,15 @@ from spark_jobs import failpoint
 from spark_jobs.audit.progress import Follower
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract import registry
-from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.span import Span
-from spark_jobs.contract.windows import Sliding
 from spark_jobs.decode import slices as noting
 from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.repair.plan import offsets_in
-from spark_jobs.repair.slices import Index
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.repair.offsets.slices import Index
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.record_count import count_records
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import Sliding
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 

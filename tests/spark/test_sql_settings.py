@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from spark_jobs.contract import language
-from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.spec import State
-from spark_jobs.contract.sql_settings import PINNED
+from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch.session import FEW_RECORDS, OF_FEW_RECORDS, for_records, session
+from spark_jobs.pinned import language
+from spark_jobs.pinned.sql_settings import PINNED
+from spark_jobs.spec import State
 
 DIFFERENT = {"spark.sql.variable.substitute"}
 LEGACY = "spark.sql.legacy.timeParserPolicy"

@@ -9,13 +9,13 @@ import os
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.sql import refuse_unsafe
-from spark_jobs.contract.sql_refused import REFUSED
-from spark_jobs.contract.sql_texts import SqlText
-from spark_jobs.steps.catalyst import sequence
-from spark_jobs.steps.functions import ALLOWED, ALLOWED_TABLES
-from spark_jobs.steps.sql_tree import reason
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec.sql.refused import REFUSED
+from spark_jobs.spec.sql.texts import SqlText
+from spark_jobs.spec.sql.types import refuse_unsafe
+from spark_jobs.steps.sql.catalyst import sequence
+from spark_jobs.steps.sql.functions import ALLOWED, ALLOWED_TABLES
+from spark_jobs.steps.sql.tree import reason
 
 EXPRESSIONS = {
     "reflect('java.lang.System', 'exit')": "JVM",
@@ -132,7 +132,7 @@ def test_a_query_of_rows_is_not(spark, text):
 
 
 def test_every_function_of_the_installed_spark_is_allowed_or_refused(spark):
-    """A newer Spark's are refused until somebody has written them into steps/functions.py."""
+    """A newer Spark's are refused until somebody has written them into steps/sql/functions.py."""
     analysis = spark.sparkContext._jvm.org.apache.spark.sql.catalyst.analysis  # noqa: SLF001
     known = set(REFUSED)
     for registry, allowed in (
@@ -252,7 +252,7 @@ def test_however_it_is_written_a_query_of_the_rows_is_accepted_with_and_without_
 
 
 def test_a_run_refuses_it_before_it_reads(scene):
-    from spark_jobs.contract.steps import Transform  # noqa: PLC0415 - only here
+    from spark_jobs.spec import Transform  # noqa: PLC0415 - only here
 
     made = scene("flight_events", events=60, deliveries=1)
     hidden = Transform(where="IDENTIFIER('ref' || 'lect')('java.lang.System', 'gc') is null")
@@ -265,7 +265,7 @@ def test_a_run_refuses_it_before_it_reads(scene):
 
 
 def test_a_run_with_a_misspelt_check_commits_nothing(scene):
-    from spark_jobs.contract.checks import Check  # noqa: PLC0415 - only here
+    from spark_jobs.spec import Check  # noqa: PLC0415 - only here
 
     made = scene("flight_events", events=60, deliveries=1)
     misspelt = Check(

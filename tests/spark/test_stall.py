@@ -6,7 +6,7 @@ import threading
 from datetime import timedelta
 
 from spark_jobs import failpoint
-from spark_jobs.contract.paths import report_path
+from spark_jobs.root.paths import report_path
 from tests.harness.long_form import long_form
 from tests.harness.process import Running
 

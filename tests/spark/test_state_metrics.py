@@ -6,9 +6,9 @@ import json
 
 from confluent_kafka import Producer
 
-from spark_jobs.checkpoint.cursor import read_cursor
-from spark_jobs.contract.path_forms import state_url
-from spark_jobs.contract.spec import State
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.root.path_forms import state_url
+from spark_jobs.spec import State
 from tests.spark import operators
 
 

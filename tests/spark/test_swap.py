@@ -12,24 +12,22 @@ import deltalake
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.checks import Check
-from spark_jobs.contract.errors import LeaseHeld, StagingStale
-from spark_jobs.contract.position import Position
-from spark_jobs.contract.span import Span
-from spark_jobs.contract.steps import Aggregate, Transform
-from spark_jobs.contract.windows import Tumbling
-from spark_jobs.repair.base import Base
-from spark_jobs.repair.commit import refuse_features, replace
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.errors import LeaseHeld, StagingStale
+from spark_jobs.repair.exchange.base import Base
+from spark_jobs.repair.exchange.commit import refuse_features, replace
+from spark_jobs.repair.exchange.preconditions import Claim
+from spark_jobs.repair.exchange.staging import arrow_schema, select
+from spark_jobs.repair.exchange.swap import Swapped, swap
+from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.manifest import Manifest
-from spark_jobs.repair.preconditions import Claim
-from spark_jobs.repair.staging import arrow_schema, select
-from spark_jobs.repair.swap import Swapped, swap
-from spark_jobs.repair.undo import undo
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import Aggregate, Check, Transform, Tumbling
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene

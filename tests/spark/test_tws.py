@@ -19,11 +19,10 @@ from hypothesis import event, given, settings, strategies as st
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.spec import State
-from spark_jobs.contract.steps import GroupState
 from spark_jobs.launch.session import session
 from spark_jobs.pipelines.aircraft_rotations.logic import Rotations
+from spark_jobs.registry import find as registry
+from spark_jobs.spec import GroupState, State
 from spark_jobs.steps.group_state import schema
 from tests.harness import oracle
 from tests.harness.compare import assert_same

@@ -13,8 +13,8 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint import purge
 from spark_jobs.checkpoint.log import Checkpoint, versions
-from spark_jobs.contract.spec import State
 from spark_jobs.launch import session
+from spark_jobs.spec import State
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 

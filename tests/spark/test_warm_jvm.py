@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from spark_jobs.launch.submit import DAEMON
-from spark_jobs.warm.jvm import Jvm
+from spark_jobs.warm.inside.jvm import Jvm
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from local import ledger
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.steps import chain
 from tests.harness.scene import records
 

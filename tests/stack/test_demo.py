@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract import registry
+from spark_jobs.registry import find as registry
 from tests.harness.stack import Stack
 from tests.harness.verifier import Verifier
 

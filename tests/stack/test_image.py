@@ -27,7 +27,7 @@ ARCHIVED = """
 import os, subprocess, sys
 from pathlib import Path
 from spark_jobs.launch import submit
-from spark_jobs.contract.settings import Settings
+from spark_jobs.settings.installation import Settings
 os.environ["SLUICE_KAFKA"] = "127.0.0.1:1"
 settings = Settings.from_environment()
 variables = {"JAVA_TOOL_OPTIONS": "-Xlog:class+load:file=/tmp/classes-%p.log", "SPARK_LOCAL_IP": "127.0.0.1"}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from spark_jobs.contract.path_forms import spark_url
+from spark_jobs.root.path_forms import spark_url
 from spark_jobs.storage import delta
 from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore

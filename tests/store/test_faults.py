@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.contract import store as declared
+from spark_jobs.root import store as declared
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.harness.store_proxy import Harm, Proxy, between

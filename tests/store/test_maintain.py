@@ -8,11 +8,11 @@ import deltalake
 import pyarrow as pa
 
 from spark_jobs.admin.maintain import maintain, maintain_ops
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
+from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.ops import ops_tables
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import delta
 from tests.harness.object_store import ObjectStore
 from tests.store.root import Root

@@ -8,9 +8,9 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.contract.path_forms import spark_url
-from spark_jobs.contract.paths import Paths
 from spark_jobs.published.table import behind, move
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.root.paths import Paths
 from spark_jobs.storage.delta import open_table, options
 from spark_jobs.storage.delta_log import Log
 from tests.store.root import Root

@@ -24,11 +24,11 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.object_lease import ObjectLease
-from spark_jobs.contract.errors import LeaseHeld, RootUnreachable, StateUnreadable
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.errors import LeaseHeld, RootUnreachable, StateUnreadable
 from spark_jobs.journal import runner
 from spark_jobs.journal.runner import settle
+from spark_jobs.messages.report import Report
+from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan

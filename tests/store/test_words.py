@@ -12,7 +12,7 @@ from s3fs import S3FileSystem
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
-from spark_jobs.contract.errors import RootRefused, RootUnreachable
+from spark_jobs.errors import RootRefused, RootUnreachable
 from tests.harness.object_store import ObjectStore
 
 LIMIT_SECONDS = 30

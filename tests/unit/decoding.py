@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_jobs.contract.topic import Topic
 from spark_jobs.decode.formats import Records, prepare
+from spark_jobs.spec import Topic
 
 SENT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -12,18 +12,18 @@ from tempfile import TemporaryDirectory
 import deltalake
 import pyarrow as pa
 
-from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.contract.environment import environment
-from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Account, Report
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.fingerprint.environment import environment
+from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.messages.report import Account, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.history import GENERATION
+from spark_jobs.spec import Pipeline
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 

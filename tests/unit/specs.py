@@ -2,10 +2,7 @@
 
 from typing import Any
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState
-from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.spec import Aggregate, Deduplicate, Field, GroupState, Pipeline, Topic, Tumbling
 
 FIELDS = (
     Field(name="id", type="string"),

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.admin.accept import accept
-from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.errors import DecisionRefused, FormatNewer, LeaseHeld
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import CheckResult, Problem, Report
-from spark_jobs.contract.settings import Settings
+from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.errors import DecisionRefused, FormatNewer, LeaseHeld
+from spark_jobs.messages.report import CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.publication import to_publish
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.publish.publication import to_publish
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.settings.installation import Settings
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.errors import StagingStale
-from spark_jobs.contract.report import Problem
+from spark_jobs.errors import StagingStale
+from spark_jobs.messages.report import Problem
+from spark_jobs.repair.compute.stage import stage
+from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.repair.plan import digest, read_plan
-from spark_jobs.repair.stage import stage
-from spark_jobs.repair.swap import swap
 from spark_jobs.source.port import SourceState
 from tests.harness.roots import ROOT
 from tests.harness.sources import says

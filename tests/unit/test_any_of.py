@@ -7,7 +7,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 
-from spark_jobs.contract.any_of import any_of
+from spark_jobs.spans.any_of import any_of
 
 MANY = 20_000
 

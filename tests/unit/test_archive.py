@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from local import archive, files_jar
-from spark_jobs.contract.settings import REPO, Settings
 from spark_jobs.launch import submit
+from spark_jobs.settings.installation import REPO, Settings
 
 WRITES = r"""made=$(echo "$@" | sed 's/.*-XX:ArchiveClassesAtExit=\([^ ]*\).*/\1/'); echo new >"$made" """
 

@@ -17,14 +17,14 @@ from upath import UPath
 from spark_jobs.admin import archive_merge, archive_times, older, rebuild, rebuilding
 from spark_jobs.admin.archive_times import Times, slices
 from spark_jobs.admin.rebuild_run import Rebuilding
-from spark_jobs.contract.errors import RangeOpen, RebuildRefused
-from spark_jobs.contract.paths import archive_table, live_root
-from spark_jobs.contract.ranged import Ranged, ranged
-from spark_jobs.contract.span import FIRST, MICROSECOND, MOST, Span
+from spark_jobs.analysis.ranged import Ranged, ranged
+from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.rebuild.side import begin
-from spark_jobs.repair.planner import Brought
+from spark_jobs.repair.find.planner import Brought
+from spark_jobs.root.paths import archive_table, live_root
 from spark_jobs.source.port import SourceState
+from spark_jobs.spans.span import FIRST, MICROSECOND, MOST, Span
 from spark_jobs.steps.group_state import initial_state_path
 from tests.harness.roots import ROOT
 from tests.harness.sources import says

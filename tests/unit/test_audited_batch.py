@@ -7,12 +7,12 @@ import pytest
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.checkpoint.cursor import Cursor
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.operator_metrics import REPORTED
-from spark_jobs.contract.report import Account, StateUse
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.ops.operator_metrics import REPORTED
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.sink.writer import Written
+from spark_jobs.source.micro_batch import Batch
 
 HOUR = [datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in range(3)]
 BEFORE = Cursor(

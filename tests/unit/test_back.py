@@ -11,11 +11,11 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from spark_jobs.admin.back import plan_back
-from spark_jobs.checkpoint.live import read_live
+from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import TopicRemade
+from spark_jobs.errors import TopicRemade
+from spark_jobs.registry import find as registry
 from spark_jobs.source import topic_state
 from spark_jobs.source.port import SourceState
 from tests.harness.sources import says

@@ -8,9 +8,9 @@ import pytest
 
 from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.report import Account
-from spark_jobs.contract.steps import Transform
+from spark_jobs.messages.report import Account
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.spec import Transform
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 WHERE = Transform(where="amount > 0")

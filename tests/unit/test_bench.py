@@ -23,7 +23,7 @@ from bench.rounds import Target, costs
 from local import flights, ledger
 from local.deliveries import CLEAN, deliver
 from local.flights import FlightEvent
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MEASURES = [

@@ -12,9 +12,9 @@ from bench.history import History
 from bench.own_pipelines import own_pipelines
 from bench.process import Cost
 from bench.rounds import Target, growth, memory
-from spark_jobs.contract import registry
-from spark_jobs.contract.report import StateUse
+from spark_jobs.messages.report import StateUse
 from spark_jobs.ops import ops_tables
+from spark_jobs.registry import find as registry
 
 EACH = 200
 HOUR = timedelta(hours=1)

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import event, given, settings, strategies as st
 
-from spark_jobs.steps import packed
-from spark_jobs.steps.bucket import Bucket, OtherTypes, WrongResult
-from spark_jobs.steps.packed import BUCKET, pack, to_bytes, to_table, unpack
-from spark_jobs.type_conversions import arrow_type
+from spark_jobs.steps.buckets import packed
+from spark_jobs.steps.buckets.bucket import Bucket, OtherTypes, WrongResult
+from spark_jobs.steps.buckets.packed import BUCKET, pack, to_bytes, to_table, unpack
+from spark_jobs.values.conversions import arrow_type
 
 BUCKETS = 3
 KEYS = ("shop", "day")
@@ -79,7 +79,7 @@ class InPlainPython:
 
 
 class InBuckets:
-    """As spark_jobs/steps/buckets.py does it, with Spark's part by hand: all through bytes."""
+    """As spark_jobs/steps/buckets/packing.py does it, with Spark's part by hand: all through bytes."""
 
     def __init__(self, function: Any = totals) -> None:
         self.bucket = bucket(function)

@@ -14,12 +14,12 @@ from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.cli import app, question
 from spark_jobs.cli.terminal import NOT_DONE
-from spark_jobs.contract.errors import LeaseHeld, SwapRefused, catalogue
-from spark_jobs.contract.report import Report
+from spark_jobs.errors import LeaseHeld, SwapRefused, catalogue
 from spark_jobs.launch import foreground
+from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.coverage import coverage
-from spark_jobs.repair.swap import described
+from spark_jobs.repair.exchange.swap import described
+from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.source.port import SourceState
 from tests.harness.roots import ROOT
 from tests.harness.sources import says

@@ -7,7 +7,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.source.micro_batch import Batch
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 MIDNIGHT_MS, CLOCK_MS = 1359676800000, 1795253827094

@@ -22,8 +22,7 @@ import spark_jobs
 from spark_jobs.cli import app, draining
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.cli.version import BESIDE
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import (
+from spark_jobs.errors import (
     LeaseHeld,
     PipelineUnknown,
     RangeInvalid,
@@ -33,9 +32,10 @@ from spark_jobs.contract.errors import (
     SpecInvalid,
     StateUnreadable,
 )
-from spark_jobs.contract.report import CheckResult, Report
-from spark_jobs.contract.settings import REPO
+from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops.views import Table
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import REPO
 
 OPTIONS = {
     "validate": ("--deep",),
@@ -220,9 +220,9 @@ def test_validate_warns_of_a_measure_that_two_records_can_make_fail(
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
     (folder / "spec.py").write_text(
-        "from spark_jobs.contract.steps import Aggregate\n"
-        "from spark_jobs.contract.topic import Field, Topic\n"
-        "from spark_jobs.contract.spec import Pipeline, State\n"
+        "from spark_jobs.spec import Aggregate\n"
+        "from spark_jobs.spec import Field, Topic\n"
+        "from spark_jobs.spec import Pipeline, State\n"
         "FIELDS = (Field(name='at', type='timestamp'), Field(name='n', type='bigint'))\n"
         "SPEC = Pipeline(name='departure_delays', about='A sum.', topic=Topic(name='t', fields=FIELDS,"
         " event_time='at'), steps=(Aggregate(measures={'total': 'sum(n)'}),), output_mode='update',"

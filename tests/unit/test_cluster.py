@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from spark_jobs import log
-from spark_jobs.contract.errors import ClusterUnreachable, NoExecutors
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import ClusterUnreachable, NoExecutors
 from spark_jobs.launch import cluster
 from spark_jobs.launch.cluster import Cluster, ExecutorWatch
+from spark_jobs.settings.installation import Settings
 
 SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g", executor_wait="60")
 LOOK_SECONDS = 5

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.contract.environment import code_digest
-from spark_jobs.contract.errors import StateIncompatible
-from spark_jobs.runs.spark_errors import translate_error
+from spark_jobs.errors import StateIncompatible
+from spark_jobs.fingerprint.environment import code_digest
+from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.steps.init_errors import InitErrors
 
 WORKER = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An
@@ -150,7 +150,7 @@ def test_what_the_code_returned_is_its_fault_though_no_line_of_it_is_told(
 def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_line_of_sluice(
     mine: Path,
 ) -> None:
-    wrong = "spark_jobs.steps.bucket.WrongResult: the state has this key twice: shop='a'"
+    wrong = "spark_jobs.steps.buckets.bucket.WrongResult: the state has this key twice: shop='a'"
     frame = '  File "/srv/spark_jobs/steps/bucket.py", line 91, in after\n    return x\n'
     assert told(wrong, frame).startswith(
         "PROCESSOR_FAILED: what the code of mine returned: the state has this key twice: shop='a'."
@@ -159,7 +159,9 @@ def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_lin
 
 def test_a_state_of_other_types_is_no_fault_of_the_code(mine: Path) -> None:
     """It returned nothing, so no correction of it helps."""
-    wrong = "spark_jobs.steps.bucket.OtherTypes: the stored state has the columns shop int64"
+    wrong = (
+        "spark_jobs.steps.buckets.bucket.OtherTypes: the stored state has the columns shop int64"
+    )
     frame = '  File "/srv/spark_jobs/steps/bucket.py", line 66, in after\n    return x\n'
     assert told(wrong, frame) == (
         "STATE_INCOMPATIBLE: mine: the stored state has the columns shop int64. "

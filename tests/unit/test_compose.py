@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 TEXT = (REPO / "docker-compose.yml").read_text()
 STACK: dict[str, Any] = yaml.safe_load(TEXT)

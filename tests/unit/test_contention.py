@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.contract.errors import TableContended
+from spark_jobs.errors import TableContended
 from spark_jobs.sink.contention import ATTEMPTS, again, conflict, in_words
 
 TEXT = (

@@ -5,16 +5,14 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import spec_warnings, verify_identity
-from spark_jobs.contract.correction import with_expressions
-from spark_jobs.contract.errors import StateIncompatible
-from spark_jobs.contract.fingerprint import changes, fingerprint, idle_declarations
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Transform
-from spark_jobs.contract.windows import Session
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.errors import StateIncompatible
+from spark_jobs.fingerprint.correction import with_expressions
+from spark_jobs.fingerprint.fields import changes, fingerprint, idle_declarations
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline, Session, Transform
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import aggregate, deduplicate, pipeline
 

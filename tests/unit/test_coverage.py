@@ -15,19 +15,19 @@ from hypothesis import given, settings, strategies as st
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
-from spark_jobs.contract.errors import RangeOpen, RangeUnsupported, SwapRefused
-from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.span import Span
+from spark_jobs.errors import RangeOpen, RangeUnsupported, SwapRefused
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair import coverage as covering
-from spark_jobs.repair.balance import balance
-from spark_jobs.repair.coverage import Coverage, coverage
-from spark_jobs.repair.late import count, late_fates
+from spark_jobs.repair.exchange.reject import reject
+from spark_jobs.repair.exchange.swap import described
+from spark_jobs.repair.find import coverage as covering
+from spark_jobs.repair.find.balance import balance
+from spark_jobs.repair.find.coverage import Coverage, coverage
+from spark_jobs.repair.find.late import count, late_fates
 from spark_jobs.repair.manifest import approve
-from spark_jobs.repair.reject import reject
-from spark_jobs.repair.swap import described
 from spark_jobs.source import topic_state
+from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import Ranges
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hour, hours, row
 
@@ -238,7 +238,7 @@ def test_a_swap_while_it_looks_does_not_unbalance_it(
 def told(monkeypatch: pytest.MonkeyPatch, root: Root, *words: str) -> list[str]:
     """What the command prints. No broker answers."""
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
-    monkeypatch.setattr("spark_jobs.contract.registry.load", lambda _: HOURLY)
+    monkeypatch.setattr("spark_jobs.registry.find.load", lambda _: HOURLY)
     where = {"SLUICE_ROOT": root.settings.root, "SLUICE_KAFKA": "127.0.0.1:1", "COLUMNS": "120"}
     done = CliRunner().invoke(app, ["coverage", SPEC.name, *words], env=where)
     assert done.exit_code == 0, done.output

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint.cursor import Cursor, read_cursor
-from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
-from spark_jobs.contract.report import StateUse
+from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.errors import CheckpointBroken, FormatNewer
+from spark_jobs.messages.report import StateUse
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 

@@ -10,7 +10,7 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.errors import CheckpointBroken
 from spark_jobs.ops import accounts, ops_tables
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains

@@ -2,10 +2,9 @@
 
 import pytest
 
-from spark_jobs.contract.steps import Aggregate, Transform
-from spark_jobs.contract.windows import Session
-from spark_jobs.runs.data_error import DataError
-from spark_jobs.runs.spark_errors import translate_error
+from spark_jobs.runs.failures.data_error import DataError
+from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.spec import Aggregate, Session, Transform
 from tests.unit.specs import pipeline
 
 STREAM = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink. Reason: {said}

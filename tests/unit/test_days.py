@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.ranged import Ranged
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.analysis.ranged import Ranged
 from spark_jobs.ops import repairs
-from spark_jobs.runs import days
+from spark_jobs.runs.publish import days
+from spark_jobs.spec import Pipeline
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Root, hour, hours, row

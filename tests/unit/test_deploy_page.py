@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 PAGE = (REPO / "docs" / "deploy.md").read_text()
 COMPOSE = (REPO / "docker-compose.yml").read_text()

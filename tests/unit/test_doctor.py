@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from spark_jobs.checkpoint.failing import read_failing
 from spark_jobs.checkpoint.identity import verify_identity
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
-from spark_jobs.contract import registry
-from spark_jobs.contract.paths import Paths
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from tests.unit.checkpoints import begin, plan_batch
 

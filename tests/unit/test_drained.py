@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.contract.micro_batch import Offsets
 from spark_jobs.runs.drained import waiting
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
 
 TOPIC = SourceState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.contract.duration import UNITS, approximate
+from spark_jobs.spec.duration import UNITS, approximate
 
 
 @pytest.mark.parametrize(

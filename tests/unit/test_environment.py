@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import (
     Identity,
     read_identity,
     spec_warnings,
     verify_identity,
 )
-from spark_jobs.contract import language, logic, registry
-from spark_jobs.contract.environment import Environment, code_digest
-from spark_jobs.contract.errors import StateIncompatible
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.spark_options import OWNED, OWNED_PREFIXES
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.sql_settings import FAMILIES, PINNED
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.errors import StateIncompatible
+from spark_jobs.fingerprint.environment import Environment, code_digest
 from spark_jobs.launch import session
+from spark_jobs.pinned import language
+from spark_jobs.pinned.sql_settings import FAMILIES, PINNED
+from spark_jobs.registry import find as registry, logic
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline, State
+from spark_jobs.spec.spark_options import OWNED, OWNED_PREFIXES
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.errors import (
+from spark_jobs.errors import (
     KafkaUnreachable,
     SluiceError,
     SparkFailed,

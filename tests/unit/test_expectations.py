@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from spark_jobs.checks import expectations
-from spark_jobs.contract.change import Change, change_checks, metrics
-from spark_jobs.contract.checks import Check, within
-from spark_jobs.contract.report import CheckResult
-from spark_jobs.contract.state_metrics import StateMetrics
-from spark_jobs.contract.verdict import staged_verdict
+from spark_jobs.messages.change import Change, change_checks, metrics
+from spark_jobs.messages.report import CheckResult
+from spark_jobs.messages.verdict import staged_verdict
+from spark_jobs.spec import Check, within
+from spark_jobs.spec.state_metrics import StateMetrics
 from tests.unit.specs import pipeline
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads

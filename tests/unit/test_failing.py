@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
-from spark_jobs.contract.errors import CheckpointBroken, FormatNewer
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.own_columns import MALFORMED
+from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.decode.decoder import _decoded
 from spark_jobs.decode.formats import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
-from spark_jobs.runs.record_search import spans
+from spark_jobs.errors import CheckpointBroken, FormatNewer
+from spark_jobs.runs.failures.record_search import spans
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.values.own_columns import MALFORMED
 from tests.unit.specs import topic
 
 RECORDS = [

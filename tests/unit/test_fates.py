@@ -6,14 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spark_jobs.contract.ranged import ranged
-from spark_jobs.contract.span import MICROSECOND, Span
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
-from spark_jobs.contract.windows import Tumbling
-from spark_jobs.repair.fates import fates
-from spark_jobs.repair.late import LateRecord
-from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.analysis.ranged import ranged
+from spark_jobs.repair.compute.fates import fates
+from spark_jobs.repair.find.late import LateRecord
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.spans.span import MICROSECOND, Span
+from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
 
 DAY = datetime(2026, 3, 4, tzinfo=UTC)

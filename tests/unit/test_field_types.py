@@ -2,9 +2,9 @@
 
 import pytest
 
-from spark_jobs.contract.field_types import FIELD_TYPES
-from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.type_conversions import arrow_type, json_type, spark_type
+from spark_jobs.spec import Field, Topic
+from spark_jobs.values.conversions import arrow_type, json_type, spark_type
+from spark_jobs.values.field_types import FIELD_TYPES
 from tests.unit.decoding import Decoding
 
 

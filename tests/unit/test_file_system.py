@@ -9,8 +9,8 @@ from upath import UPath
 
 from spark_jobs.checkpoint import file_system
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.errors import RootRefused
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import RootRefused
+from spark_jobs.settings.installation import Settings
 
 DISK = "22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda rw"
 

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from s3fs.errors import translate_boto_error
 from upath import UPath
 
-from spark_jobs.contract.files import create_whole, replacing, write_whole
+from spark_jobs.root.files import create_whole, replacing, write_whole
 
 
 class Taken:

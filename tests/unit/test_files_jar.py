@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from local import files_jar, jvm
-from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch import submit
+from spark_jobs.settings.installation import REPO, Settings
 
 PROGRAM = Path(__file__).parent / "java" / "Files.java"
 OURS = [f"{key.removeprefix('spark.hadoop.')}={value}" for key, value in submit.FILES.items()]

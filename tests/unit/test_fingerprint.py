@@ -7,12 +7,9 @@ from typing import Any
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.contract import logic, registry
-from spark_jobs.contract.fingerprint import FROZEN, changes, fingerprint, in_force, in_todays_form
-from spark_jobs.contract.spec import Pipeline, Schedule, State
-from spark_jobs.contract.steps import Transform
-from spark_jobs.contract.topic import Field
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.fingerprint.fields import FROZEN, changes, fingerprint, in_force, in_todays_form
+from spark_jobs.registry import find as registry, logic
+from spark_jobs.spec import Field, Pipeline, Schedule, State, Transform, Tumbling
 from tests.unit.specs import (
     FIELDS,
     aggregate,

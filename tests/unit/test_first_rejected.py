@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Account
+from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.first_rejected import described, first_rejected
 from tests.unit.specs import pipeline
 

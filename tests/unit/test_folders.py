@@ -19,10 +19,10 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.intent import Intent
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.errors import LeaseHeld, LeaseLost, RootRefused
+from spark_jobs.errors import LeaseHeld, LeaseLost, RootRefused
 from spark_jobs.journal.runner import leased
-from spark_jobs.runs.due import Announced
-from spark_jobs.runs.publication import publish
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.runs.publish.publication import publish
 from spark_jobs.storage.folders import move_folder
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.admin import rebuild
-from spark_jobs.contract.errors import CheckpointForeign, RangeOpen, RebuildRefused
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.repair.coverage import coverage
-from spark_jobs.repair.planner import plan_repair
+from spark_jobs.errors import CheckpointForeign, RangeOpen, RebuildRefused
+from spark_jobs.messages.request import Request
+from spark_jobs.repair.find.coverage import coverage
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline, State
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains

@@ -7,8 +7,8 @@ from bisect import bisect_left
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from spark_jobs.runs.data_error import DataError
-from spark_jobs.runs.group_search import MOST_TRIALS, Search, Span
+from spark_jobs.runs.failures.data_error import DataError
+from spark_jobs.runs.failures.group_search import MOST_TRIALS, Search, Span
 
 OVERFLOW = DataError("ARITHMETIC_OVERFLOW", "overflow", "")
 

@@ -13,24 +13,24 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.errors import RecordsUnreachable
-from spark_jobs.contract.micro_batch import Parts
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.ranged import ranged
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.span import Span
+from spark_jobs.analysis.ranged import ranged
+from spark_jobs.errors import RecordsUnreachable
+from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.coverage import coverage
-from spark_jobs.repair.held import Held, Source
-from spark_jobs.repair.holes import Hole, holes
-from spark_jobs.repair.plan import RepairPlan
-from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.quarantine import Replayable
-from spark_jobs.repair.reading import reading
-from spark_jobs.repair.replaying import Replaying
-from spark_jobs.repair.slices import Index
+from spark_jobs.repair.compute.held import Held, Source
+from spark_jobs.repair.find.coverage import coverage
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.find.quarantine import Replayable
+from spark_jobs.repair.find.replaying import Replaying
+from spark_jobs.repair.offsets.holes import Hole, holes
+from spark_jobs.repair.offsets.reading import reading
+from spark_jobs.repair.offsets.slices import Index
+from spark_jobs.root.paths import Paths
+from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.port import SourceState
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import Ranges
 from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hours

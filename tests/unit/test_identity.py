@@ -10,10 +10,9 @@ import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 
 from spark_jobs.checkpoint import identity
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import read_identity, spec_warnings, verify_identity
-from spark_jobs.contract.classification import classification, with_classification
-from spark_jobs.contract.errors import (
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.errors import (
     CheckpointForeign,
     FormatNewer,
     OffsetsWentBack,
@@ -21,10 +20,10 @@ from spark_jobs.contract.errors import (
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.topic import Field
+from spark_jobs.fingerprint.classification import classification, with_classification
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Field, Pipeline, State
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import FIELDS, pipeline, topic
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.contract import registry
-from spark_jobs.contract.environment import code_digest
-from spark_jobs.contract.errors import SpecInvalid
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.fingerprint.environment import code_digest
+from spark_jobs.registry import find as registry
 from tests.unit.specs import group_state, pipeline
 
 SHOPS = pipeline(steps=(group_state(),))
@@ -66,7 +66,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
     [
         ("import json, ast, collections.abc\n", []),
         ("import pyspark.sql\nfrom msgspec import Struct\nimport no_such_package\n", []),
-        ("from spark_jobs.contract.topic import Field\n", []),
+        ("from spark_jobs.spec import Field\n", []),
         ("from spark_jobs.topics.flights import FLIGHTS\n", ["spark_jobs.topics.flights"]),
         ("from . import helper\n", [f"P.{NAME}.helper"]),
         ("from .helper import bound\n", [f"P.{NAME}.helper"]),

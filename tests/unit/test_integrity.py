@@ -10,7 +10,7 @@ from upath import UPath
 from spark_jobs.checkpoint.file_check import find_damage
 from spark_jobs.checkpoint.integrity import Integrity, refuse_damaged_logs, remove_orphan_checksums
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken
+from spark_jobs.errors import CheckpointBroken
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 CONTENT = bytes(range(256)) * 5

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.contract.errors import LeaseLost, SwapRefused
+from spark_jobs.errors import LeaseLost, SwapRefused
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.changes import CHANGES

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from local.deliveries import MALFORMATIONS
-from spark_jobs.contract.field_types import FIELD_TYPES
-from spark_jobs.contract.topic import Field, Topic
+from spark_jobs.spec import Field, Topic
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.type_conversions import arrow_array, arrow_type
+from spark_jobs.values.conversions import arrow_array, arrow_type
+from spark_jobs.values.field_types import FIELD_TYPES
 from tests.unit.decoding import Decoding
 
 EVENT: dict[str, Any] = {

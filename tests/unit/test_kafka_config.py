@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import given, strategies as st
 
-from spark_jobs.contract.errors import KafkaConfigInvalid
-from spark_jobs.contract.kafka import jaas, properties_file
-from spark_jobs.contract.kafka.config import NOTHING, KafkaConfig
-from spark_jobs.contract.kafka.names import BY_NAME, FIXED, REFUSED, REGISTRY, TABLE, Property
-from spark_jobs.contract.settings import REPO
+from spark_jobs.errors import KafkaConfigInvalid
+from spark_jobs.settings.installation import REPO
+from spark_jobs.settings.kafka import jaas, properties_file
+from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
+from spark_jobs.settings.kafka.names import BY_NAME, FIXED, REFUSED, REGISTRY, TABLE, Property
 from tests.harness.certificates import Authority
 
 AUTHORITY = Authority("unit")

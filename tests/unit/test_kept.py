@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from upath import UPath
 
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair import kept
-from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.repair.compute import kept
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.root.paths import Paths
+from spark_jobs.spans.span import Span
 from tests.harness.roots import ROOT
 from tests.unit.specs import group_state, pipeline
 

@@ -11,15 +11,15 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.contract.errors import ApprovalMissing, SwapRefused
-from spark_jobs.contract.ranged import unranged
+from spark_jobs.analysis.ranged import unranged
+from spark_jobs.errors import ApprovalMissing, SwapRefused
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import repairs
+from spark_jobs.repair.compute.stage import stage
+from spark_jobs.repair.exchange.reject import reject
+from spark_jobs.repair.exchange.swap import described, swap
+from spark_jobs.repair.find.plan import RepairPlan, digest
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.repair.plan import RepairPlan, digest
-from spark_jobs.repair.reject import reject
-from spark_jobs.repair.stage import stage
-from spark_jobs.repair.swap import described, swap
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row

@@ -17,19 +17,17 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from upath import UPath
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.ranged import Ranged, ranged
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.span import Span, floor, joined
-from spark_jobs.contract.steps import Deduplicate
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.coverage import coverage
-from spark_jobs.repair.late import LateRecord
-from spark_jobs.repair.late_spans import LateSpans, Tried
-from spark_jobs.repair.touched import touched
-from spark_jobs.repair.untried import untried
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find.coverage import coverage
+from spark_jobs.repair.find.late import LateRecord
+from spark_jobs.repair.find.late_spans import LateSpans, Tried
+from spark_jobs.repair.find.touched import touched
+from spark_jobs.repair.find.untried import untried
+from spark_jobs.root.paths import Paths
+from spark_jobs.spans.span import Span, floor, joined
+from spark_jobs.spec import Deduplicate, Ranges, Session, Sliding, Tumbling
 from tests.unit.repaired import DAY, SPEC, Root
 from tests.unit.test_coverage import FINAL, HOURLY, add_late, root
 from tests.unit.test_ranged import counts, spec

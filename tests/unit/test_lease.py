@@ -18,7 +18,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.lease import holder, lease
-from spark_jobs.contract.errors import LeaseHeld, LeaseLost
+from spark_jobs.errors import LeaseHeld, LeaseLost
 
 REPO = Path(__file__).parents[2]
 HOLD = """

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from spark_jobs import limits
-from spark_jobs.contract.errors import Stopped
-from spark_jobs.contract.micro_batch import Batch
+from spark_jobs.errors import Stopped
 from spark_jobs.limits import RunLimits
+from spark_jobs.source.micro_batch import Batch
 from spark_jobs.stopping import StopRequest
 from tests.unit.specs import group_state, pipeline
 

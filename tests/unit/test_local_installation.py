@@ -9,7 +9,7 @@ import pytest
 
 from local import demo, up
 from local.airflow_settings import environment
-from spark_jobs.contract.settings import Settings
+from spark_jobs.settings.installation import Settings
 
 STARTED = "127.0.0.1:4321"
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from spark_jobs import log
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.settings.installation import REPO, Settings
 
 pytestmark = pytest.mark.usefixtures("log_as_before")
 

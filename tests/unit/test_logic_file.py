@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from spark_jobs.contract import logic
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Transform
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.registry import logic
+from spark_jobs.spec import Pipeline, State, Transform
 from tests.unit.specs import group_state, in_buckets, pipeline
 
 SHOPS = pipeline(steps=(group_state(processor="Shops"),))
@@ -229,7 +228,7 @@ def test_a_pipeline_without_code_needs_no_file(path: Path) -> None:
 
 
 def test_every_pipeline_of_the_tests_and_the_product_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spark_jobs.contract import registry  # noqa: PLC0415 - the package is set by the variable
+    from spark_jobs.registry import find as registry  # noqa: PLC0415 - the package is set by the variable
 
     for package in ("spark_jobs.pipelines", "tests.pipelines"):
         monkeypatch.setenv("SLUICE_PIPELINES", package)

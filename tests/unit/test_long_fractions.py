@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.contract.topic import Field, Topic
+from spark_jobs.spec import Field, Topic
 from tests.unit.decoding import Decoding
 
 TOPIC = Topic(

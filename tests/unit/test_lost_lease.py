@@ -14,10 +14,10 @@ import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import LeaseLost
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import LeaseLost
 from spark_jobs.runs import drain, query
 from spark_jobs.runs.run_outcome import RunOutcome
+from spark_jobs.settings.installation import Settings
 from spark_jobs.stopping import StopRequest
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline

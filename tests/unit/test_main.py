@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import failpoint, main as entry
-from spark_jobs.contract.errors import ExpressionFailed, PipelineUnknown, RunStalled
-from spark_jobs.contract.report import Problem, Report, read_report
+from spark_jobs.errors import ExpressionFailed, PipelineUnknown, RunStalled
 from spark_jobs.launch import parent_watch
+from spark_jobs.messages.report import Problem, Report, read_report
 from tests.unit.specs import pipeline
 
 
@@ -140,8 +140,8 @@ def test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report(
 STANDS_STILL = """
 import sys, time
 from pathlib import Path
-from spark_jobs.contract.settings import Settings
-from spark_jobs.runs import watchdog
+from spark_jobs.settings.installation import Settings
+from spark_jobs.runs.watch import watchdog
 from tests.unit.specs import pipeline
 
 watchdog.OUTSIDE_SECONDS = 1

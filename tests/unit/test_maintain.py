@@ -21,19 +21,19 @@ from typer.testing import CliRunner
 from spark_jobs.admin import maintain as maintained
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain, maintain_ops
-from spark_jobs.checkpoint.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.published import Published, read_published
+from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.notes.published import Published, read_published
 from spark_jobs.cli import app
-from spark_jobs.contract.errors import LeaseHeld, MaintenanceRefused, TableContended
-from spark_jobs.contract.paths import OPS_TABLES, Paths, report_path
-from spark_jobs.contract.report import Account, CheckResult, Report
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.errors import LeaseHeld, MaintenanceRefused, TableContended
+from spark_jobs.messages.report import Account, CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.published.table import move
+from spark_jobs.root.paths import OPS_TABLES, Paths, report_path
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.storage import compaction
 from tests.harness.aged import age
 from tests.harness.crash import files
@@ -384,8 +384,8 @@ def test_beside_a_run_it_is_refused_by_the_runs_name_and_the_next_pipeline_is_ma
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     busy = SPEC.model_copy(update={"name": "busy"})
     specs = {SPEC.name: SPEC, "busy": busy}
-    monkeypatch.setattr("spark_jobs.contract.registry.names", lambda: ["busy", SPEC.name])
-    monkeypatch.setattr("spark_jobs.contract.registry.load", specs.__getitem__)
+    monkeypatch.setattr("spark_jobs.registry.find.names", lambda: ["busy", SPEC.name])
+    monkeypatch.setattr("spark_jobs.registry.find.load", specs.__getitem__)
     Paths(str(root.folder), busy).ensure_writable()
     for run in ("a", "b"):
         ops_tables.append(root.paths.root, "runs", [{"pipeline": "busy", "run_id": run}])

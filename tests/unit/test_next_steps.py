@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.ranged import unranged
+from spark_jobs.analysis.ranged import unranged
 from spark_jobs.ops.next_steps import next_steps
 from spark_jobs.ops.shown import RunLine
+from spark_jobs.registry import find as registry
 
 
 def commands(kind: str) -> list[str]:

@@ -10,7 +10,7 @@ from upath import UPath
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.spec import Pipeline
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline
 
@@ -190,7 +190,7 @@ def test_the_planned_batch_has_the_last_ones_offsets_and_settings_and_a_watermar
 
 
 def test_a_batch_can_be_planned_where_the_source_is_files_and_no_topic(folder: UPath) -> None:
-    """As a replay's is (repair/one_batch.py): the source's line is copied, and not read."""
+    """As a replay's is (repair/compute/one_batch.py): the source's line is copied, and not read."""
     metadata = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}})
     (folder / "offsets" / "0").write_text(f'v1\n{metadata}\n{{"logOffset":0}}')
     checkpoint = Checkpoint(folder)

@@ -17,7 +17,7 @@ from upath import UPath
 from spark_jobs.checkpoint import object_lease
 from spark_jobs.checkpoint.lease import is_local, lease
 from spark_jobs.checkpoint.object_lease import ObjectLease
-from spark_jobs.contract.errors import LeaseHeld, LeaseLost
+from spark_jobs.errors import LeaseHeld, LeaseLost
 
 REPO = Path(__file__).parents[2]
 PATIENCE_SECONDS = 60
@@ -25,7 +25,7 @@ HOLD = """
 import sys
 from upath import UPath
 from spark_jobs.checkpoint import object_lease
-from spark_jobs.contract.errors import SluiceError
+from spark_jobs.errors import SluiceError
 object_lease.RENEW_SECONDS = 0.2
 lease = object_lease.ObjectLease(UPath(sys.argv[1]), sys.argv[2])
 print("ready", flush=True)

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from hypothesis import given, settings, strategies as st
 
-from spark_jobs.contract.micro_batch import Parts
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.holes import holes
-from spark_jobs.repair.plan import offsets_in
-from spark_jobs.repair.reading import reading
-from spark_jobs.repair.slices import MOST_RANGES, NEAR, Index, gaps, merged, without
+from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.repair.offsets.holes import holes
+from spark_jobs.repair.offsets.reading import reading
+from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, gaps, merged, without
+from spark_jobs.root.paths import Paths
+from spark_jobs.source.micro_batch import Parts
+from spark_jobs.spans.span import Span
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()

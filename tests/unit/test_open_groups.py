@@ -9,19 +9,17 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.analysis.counting import counting_step
+from spark_jobs.analysis.state_checks import GROUPS, state_checks_of
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.groups import Grouped, grouped, grouped_again
 from spark_jobs.audit.progress import Progress
-from spark_jobs.checkpoint.cursor import Cursor
-from spark_jobs.contract.counting import counting_step
-from spark_jobs.contract.report import Account, StateUse
-from spark_jobs.contract.spec import State
-from spark_jobs.contract.state_checks import GROUPS, state_checks_of
-from spark_jobs.contract.steps import Transform
-from spark_jobs.contract.windows import Session, Sliding
-from spark_jobs.runs import open_groups as module
-from spark_jobs.runs.open_groups import OpenGroups, open_groups
-from spark_jobs.runs.unjudged import Unjudged
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.runs.judge import open_groups as module
+from spark_jobs.runs.judge.open_groups import OpenGroups, open_groups
+from spark_jobs.runs.judge.unjudged import Unjudged
+from spark_jobs.spec import Session, Sliding, State, Transform
 from spark_jobs.state.grouped import MOST_STATE_ROWS
 from tests.unit.specs import aggregate, deduplicate, pipeline
 

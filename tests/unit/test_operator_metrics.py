@@ -4,9 +4,9 @@ from typing import Any
 
 from spark_jobs.audit.operator_metrics import operator_metrics, timers_waiting
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.contract.operator_metrics import REPORTED
-from spark_jobs.contract.spec import State
+from spark_jobs.ops.operator_metrics import REPORTED
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.spec import State
 from tests.unit.specs import deduplicate, in_buckets, pipeline
 
 

@@ -15,9 +15,9 @@ import pytest
 from deltalake.exceptions import CommitFailedError
 from upath import UPath
 
-from spark_jobs.contract.paths import OPS_TABLES
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.root.paths import OPS_TABLES
 from tests.harness.roots import ROOT
 
 REPO = Path(__file__).parents[2]

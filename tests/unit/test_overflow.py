@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.overflow import overflowing
-from spark_jobs.contract.spec import State
-from spark_jobs.contract.topic import Field
+from spark_jobs.analysis.overflow import overflowing
+from spark_jobs.spec import Field, State
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 
 FEW = Field(name="few", type="int")

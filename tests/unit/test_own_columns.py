@@ -14,12 +14,10 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.own_columns import KAFKA, PREFIX, WINDOW, is_own
-from spark_jobs.contract.steps import Aggregate, GroupState
-from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.contract.windows import Tumbling
-from spark_jobs.steps.packed import BUCKET
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec import Aggregate, Field, GroupState, Topic, Tumbling
+from spark_jobs.steps.buckets.packed import BUCKET
+from spark_jobs.values.own_columns import KAFKA, PREFIX, WINDOW, is_own
 
 SOURCES = Path(__file__).parents[2]
 PACKAGES = (
@@ -49,17 +47,24 @@ BESIDE_NONE: dict[str, set[str]] = {
     "classify/capture.py": {"late", "kept"},
     "classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"},
     "steps/aggregate.py": {"counted"},
-    "steps/canonical.py": {"reused_keys", "ambiguous_copies"},
+    "steps/canonical/deduplicate.py": {"reused_keys", "ambiguous_copies"},
     # Alone in a select: a record's place, and its group's bucket.
-    "runs/group_search.py": {"p", "o", "g", "first", "last"},
-    "repair/compute.py": {"late"},
-    "repair/failing.py": {"partition", "first", "last"},
-    "repair/sessions.py": {"begin", "end", "n", "explained"},
-    "repair/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
+    "runs/failures/group_search.py": {"p", "o", "g", "first", "last"},
+    "repair/compute/rows.py": {"late"},
+    "repair/compute/failing.py": {"partition", "first", "last"},
+    "repair/compute/sessions.py": {"begin", "end", "n", "explained"},
+    "repair/compute/account.py": {
+        "rows_before",
+        "rows_after",
+        "unexplained",
+        "rounded",
+        "_hours",
+        "_",
+    },
     # The columns of a comparison: a pipeline's are within before and after.
-    "repair/change.py": {"op", "explained"},
+    "repair/compute/change.py": {"op", "explained"},
     # Every column of the frame.
-    "steps/catalyst.py": {"input_"},
+    "steps/sql/catalyst.py": {"input_"},
     # Names of tables in a MERGE.
     "sink/commit.py": {"old", "new"},
 }

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.files import write_whole
-from spark_jobs.contract.own_folder import own_folder
-from spark_jobs.contract.paths import local_report_path
+from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch import shipment
+from spark_jobs.root.files import write_whole
+from spark_jobs.root.own_folder import own_folder
+from spark_jobs.root.paths import local_report_path
 from spark_jobs.warm.place import socket_path
 
 NOBODY = 65534

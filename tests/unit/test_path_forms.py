@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.path_forms import (
+from spark_jobs.errors import SettingInvalid
+from spark_jobs.launch import submit
+from spark_jobs.root.path_forms import (
     delta_path,
     place_of,
     refuse_for_cluster,
@@ -22,8 +23,7 @@ from spark_jobs.contract.path_forms import (
     sql_table,
     state_url,
 )
-from spark_jobs.contract.settings import REPO, Settings, root
-from spark_jobs.launch import submit
+from spark_jobs.settings.installation import REPO, Settings, root
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
 from tests.harness.roots import ROOT

@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.paths import (
-    local_report_path,
-    report_path,
-)
+from spark_jobs.root.paths import local_report_path, report_path
 
 NAME = "flight_events"
 

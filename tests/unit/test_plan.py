@@ -10,25 +10,25 @@ from typing import Literal
 
 import pytest
 
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.published import Published, publisher
-from spark_jobs.contract.errors import (
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes.published import Published, publisher
+from spark_jobs.errors import (
     CheckpointBroken,
     LeaseHeld,
     OffsetsWentBack,
     RootNotWritable,
     StateIncompatible,
 )
-from spark_jobs.contract.held_back import HeldBack
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import StateUse
-from spark_jobs.contract.settings import REPO, Settings
-from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.report import StateUse
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.plan import Plan
+from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline, State
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.checkpoints import begin, commit_batch, plan_batch

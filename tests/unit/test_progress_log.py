@@ -16,7 +16,7 @@ from upath import UPath
 from spark_jobs import log
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.runs.progress_log import ProgressLog, format_remaining
+from spark_jobs.runs.watch.progress_log import ProgressLog, format_remaining
 from tests.harness.lines import heard
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline

@@ -11,16 +11,16 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.published import Published
-from spark_jobs.contract.errors import CheckpointBroken
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Account
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes.published import Published
+from spark_jobs.errors import CheckpointBroken
+from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.runs import publication
-from spark_jobs.runs.due import Announced
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.publish import publication
+from spark_jobs.runs.publish.due import Announced
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 from tests.unit.test_report import report

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.contract.errors import PublishedTableRefused
+from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.published.data_folder import located
 from spark_jobs.published.protocol import shown_metadata, shown_protocol
 

@@ -13,12 +13,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from spark_jobs.contract.errors import PublishedTableRefused
-from spark_jobs.contract.path_forms import place_of
-from spark_jobs.contract.paths import Paths
+from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.published import table
 from spark_jobs.published.data_folder import follow
 from spark_jobs.published.table import behind, move
+from spark_jobs.root.path_forms import place_of
+from spark_jobs.root.paths import Paths
 from spark_jobs.storage.delta_log import Log
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline

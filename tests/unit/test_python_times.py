@@ -14,13 +14,13 @@ from hypothesis import given, strategies as st
 from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 from upath import UPath
 
-from spark_jobs.contract.position import Position
-from spark_jobs.contract.span import Span
 from spark_jobs.pages.templates import shown
-from spark_jobs.python_times import EPOCH, date_of, rows_of, time_of
-from spark_jobs.repair.base import Base
-from spark_jobs.repair.row_set import same, without
-from spark_jobs.spark_times import make_total
+from spark_jobs.repair.exchange.base import Base
+from spark_jobs.repair.exchange.row_set import same, without
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.values.python_times import EPOCH, date_of, rows_of, time_of
+from spark_jobs.values.spark_times import make_total
 
 US = timedelta(microseconds=1)
 moments = st.datetimes(timezones=st.just(UTC))

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.admin.quarantine import quarantine
-from spark_jobs.checkpoint.cursor import Cursor
-from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.contract.errors import DecisionRefused, LeaseHeld
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
+from spark_jobs.errors import DecisionRefused, LeaseHeld
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 

@@ -8,16 +8,23 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import RangeUnsupported
-from spark_jobs.contract.position import Position
-from spark_jobs.contract.ranged import ranged, unranged
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.span import MICROSECOND, Span, joined
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Transform
-from spark_jobs.contract.topic import Field
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.analysis.ranged import ranged, unranged
+from spark_jobs.errors import RangeUnsupported
+from spark_jobs.registry import find as registry
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import MICROSECOND, Span, joined
+from spark_jobs.spec import (
+    Aggregate,
+    Deduplicate,
+    Field,
+    GroupState,
+    Pipeline,
+    Ranges,
+    Session,
+    Sliding,
+    Transform,
+    Tumbling,
+)
 from spark_jobs.topics.flights import FLIGHTS
 
 ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given, strategies as st
 
-from spark_jobs.contract.topic import Field, Topic
 from spark_jobs.decode.raw_filter import BUDGET, OVERHEAD, CapturePolicy, RawFilter
+from spark_jobs.spec import Field, Topic
 
 AHEAD = timedelta(minutes=10)
 TOPIC = Topic(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.kafka.config import KafkaConfig
-from spark_jobs.contract.reader_options import ALLOWED, REFUSED, tasks
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source import kafka_reader
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.reader_options import ALLOWED, REFUSED, tasks
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference.md"
 SPEC = registry.load("flight_events")

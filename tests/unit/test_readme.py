@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 from tests.examples.shell import TARGETS
 
 CONTRIBUTING = (REPO / "CONTRIBUTING.md").read_text()

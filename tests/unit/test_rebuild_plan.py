@@ -9,20 +9,15 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.admin import older, rebuild
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import (
-    RebuildRefused,
-    RecordsUnreachable,
-    SluiceError,
-    TopicRemade,
-)
-from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.errors import RebuildRefused, RecordsUnreachable, SluiceError, TopicRemade
+from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.side import begin, read_begun, refuse_other
 from spark_jobs.rebuild.switch import switch
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline, State
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains

@@ -11,7 +11,7 @@ import pytest
 
 from spark_jobs.admin import late_merge, rebuilding
 from spark_jobs.admin.rebuild_run import Rebuilding
-from spark_jobs.contract.errors import (
+from spark_jobs.errors import (
     CheckpointBroken,
     RangeInvalid,
     RangeOpen,
@@ -19,7 +19,7 @@ from spark_jobs.contract.errors import (
     RecordsUnreachable,
     SluiceError,
 )
-from spark_jobs.contract.report import Problem, Report
+from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.side import begin
 from tests.harness.roots import ROOT

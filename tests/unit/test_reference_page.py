@@ -6,12 +6,12 @@ from pydantic import BaseModel
 from local.reference import changes
 from local.reference.models import model_table
 from local.reference.page import PAGE, page
-from spark_jobs.contract import event
-from spark_jobs.contract.checks import STATE_METRICS
-from spark_jobs.contract.errors import SluiceError, catalogue
-from spark_jobs.contract.operator_metrics import COUNTS
+from spark_jobs.errors import SluiceError, catalogue
 from spark_jobs.log import FIELDS
+from spark_jobs.messages import event
+from spark_jobs.ops.operator_metrics import COUNTS
 from spark_jobs.ops.schema import COLUMNS, OPERATOR
+from spark_jobs.spec.checks import STATE_METRICS
 
 
 def test_the_page_is_current() -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.errors import KafkaRefused, KafkaUnreachable
-from spark_jobs.contract.kafka.config import KafkaConfig
-from spark_jobs.contract.settings import Settings
-from spark_jobs.runs.spark_errors import translate_error
+from spark_jobs.errors import KafkaRefused, KafkaUnreachable
+from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source import topic_state
 from tests.harness.certificates import HERE, Authority, Pair
 

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.ranged import unranged
-from spark_jobs.contract.settings import REPO
+from spark_jobs.analysis.ranged import unranged
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import REPO
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import SPEC, Root, hours
 from tests.unit.test_coverage import root
@@ -32,7 +32,7 @@ import json, sys
 from pathlib import Path
 from typer.testing import CliRunner
 from spark_jobs.cli import app
-from spark_jobs.contract.topic import Topic
+from spark_jobs.spec import Topic
 from spark_jobs.source.port import SOURCES, SourceState
 from tests.harness.sources import Said
 
@@ -45,7 +45,7 @@ for words, variables, (topic, earliest) in said:
     print(json.dumps(told))
 """
 SPECS = """
-from spark_jobs.contract.spec import State
+from spark_jobs.spec import State
 from tests.unit.specs import deduplicate, pipeline
 
 SPEC = pipeline()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.errors import (
+from spark_jobs.errors import (
     AccountBehind,
     CheckpointBroken,
     RangeInvalid,
@@ -20,14 +20,14 @@ from spark_jobs.contract.errors import (
     TopicRemade,
     VersionNotLive,
 )
-from spark_jobs.contract.kind import REPAIR_KINDS, RepairKind
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.messages.kind import REPAIR_KINDS, RepairKind
+from spark_jobs.messages.request import Request
 from spark_jobs.rebuild.side import begin as begin_beside
-from spark_jobs.repair.plan import RepairPlan
-from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline
 from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import SPEC, Root, hour, hours

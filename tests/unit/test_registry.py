@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import PipelineUnknown, SpecInvalid
+from spark_jobs.errors import PipelineUnknown, SpecInvalid
+from spark_jobs.registry import find as registry
 
 SHIPPED = ["aircraft_rotations", "departure_delays", "flight_events"]
 REPO = Path(__file__).parents[2]
@@ -23,8 +23,7 @@ HEAVY = [
     "confluent_kafka",
 ]
 SPEC = """
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Transform
+from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.topics.flights import FLIGHTS
 SPEC = Pipeline(name={name!r}, about="x", topic=FLIGHTS, steps=(Transform(where="true"),))
 """
@@ -117,7 +116,7 @@ def test_one_bad_spec_fails_loading_all_instead_of_vanishing(folder: Path) -> No
 def test_loading_every_spec_loads_nothing_heavy() -> None:
     """In a process of its own, as a DAG file would: this one has long loaded pyspark."""
     code = (
-        "import sys; from spark_jobs.contract import registry, report, settings; from "
+        "import sys; from spark_jobs.registry import find as registry; from spark_jobs.messages import report; from spark_jobs.settings import installation as settings; from "
         "spark_jobs.launch import submit;"
         f"assert len(registry.load_all()) >= {len(SHIPPED)};"
         f"print([name for name in {HEAVY} if name in sys.modules])"

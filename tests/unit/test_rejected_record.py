@@ -11,9 +11,9 @@ import pytest
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.audit.rejected_record import RejectedRecord, captured, moment
 from spark_jobs.classify.outcome import Outcome
-from spark_jobs.contract.micro_batch import Batch
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.source.micro_batch import Batch
 from tests.unit.specs import topic
 
 POLICY = CapturePolicy(1000, 1, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 NOISE = "WARNING: Using incubator modules: jdk.incubator.vector"
 STARTING = """

@@ -24,7 +24,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
-from spark_jobs.contract.errors import (
+from spark_jobs.errors import (
     CheckpointBroken,
     LeaseHeld,
     LeaseLost,
@@ -32,15 +32,14 @@ from spark_jobs.contract.errors import (
     StateIncompatible,
     StateUnreadable,
 )
-from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.report import StateUse
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate, Transform
+from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.journal import runner
 from spark_jobs.journal.begun import Begun
+from spark_jobs.messages.report import StateUse
 from spark_jobs.rebuild.side import begin
 from spark_jobs.runs.repartition import Repartition
-from spark_jobs.runs.settling import settle
+from spark_jobs.runs.resume.settling import settle
+from spark_jobs.spec import Aggregate, Pipeline, State, Transform
 from tests.unit.checkpoints import plan_batch
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.specs import aggregate, deduplicate, pipeline, topic

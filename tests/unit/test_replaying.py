@@ -13,20 +13,17 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.errors import RecordsUnreachable
-from spark_jobs.contract.ranged import ranged
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.settings import REPO
-from spark_jobs.contract.span import Span
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Transform
-from spark_jobs.contract.topic import Field
+from spark_jobs.analysis.ranged import ranged
+from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair import coverage as covering, replaying
-from spark_jobs.repair.coverage import Coverage, coverage
-from spark_jobs.repair.quarantine import Replayable, used_within, waiting
-from spark_jobs.repair.replaying import Replaying
-from spark_jobs.repair.swap import described
+from spark_jobs.repair.exchange.swap import described
+from spark_jobs.repair.find import coverage as covering, replaying
+from spark_jobs.repair.find.coverage import Coverage, coverage
+from spark_jobs.repair.find.quarantine import Replayable, used_within, waiting
+from spark_jobs.repair.find.replaying import Replaying
+from spark_jobs.settings.installation import REPO
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import Field, Pipeline, Ranges, Transform
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hours, late, row
 from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
@@ -320,7 +317,7 @@ def test_a_record_whose_bytes_were_not_kept_stays_bad_and_says_so(root: Root) ->
 
 def test_a_replay_is_planned_and_its_records_are_decoded_without_spark() -> None:
     script = (
-        "import sys, spark_jobs.repair.planner\n"
+        "import sys, spark_jobs.repair.find.planner\n"
         "from spark_jobs.topics.flights import FLIGHTS\n"
         "from tests.unit.decoding import Decoding\n"
         "print(Decoding(FLIGHTS).columns([b'{}'])[1], 'pyspark' in sys.modules)\n"

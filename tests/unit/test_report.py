@@ -8,14 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.contract.errors import (
-    CheckFailed,
-    FormatNewer,
-    ReportMissing,
-    SluiceError,
-    catalogue,
-)
-from spark_jobs.contract.report import Account, CheckResult, Problem, Report, StateUse, read_report
+from spark_jobs.errors import CheckFailed, FormatNewer, ReportMissing, SluiceError, catalogue
+from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse, read_report
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from spark_jobs.cli import app
-from spark_jobs.cli.growth import CELLS, bar
-from spark_jobs.contract.report import Account, CheckResult, Report, StateUse
+from spark_jobs.cli.tables.growth import CELLS, bar
+from spark_jobs.messages.report import Account, CheckResult, Report, StateUse
 from spark_jobs.runs.run_record import append_row
 from tests.harness.roots import ROOT
 

@@ -10,14 +10,14 @@ from typing import Any
 import pendulum
 import pytest
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import RangeInvalid
-from spark_jobs.contract.kind import ASKED_KINDS
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.request import LONGEST, MEANINGS, Request, form
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.span import Span
-from spark_jobs.repair.planner import plan_repair
+from spark_jobs.errors import RangeInvalid
+from spark_jobs.messages.kind import ASKED_KINDS
+from spark_jobs.messages.request import LONGEST, MEANINGS, Request, form
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import Ranges
 
 FIRST, SECOND = (datetime(2013, 2, day, tzinfo=UTC) for day in (1, 2))
 

@@ -13,9 +13,9 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.contract.errors import SluiceError, TableReplaced
+from spark_jobs.errors import SluiceError, TableReplaced
 from spark_jobs.journal.runner import settle
-from spark_jobs.runs.publication import publish
+from spark_jobs.runs.publish.publication import publish
 from spark_jobs.sink import history, table
 from spark_jobs.sink.restored import refuse_restored, restored
 from tests.harness.roots import ROOT

@@ -15,9 +15,9 @@ from deltalake import DeltaTable
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.checkpoint.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.contract.errors import CheckpointBroken, FormatNewer, LeaseHeld, StateUnreadable
+from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
+from spark_jobs.errors import CheckpointBroken, FormatNewer, LeaseHeld, StateUnreadable
 from spark_jobs.journal.begun import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables

@@ -13,9 +13,9 @@ from hypothesis import given, strategies as st
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.steps import GroupState
 from spark_jobs.pipelines.aircraft_rotations.logic import Rotations
+from spark_jobs.registry import find as registry
+from spark_jobs.spec import GroupState
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 TAILS = ("N1", "N2")

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.rounding import rounded, rounding_line
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
-from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.analysis.rounding import rounded, rounding_line
+from spark_jobs.spec import Aggregate, Deduplicate, Field, Pipeline, Topic, Transform, Tumbling
 
 TOPIC = Topic(
     name="t",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.errors import CheckFailed, RecordsGone
-from spark_jobs.contract.report import Account, StateUse
+from spark_jobs.errors import CheckFailed, RecordsGone
+from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from tests.unit.test_report import check
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from spark_jobs.contract.errors import CheckFailed, LeaseHeld, RootUnreachable
-from spark_jobs.contract.report import Account, Problem, Report
+from spark_jobs.errors import CheckFailed, LeaseHeld, RootUnreachable
+from spark_jobs.messages.report import Account, Problem, Report
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.runs.run_record import append_row
 from tests.unit.specs import pipeline

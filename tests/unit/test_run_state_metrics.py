@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from spark_jobs.audit.groups import Grouped
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Account, StateUse
-from spark_jobs.contract.state_metrics import STATE_METRICS, StateMetrics
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.errors import CheckpointBroken
+from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.open_groups import OpenGroups
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.judge.open_groups import OpenGroups
+from spark_jobs.runs.judge.state_metrics import state_metrics
+from spark_jobs.runs.judge.unjudged import Unjudged, unjudged
 from spark_jobs.runs.run_outcome import Drained
-from spark_jobs.runs.state_metrics import state_metrics
-from spark_jobs.runs.unjudged import Unjudged, unjudged
+from spark_jobs.spec.state_metrics import STATE_METRICS, StateMetrics
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 

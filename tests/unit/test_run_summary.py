@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from spark_jobs.contract.report import Account, StateUse
-from spark_jobs.contract.summary import check_line, summary
+from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.messages.summary import check_line, summary
 from tests.unit.test_report import check, report
 
 

@@ -11,9 +11,9 @@ from upath import UPath
 
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.schema_notes import elsewhere, follow
-from spark_jobs.contract.errors import LeaseLost
-from spark_jobs.contract.steps import GroupState
-from spark_jobs.runs.settling import settle
+from spark_jobs.errors import LeaseLost
+from spark_jobs.runs.resume.settling import settle
+from spark_jobs.spec import GroupState
 from tests.unit.drains import SPEC, Drains
 
 OLD = "/was/ü 5% #1/checkpoints/sales/v1/spark"

@@ -16,16 +16,16 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.errors import (
+from spark_jobs.errors import (
     CheckpointBroken,
     KafkaConfigInvalid,
     RegistryRefused,
     RegistryUnreachable,
 )
-from spark_jobs.contract.kafka.config import KafkaConfig
 from spark_jobs.schemas import registry as client
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
+from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
 
 AVRO = {"schema": '{"type": "record", "name": "A", "fields": [{"name": "n", "type": "int"}]}'}

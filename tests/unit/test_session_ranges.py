@@ -8,13 +8,10 @@ from itertools import accumulate, pairwise
 import pytest
 from hypothesis import example, given, strategies as st
 
-from spark_jobs.contract.errors import RangeUnsupported
-from spark_jobs.contract.ranged import Ranged, ranged, unranged
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.span import MICROSECOND, Span
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
-from spark_jobs.contract.windows import Session, Tumbling
+from spark_jobs.analysis.ranged import Ranged, ranged, unranged
+from spark_jobs.errors import RangeUnsupported
+from spark_jobs.spans.span import MICROSECOND, Span
+from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Ranges, Session, Transform, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
 
 ORIGIN = datetime(2013, 2, 1, tzinfo=UTC)

@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.errors import SettingInvalid
-from spark_jobs.contract.kafka.config import NOTHING
-from spark_jobs.contract.settings import REPO, VARIABLES, Settings, log_format, maintain_cron, root
+from spark_jobs.errors import SettingInvalid
+from spark_jobs.settings.installation import (
+    REPO,
+    VARIABLES,
+    Settings,
+    log_format,
+    maintain_cron,
+    root,
+)
+from spark_jobs.settings.kafka.config import NOTHING
 
 
 @pytest.fixture(autouse=True)

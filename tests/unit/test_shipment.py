@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.errors import SettingInvalid, SparkFailed
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import SettingInvalid, SparkFailed
 from spark_jobs.launch import shipment
+from spark_jobs.settings.installation import Settings
 
 SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.errors import ProcessorFailed
-from spark_jobs.contract.logic import FUNCTION, HANDLERS
+from spark_jobs.errors import ProcessorFailed
+from spark_jobs.registry.logic import FUNCTION, HANDLERS
 from spark_jobs.steps.signature import require_function, require_handlers
 
 

@@ -10,13 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.slice_store import stretched
-from spark_jobs.contract.lateness import late_for_certain
-from spark_jobs.contract.micro_batch import Batch
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Step, Transform
-from spark_jobs.contract.topic import Field, Topic
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slices import (
     LEAST_OFFSETS,
@@ -26,6 +21,9 @@ from spark_jobs.decode.slices import (
     SlicePolicy,
     Times,
 )
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.spec import Field, Pipeline, Session, Sliding, Topic, Transform, Tumbling
+from spark_jobs.spec.steps.union import Step
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 AHEAD = timedelta(minutes=10)

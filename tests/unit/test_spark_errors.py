@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark_jobs.contract.errors import CheckFailed, LeaseLost, RowRefused, unexpected
-from spark_jobs.runs.spark_errors import translate_error
+from spark_jobs.errors import CheckFailed, LeaseLost, RowRefused, unexpected
+from spark_jobs.runs.failures.spark_errors import translate_error
 from tests.harness.roots import ROOT
 
 TRACE = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: ...
@@ -302,7 +302,7 @@ def test_an_error_of_sluices_own_keeps_its_code_on_its_way_through_spark() -> No
         "[STREAM_FAILED] Query [id = 1] terminated with exception: Return Message: Traceback "
         "(most recent call last):\n"
         '  File "x", line 1, in write\n'
-        "spark_jobs.contract.errors.LeaseLost: "
+        "spark_jobs.errors.LeaseLost: "
         f"{LeaseLost('taken by another.', 'Nothing is lost.')}\n"
         " SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]"
     )

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract import registry, spark_options
-from spark_jobs.contract.errors import SettingInvalid, SpecInvalid
-from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spark_options import OWNED, OWNED_PREFIXES
-from spark_jobs.contract.spec import Pipeline, State
+from spark_jobs.errors import SettingInvalid, SpecInvalid
+from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.launch import session, submit
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline, State, spark_options
+from spark_jobs.spec.spark_options import OWNED, OWNED_PREFIXES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference.md"
 SPEC = registry.load("flight_events")

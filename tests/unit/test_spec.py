@@ -11,15 +11,22 @@ import pytest
 from croniter import croniter  # type: ignore[import-untyped, unused-ignore]
 from hypothesis import example, given, strategies as st
 
-from spark_jobs.contract import cron
-from spark_jobs.contract.checks import Check, within
-from spark_jobs.contract.duration import UNITS, interval, parse_duration
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.model import Model
-from spark_jobs.contract.spec import Schedule, State
-from spark_jobs.contract.steps import GroupState, Transform
-from spark_jobs.contract.topic import Field
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec import (
+    Check,
+    Field,
+    GroupState,
+    Schedule,
+    Session,
+    Sliding,
+    State,
+    Transform,
+    Tumbling,
+    cron,
+    within,
+)
+from spark_jobs.spec.duration import UNITS, interval, parse_duration
+from spark_jobs.spec.model import Model
 from tests.unit.specs import (
     FIELDS,
     aggregate,

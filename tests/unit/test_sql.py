@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.checks import Check
-from spark_jobs.contract.errors import SpecInvalid
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.sql_texts import sql_texts
-from spark_jobs.contract.steps import Aggregate, Transform
-from spark_jobs.contract.windows import Session, Tumbling
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec import Aggregate, Check, Ranges, Session, Transform, Tumbling
+from spark_jobs.spec.sql.texts import sql_texts
 from tests.unit.specs import deduplicate, pipeline
 
 REFUSED = {

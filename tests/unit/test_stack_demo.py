@@ -12,7 +12,7 @@ import pytest
 
 from local.demo import Clock
 from local.stack import demo
-from spark_jobs.contract.report import Account, Report
+from spark_jobs.messages.report import Account, Report
 
 NAMES = ("flight_events",)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 # Answers as the real one does; FAKE_... says what is wrong with it.
 DOCKER = """#!/bin/sh

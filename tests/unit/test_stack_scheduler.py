@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-from spark_jobs.contract.settings import REPO
 from spark_jobs.launch import submit
+from spark_jobs.settings.installation import REPO
 
 PATIENCE_SECONDS = 60
 # A scheduler that, told to stop, waits for its drain as LocalExecutor does.

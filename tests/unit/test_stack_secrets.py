@@ -16,8 +16,8 @@ from cryptography.fernet import Fernet
 
 from local.stack import certificates
 from local.stack.secrets import CA, Unfit, make
-from spark_jobs.contract.kafka.config import KafkaConfig
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
+from spark_jobs.settings.kafka.config import KafkaConfig
 
 ME = Path("/proc/self").stat()
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spark_jobs.contract.span import Span
-from spark_jobs.repair import staged
+from spark_jobs.repair.compute import staged
+from spark_jobs.spans.span import Span
 
 FIRST = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -2,10 +2,8 @@
 
 import pytest
 
-from spark_jobs.contract import state_checks
-from spark_jobs.contract.checks import Check, within
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.windows import Sliding
+from spark_jobs.analysis import state_checks
+from spark_jobs.spec import Check, Pipeline, Sliding, State, within
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 

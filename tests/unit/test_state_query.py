@@ -11,13 +11,12 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import StateIncompatible, StateUnreadable
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Transform
+from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.main import _parse, _state_query
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.state.keys import key_columns, key_types
 from spark_jobs.state.literal import parse
 from spark_jobs.state.query import StateQuery, StateTarget, format_batches, resolve

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Stateful, Step
-from spark_jobs.contract.topic import Field
 from spark_jobs.runs.explain import describe_state
+from spark_jobs.spec import Field, Pipeline, State
+from spark_jobs.spec.steps.union import Stateful, Step
 from spark_jobs.steps.operator import Operator, StatefulOperator
 from spark_jobs.steps.operators import operator, stateful_operator
 from tests.unit.specs import aggregate, deduplicate, group_state, in_buckets, pipeline

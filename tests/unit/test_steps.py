@@ -6,10 +6,18 @@ from typing import get_args
 
 import pytest
 
-from spark_jobs.contract.output_mode import OutputMode, mode_facts
-from spark_jobs.contract.step.step import StepBase
-from spark_jobs.contract.steps import Aggregate, Deduplicate, GroupState, Stateful, Step, Transform
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.spec import (
+    Aggregate,
+    Deduplicate,
+    GroupState,
+    Session,
+    Sliding,
+    Transform,
+    Tumbling,
+)
+from spark_jobs.spec.output_mode import OutputMode, mode_facts
+from spark_jobs.spec.steps.step import StepBase
+from spark_jobs.spec.steps.union import Stateful, Step
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 EXAMPLES: dict[type[StepBase], Step] = {

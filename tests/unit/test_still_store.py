@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from spark_jobs.checkpoint.object_lease import TTL_SECONDS
-from spark_jobs.contract.settings import REPO
-from spark_jobs.contract.store import opened
+from spark_jobs.root.store import opened
+from spark_jobs.settings.installation import REPO
 from spark_jobs.storage import delta
 from spark_jobs.storage.log_entries import entries
 

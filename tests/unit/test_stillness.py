@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.runs.stillness import Stillness
+from spark_jobs.runs.watch.stillness import Stillness
 
 
 def looks(stillness: Stillness, *found: tuple[float, str]) -> list[bool]:

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from spark_jobs.contract.errors import Stopped
+from spark_jobs.errors import Stopped
 from spark_jobs.stopping import ASKED, stop_on_signals
 
 

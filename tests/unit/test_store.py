@@ -11,18 +11,12 @@ from pathlib import Path
 import obstore
 import pytest
 
-from spark_jobs.contract.errors import (
-    JarsMissing,
-    RootRefused,
-    RootUnreachable,
-    SettingInvalid,
-    SluiceError,
-)
-from spark_jobs.contract.path_forms import spark_url
-from spark_jobs.contract.settings import REPO, Settings
-from spark_jobs.contract.store import Store, is_remote, is_s3, sluice_url
-from spark_jobs.contract.store_errors import translate_store_error
+from spark_jobs.errors import JarsMissing, RootRefused, RootUnreachable, SettingInvalid, SluiceError
 from spark_jobs.launch import submit
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.root.store import Store, is_remote, is_s3, sluice_url
+from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.storage.object_store import client, refuse_unusable
 
 ENDPOINT = "http://127.0.0.1:7070"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 
 SERVER = """#!/bin/sh
 echo "$ROOT_ACCESS_KEY $ROOT_SECRET_KEY"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import main
-from spark_jobs.contract.errors import JarsMissing
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import submit
+from spark_jobs.settings.installation import REPO, Settings
 
 
 @pytest.fixture

@@ -17,10 +17,11 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_jobs import failpoint
+from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
-from spark_jobs.contract.errors import (
+from spark_jobs.errors import (
     ApprovalMissing,
     LeaseHeld,
     RepairOverlapped,
@@ -28,15 +29,14 @@ from spark_jobs.contract.errors import (
     StagingStale,
     SwapRefused,
 )
-from spark_jobs.contract.ranged import unranged
-from spark_jobs.contract.span import Span
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair import commit, exchange
-from spark_jobs.repair.base import Base
+from spark_jobs.repair.exchange import commit, exchange
+from spark_jobs.repair.exchange.base import Base
+from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.manifest import MergedRecord
-from spark_jobs.repair.swap import swap
-from spark_jobs.repair.undo import undo
 from spark_jobs.sink import history
+from spark_jobs.spans.span import Span
 from spark_jobs.storage.log_entries import entries
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts
@@ -368,7 +368,7 @@ def test_a_process_that_is_killed_there_leaves_what_the_next_completes(
 ) -> None:
     root.stage("r1", WRONG)
     here = (
-        "from spark_jobs.repair.swap import swap; from tests.unit.specs import pipeline; "
+        "from spark_jobs.repair.exchange.swap import swap; from tests.unit.specs import pipeline; "
         f"swap(pipeline(), {root.settings.root!r}, 'r1', 'killed')"
     )
     killed = subprocess.run(
@@ -473,7 +473,7 @@ def test_the_undo_gives_the_rows_back_also_after_drains_and_lets_the_records_wai
 def test_the_command_shows_an_undo_first_and_does_it_with_execute(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_jobs.contract.registry.load", lambda _: SPEC)
+    monkeypatch.setattr("spark_jobs.registry.find.load", lambda _: SPEC)
     root.stage("r1", WRONG)
     root.swap("r1")
 

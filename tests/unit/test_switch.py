@@ -17,13 +17,12 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.checkpoint.cursor import read_cursor
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.live import live_spec, read_live
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import (
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.live import live_spec, read_live
+from spark_jobs.errors import (
     CheckpointBroken,
     DecisionRefused,
     LeaseHeld,
@@ -33,21 +32,22 @@ from spark_jobs.contract.errors import (
     StateUnreadable,
     VersionNotLive,
 )
-from spark_jobs.contract.path_forms import place_of
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.position import Position
-from spark_jobs.contract.spec import State
 from spark_jobs.rebuild.ops_rows import put_runs
 from spark_jobs.rebuild.side import begin, discard, read_begun, refuse_other, side_paths
 from spark_jobs.rebuild.switch import complete, switch, switch_back
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.exchange.preconditions import Claim, refuse_foreign
 from spark_jobs.repair.manifest import Manifest
-from spark_jobs.repair.preconditions import Claim, refuse_foreign
-from spark_jobs.runs.due import Announced
-from spark_jobs.runs.publication import publish
+from spark_jobs.root.path_forms import place_of
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.runs.publish.publication import publish
 from spark_jobs.sink import history
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_ahead, refuse_replaced, version
+from spark_jobs.spans.position import Position
+from spark_jobs.spec import State
 from spark_jobs.storage.log_entries import entries
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT

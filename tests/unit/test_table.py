@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.errors import CheckpointBroken, TableChanged, TableReplaced
+from spark_jobs.errors import CheckpointBroken, TableChanged, TableReplaced
 from spark_jobs.sink import table
 from tests.unit.checkpoints import begin, plan_batch
 

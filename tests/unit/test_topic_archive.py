@@ -24,33 +24,28 @@ from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
+from spark_jobs.analysis.ranged import unranged
+from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.audit.overtaken import note_overtaken, overtaken
-from spark_jobs.checkpoint.cursor import Cursor
 from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.removed import Removed, note_removed, read_removed
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes.removed import Removed, note_removed, read_removed
 from spark_jobs.cli import app
-from spark_jobs.contract import registry
-from spark_jobs.contract.archive import Archive, archive_name
-from spark_jobs.contract.archive_spec import COLUMNS, PARTITIONED_BY, archive_spec
-from spark_jobs.contract.errors import (
-    CheckpointBroken,
-    CheckpointForeign,
-    PipelineUnknown,
-    SpecInvalid,
-)
-from spark_jobs.contract.fingerprint import fingerprint
-from spark_jobs.contract.micro_batch import Batch, Parts
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.ranged import unranged
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.state_checks import state_checks_of
-from spark_jobs.contract.topic import Field
+from spark_jobs.errors import CheckpointBroken, CheckpointForeign, PipelineUnknown, SpecInvalid
+from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.archived import archived, archived_or_why, located
+from spark_jobs.registry import find as registry
+from spark_jobs.registry.archive_spec import COLUMNS, PARTITIONED_BY, archive_spec
+from spark_jobs.repair.offsets.archived import archived, archived_or_why, located
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.archive_lag import lag_lines
+from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
+from spark_jobs.source.micro_batch import Batch, Parts
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Archive, Field
+from spark_jobs.spec.archive import archive_name
 from tests.harness.sources import says
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import FIELDS, pipeline, topic
@@ -85,9 +80,7 @@ STRUCT = {
     ],
 }
 SPECS = """
-from spark_jobs.contract.archive import Archive
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Transform
+from spark_jobs.spec import Archive, Pipeline, Transform
 from spark_jobs.topics.flights import FLIGHTS
 TOPIC = FLIGHTS.model_copy(update={{"archive": {archive}}})
 SPEC = Pipeline(name={name!r}, about="x", topic=TOPIC, steps=(Transform(where="true"),))

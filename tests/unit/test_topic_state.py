@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from spark_jobs.contract.errors import KafkaUnreachable
-from spark_jobs.contract.settings import Settings
+from spark_jobs.errors import KafkaUnreachable
+from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state
 
 CLIENTS_OWN_SECONDS = 60

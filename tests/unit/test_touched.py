@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from spark_jobs.contract.paths import Paths
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.touched import touched
+from spark_jobs.repair.find.touched import touched
+from spark_jobs.root.paths import Paths
 from tests.unit.repaired import DAY, SPEC, Root
 from tests.unit.test_coverage import HOURLY, add_late, root
 

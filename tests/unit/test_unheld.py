@@ -10,11 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Transform
-from spark_jobs.contract.topic import Field
-from spark_jobs.contract.unheld import FIRST, LAST, NO_JULIAN, unheld
+from spark_jobs.analysis.unheld import FIRST, LAST, NO_JULIAN, unheld
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy, RawFilter
+from spark_jobs.spec import Field, Pipeline, State, Transform
 from tests.unit.specs import (
     FIELDS,
     aggregate,

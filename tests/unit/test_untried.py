@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.errors import KafkaUnreachable, RangeInvalid, RecordsUnreachable
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.span import Span
+from spark_jobs.errors import KafkaUnreachable, RangeInvalid, RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.untried import RUN_PREFIX, untried
+from spark_jobs.repair.find.untried import RUN_PREFIX, untried
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import Ranges
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hours, row
 

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_jobs.contract.change import Change, change_checks, metrics
-from spark_jobs.contract.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned
-from spark_jobs.contract.report import CheckResult
-from spark_jobs.contract.span import Span
-from spark_jobs.contract.verdict import staged_verdict, verdict
-from spark_jobs.repair.held import Source, thinned
-from spark_jobs.repair.plan import RepairPlan
+from spark_jobs.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned
+from spark_jobs.messages.change import Change, change_checks, metrics
+from spark_jobs.messages.report import CheckResult
+from spark_jobs.messages.verdict import staged_verdict, verdict
+from spark_jobs.repair.compute.held import Source, thinned
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.spans.span import Span
 
 
 def check(

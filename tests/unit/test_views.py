@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 from upath import UPath
 
 from spark_jobs.cli import app
-from spark_jobs.contract.operator_metrics import COUNTS
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.operator_metrics import COUNTS
 from spark_jobs.ops.views import VIEWS, Table, columns, select
 
 NOON = datetime(2026, 3, 1, 12, 0, 7, 250_000, UTC)

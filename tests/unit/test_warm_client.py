@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.errors import SettingInvalid, SparkFailed
-from spark_jobs.contract.settings import REPO, Settings
+from spark_jobs.errors import SettingInvalid, SparkFailed
+from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.warm import client as clients
 from spark_jobs.warm.client import Warm, begun
 from spark_jobs.warm.link import Gone, Link, listening

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.contract.settings import Settings
+from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.fingerprint import changed, taken
 from spark_jobs.warm.fits import unfit_because
+from spark_jobs.warm.inside.recycling import Limits
 from spark_jobs.warm.place import sweep
-from spark_jobs.warm.recycling import Limits
 from spark_jobs.warm.variables import of_the_worker
 
 PARTS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("12"))

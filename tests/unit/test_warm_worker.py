@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.settings import REPO
+from spark_jobs.settings.installation import REPO
 from spark_jobs.warm.address import Address
 from spark_jobs.warm.fingerprint import changed
+from spark_jobs.warm.inside.turn import Turn
+from spark_jobs.warm.inside.worker import COLLECT_EVERY
 from spark_jobs.warm.link import Gone, Link, connected, listening
 from spark_jobs.warm.look import shown
 from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
 from spark_jobs.warm.place import log_path, starting
-from spark_jobs.warm.turn import Turn
-from spark_jobs.warm.worker import COLLECT_EVERY
 from tests.harness.process import lives
 
 PATIENCE_SECONDS = 60
@@ -30,9 +30,9 @@ WORKER = """
 import logging, os, sys, time
 from pathlib import Path
 from spark_jobs.stopping import stop_on_signals
-from spark_jobs.warm.recycling import Limits
-from spark_jobs.warm import job, worker
-from spark_jobs.warm.worker import Worker
+from spark_jobs.warm.inside.recycling import Limits
+from spark_jobs.warm.inside import job, worker
+from spark_jobs.warm.inside.worker import Worker
 
 worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
 job.PATIENCE_SECONDS = 1.0

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_jobs.contract.errors import by_code
-from spark_jobs.contract.report import CheckResult, Problem, Report
-from spark_jobs.contract.summary import check_line, summary
-from spark_jobs.contract.verdict import staged_verdict, verdict
-from spark_jobs.contract.withheld import QUOTING, for_tasks, of_reason
+from spark_jobs.errors import by_code
+from spark_jobs.messages.report import CheckResult, Problem, Report
+from spark_jobs.messages.summary import check_line, summary
+from spark_jobs.messages.verdict import staged_verdict, verdict
+from spark_jobs.messages.withheld import QUOTING, for_tasks, of_reason
 
 VALUE = "Ann from Accounts"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

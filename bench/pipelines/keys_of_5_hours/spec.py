@@ -5,8 +5,8 @@ Each bench/pipelines/keys_of_... has a topic of its own. An hour has more flight
 York's, and the watermark lags behind by the delay, so those checks are not there.
 """
 
-from spark_jobs.contract.spec import Pipeline, State
 from spark_jobs.pipelines.departure_delays.spec import SPEC as SHIPPED
+from spark_jobs.spec import Pipeline, State
 
 SPEC = Pipeline(
     name="keys_of_5_hours",

@@ -1,8 +1,6 @@
 """Records and minutes of each tail number, by a GroupState that gets rows."""
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import GroupState
-from spark_jobs.contract.topic import Field
+from spark_jobs.spec import Field, GroupState, Pipeline, State
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

@@ -1,7 +1,7 @@
 """Tallies by a GroupState in buckets."""
 
 from bench.pipelines.tallies.spec import SPEC as ROWS
-from spark_jobs.contract.steps import GroupState
+from spark_jobs.spec import GroupState
 
 [STEP] = ROWS.steps
 assert isinstance(STEP, GroupState)

@@ -17,15 +17,15 @@ from openlineage.client.facet_v2 import (
 
 from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
 from sluice_airflow.lineage.names import Name, table_name, topic_name
-from spark_jobs.contract import archive_spec
-from spark_jobs.contract.origin import Origin, Origins, origins_of
-from spark_jobs.contract.paths import Paths
+from spark_jobs.registry import archive_spec
+from spark_jobs.root.paths import Paths
+from spark_jobs.spec.origin import Origin, Origins, origins_of
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import DatasetFacet
 
-    from spark_jobs.contract.report import Report
-    from spark_jobs.contract.spec import Pipeline
+    from spark_jobs.messages.report import Report
+    from spark_jobs.spec import Pipeline
 
 SUBTYPES = {
     "identity": "IDENTITY",

@@ -16,7 +16,7 @@ from sluice_airflow.lineage.facets import (
     PublicationFacet,
     SluiceRunFacet,
 )
-from spark_jobs.contract.report import CheckResult, Report
+from spark_jobs.messages.report import CheckResult, Report
 
 SEVERITIES = {"critical": "error", "warning": "warn", "info": "info"}
 """Sluice's severity -> the specification's example of it."""

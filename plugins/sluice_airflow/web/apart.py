@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from fastapi.routing import APIRoute
 
-from spark_jobs.contract.errors import RootUnreachable
-from spark_jobs.contract.settings import root
+from spark_jobs.errors import RootUnreachable
+from spark_jobs.settings.installation import root
 
 SECONDS = 15.0
 """Of the whole answer; the largest page that was measured takes 4 (bench/NOTES.md)."""

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from sluice_airflow.web import data, pages
 from sluice_airflow.web.headers import Headers
 from sluice_airflow.web.mount import PREFIX
-from spark_jobs.contract.errors import RangeInvalid, RangeOpen, RangeUnsupported, SluiceError
+from spark_jobs.errors import RangeInvalid, RangeOpen, RangeUnsupported, SluiceError
 
 STATUS = {
     RangeInvalid.code: status.HTTP_422_UNPROCESSABLE_CONTENT,

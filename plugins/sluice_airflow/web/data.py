@@ -14,8 +14,8 @@ from sluice_airflow.web.readings import Place
 from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
 from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.shown import Batches, Overview, Phases, RecordPage, Rejected, RunPage, Runs
-from spark_jobs.repair.coverage import Coverage
-from spark_jobs.repair.touched import Touched
+from spark_jobs.repair.find.coverage import Coverage
+from spark_jobs.repair.find.touched import Touched
 from spark_jobs.state.answer import StateAnswer
 
 router = APIRouter(route_class=Apart)

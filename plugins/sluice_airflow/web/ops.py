@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract.settings import root
-from spark_jobs.contract.store import opened
-from spark_jobs.contract.store_errors import translate_store_error
 from spark_jobs.ops.results import Results, using
+from spark_jobs.root.store import opened
+from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.settings.installation import root
 
 if TYPE_CHECKING:
     from upath import UPath

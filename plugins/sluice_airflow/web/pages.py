@@ -28,10 +28,9 @@ from sluice_airflow.web.rights import (
     pipeline_of,
 )
 from sluice_airflow.web.trigger import trigger
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.kind import AskedKind
-from spark_jobs.contract.ranged import ranged, unranged
+from spark_jobs.analysis.ranged import ranged, unranged
+from spark_jobs.errors import SluiceError
+from spark_jobs.messages.kind import AskedKind
 from spark_jobs.ops import history
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import PipelineLine, RunPage, Withheld
@@ -42,7 +41,8 @@ from spark_jobs.pages.flow import flow
 from spark_jobs.pages.run_bars import read_bars, rows_bars
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import STYLE, environment
-from spark_jobs.repair.touched import Touched
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find.touched import Touched
 
 router = APIRouter(route_class=Apart, include_in_schema=False)
 BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"

@@ -11,11 +11,11 @@ import time
 from concurrent.futures import Future, TimeoutError as TooLong
 from typing import Final
 
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.micro_batch import Offsets
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.errors import SluiceError
+from spark_jobs.settings.installation import Settings
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import source_of
+from spark_jobs.spec import Pipeline
 
 COUNTS_SECONDS: Final = 60.0
 WAIT_SECONDS: Final = 2.0

@@ -13,17 +13,17 @@ from sluice_airflow.web.reach import earliest
 from sluice_airflow.web.rights import not_found
 from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.live import live_spec
-from spark_jobs.contract import registry
-from spark_jobs.contract.errors import SluiceError
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.request import Request
-from spark_jobs.contract.span import Span
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.errors import SluiceError
+from spark_jobs.messages.request import Request
 from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import Overview, RecordPage, Rejected, RunPage, Withheld
-from spark_jobs.repair.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
-from spark_jobs.repair.touched import Touched, touched
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
+from spark_jobs.repair.find.touched import Touched, touched
+from spark_jobs.root.paths import Paths
+from spark_jobs.spans.span import Span
 from spark_jobs.state.answer import StateAnswer, read_answer
 
 MOST_ROWS: Final = 400

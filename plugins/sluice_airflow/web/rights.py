@@ -15,9 +15,9 @@ from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, status
 
-from spark_jobs.contract import registry
-from spark_jobs.contract.settings import record_bytes
 from spark_jobs.ops.shown import Withheld
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import record_bytes
 
 Person = Annotated[BaseUser, Depends(get_user)]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from sluice_airflow.web.next_run import due
-from spark_jobs.contract.request import form
+from spark_jobs.messages.request import form
 
 Given = dict[str, str | None]
 
@@ -53,7 +53,7 @@ class Trigger(NamedTuple):
 
 def trigger(pipeline: str, given: Given, unranged: str | None = None) -> Trigger:
     """The form of the pipeline's backfill DAG. `given` has the values of some fields, as text.
-    `unranged`: as contract/request.py has it.
+    `unranged`: as messages/request.py has it.
     """
     dag_id = f"{pipeline}__backfill"
     known = due([dag_id]).get(dag_id)

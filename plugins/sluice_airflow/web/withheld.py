@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from spark_jobs.contract.withheld import observed, of_check, of_problem, of_reason
+from spark_jobs.messages.withheld import observed, of_check, of_problem, of_reason
 from spark_jobs.ops.shown import Bucket, CheckLine, RecordPage, Rejected, RejectedLine, RunPage
 
 

@@ -2,11 +2,16 @@
 return.
 """
 
-from spark_jobs.contract.checks import Check, within
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Deduplicate, GroupState, Transform
-from spark_jobs.contract.topic import Field
+from spark_jobs.spec import (
+    Check,
+    Deduplicate,
+    Field,
+    GroupState,
+    Pipeline,
+    Ranges,
+    Transform,
+    within,
+)
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

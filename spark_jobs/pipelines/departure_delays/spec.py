@@ -3,10 +3,7 @@
 Each row is written once, when the watermark has passed the hour.
 """
 
-from spark_jobs.contract.checks import Check, within
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.spec import Aggregate, Check, Deduplicate, Pipeline, Transform, Tumbling, within
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

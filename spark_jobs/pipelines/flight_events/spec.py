@@ -2,9 +2,7 @@
 event once.
 """
 
-from spark_jobs.contract.checks import Check, within
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Deduplicate
+from spark_jobs.spec import Check, Deduplicate, Pipeline, within
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

@@ -5,7 +5,7 @@ where it asks for none.
 
 import os
 
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.spec import Pipeline
 
 
 def variables_of(spec: Pipeline) -> dict[str, str]:

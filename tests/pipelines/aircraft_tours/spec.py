@@ -3,9 +3,7 @@
 Map state, timers that are deleted and set again.
 """
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import GroupState, Transform
-from spark_jobs.contract.topic import Field
+from spark_jobs.spec import Field, GroupState, Pipeline, Transform
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

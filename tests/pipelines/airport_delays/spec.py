@@ -3,8 +3,7 @@
 A group that changed is merged into the table, on the columns that name it.
 """
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate
+from spark_jobs.spec import Aggregate, Pipeline, State
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

@@ -1,7 +1,6 @@
 """Both airports of each flight event: a query after the state makes two rows of one."""
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Deduplicate, Transform
+from spark_jobs.spec import Deduplicate, Pipeline, Transform
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

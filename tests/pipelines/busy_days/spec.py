@@ -1,9 +1,6 @@
 """A GroupState, and an aggregation of its output, which has an event time."""
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, GroupState, Transform
-from spark_jobs.contract.topic import Field
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.spec import Aggregate, Field, GroupState, Pipeline, Transform, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

@@ -3,9 +3,7 @@
 An event is in three, and can be late for the first of them only.
 """
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
-from spark_jobs.contract.windows import Sliding
+from spark_jobs.spec import Aggregate, Pipeline, Sliding
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

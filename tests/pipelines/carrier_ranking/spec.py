@@ -1,7 +1,6 @@
 """Totals by carrier: complete mode. Every batch writes the whole result anew."""
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate
+from spark_jobs.spec import Aggregate, Pipeline, State
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

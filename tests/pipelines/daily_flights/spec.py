@@ -3,9 +3,7 @@
 Each gets its event time from the one before.
 """
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate, Transform
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Transform, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

@@ -3,9 +3,7 @@
 Due timers fire once in each run.
 """
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import GroupState
-from spark_jobs.contract.topic import Field
+from spark_jobs.spec import Field, GroupState, Pipeline
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

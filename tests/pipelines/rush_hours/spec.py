@@ -1,8 +1,6 @@
 """Rushes: session windows. A rush is written when no event came for 15 minutes."""
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate, Deduplicate
-from spark_jobs.contract.windows import Session
+from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Session
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

@@ -2,9 +2,7 @@
 forgets an aircraft that was serviced, behind a Deduplicate.
 """
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Deduplicate, GroupState
-from spark_jobs.contract.topic import Field
+from spark_jobs.spec import Deduplicate, Field, GroupState, Pipeline, State
 from spark_jobs.topics.flights import FLIGHTS
 
 SPEC = Pipeline(

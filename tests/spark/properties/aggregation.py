@@ -8,11 +8,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from spark_jobs.contract.output_mode import OutputMode
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate, Deduplicate, Step, Transform
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.spec import (
+    Aggregate,
+    Deduplicate,
+    Pipeline,
+    Ranges,
+    Session,
+    Sliding,
+    State,
+    Transform,
+    Tumbling,
+)
+from spark_jobs.spec.output_mode import OutputMode
+from spark_jobs.spec.steps.union import Step
 from tests.harness.moments import MICROSECOND, at, us
 from tests.harness.replay import Place
 from tests.spark.properties.events import Event

@@ -6,10 +6,8 @@ import sys
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spark_jobs.contract.output_mode import OutputMode
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import GroupState
-from spark_jobs.contract.topic import Field
+from spark_jobs.spec import Field, GroupState, Pipeline, State
+from spark_jobs.spec.output_mode import OutputMode
 from tests.spark.properties import tallies
 from tests.spark.properties.aggregation import Aggregation
 from tests.spark.properties.forms import pipeline

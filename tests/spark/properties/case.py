@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from hypothesis import strategies as st
 
-from spark_jobs.contract.spec import State
+from spark_jobs.spec import State
 from tests.harness.moments import EPOCH, MICROSECOND
 from tests.harness.replay import Place
 from tests.spark.properties.events import (

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Aggregate, Deduplicate
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, State, Tumbling
 from tests.harness.moments import at, us
 from tests.harness.replay import Place
 from tests.spark.properties.events import Event

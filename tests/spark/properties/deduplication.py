@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Deduplicate
+from spark_jobs.spec import Deduplicate, Pipeline, State
 from tests.harness.moments import us
 from tests.harness.replay import Place
 from tests.spark.properties.events import Event

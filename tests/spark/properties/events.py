@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from hypothesis import strategies as st
 
-from spark_jobs.contract.topic import Field, Topic
+from spark_jobs.spec import Field, Topic
 from tests.harness.moments import MICROSECOND, at, us
 
 BEGIN = datetime(2020, 2, 28, 23, 0, tzinfo=UTC)

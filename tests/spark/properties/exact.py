@@ -8,8 +8,8 @@ import json
 from collections import Counter
 from datetime import datetime
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.runs.publication import move_table
+from spark_jobs.runs.publish.publication import move_table
+from spark_jobs.spec import Pipeline
 from tests.harness.compare import assert_same
 from tests.harness.moments import at
 from tests.spark.properties.case import Case

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from spark_jobs.contract.steps import Deduplicate
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.spec import Deduplicate, Session, Sliding, Tumbling
 from tests.spark.properties.aggregation import Aggregation
 from tests.spark.properties.bucket_form import Tallies
 from tests.spark.properties.deduplication import Deduplication

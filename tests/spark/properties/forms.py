@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Deduplicate, Step
+from spark_jobs.spec import Deduplicate, Pipeline, State
+from spark_jobs.spec.steps.union import Step
 from tests.spark.properties.events import TOPIC, Event
 from tests.spark.properties.replay import Seen
 

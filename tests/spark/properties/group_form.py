@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Deduplicate, GroupState, Step
-from spark_jobs.contract.topic import Field
+from spark_jobs.spec import Deduplicate, Field, GroupState, Pipeline, State
+from spark_jobs.spec.steps.union import Step
 from tests.spark.properties import running_totals
 from tests.spark.properties.events import Event
 from tests.spark.properties.forms import Row, first_of_each, pipeline

@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contract.path_forms import state_url
-from spark_jobs.contract.steps import Deduplicate
-from spark_jobs.contract.windows import Sliding
+from spark_jobs.root.path_forms import state_url
+from spark_jobs.spec import Deduplicate, Sliding
 from tests.harness.compare import assert_same
 from tests.harness.moments import MICROSECOND
 from tests.spark.properties.aggregation import Aggregation

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from spark_jobs.contract.windows import Session
+from spark_jobs.spec import Session
 from tests.spark.properties.forms import Row
 from tests.spark.properties.ranged_form import RangedForm
 from tests.spark.properties.replay import Seen

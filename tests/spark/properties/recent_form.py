@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spark_jobs.contract.ranges import Ranges
-from spark_jobs.contract.spec import Pipeline, State
-from spark_jobs.contract.steps import Deduplicate, GroupState, Step
+from spark_jobs.spec import Deduplicate, GroupState, Pipeline, Ranges, State
+from spark_jobs.spec.steps.union import Step
 from tests.harness.moments import at, us
 from tests.harness.replay import Place
 from tests.spark.properties import recent_events

@@ -16,15 +16,15 @@ from confluent_kafka import KafkaError, Producer
 from upath import UPath
 
 from local.broker import create_topic
-from spark_jobs.checkpoint.cursor import Cursor
+from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.contract.paths import Paths
-from spark_jobs.contract.report import Report
-from spark_jobs.contract.settings import Settings
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.state_checks import REJECTIONS
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
 from tests.spark.properties.case import Crash
 from tests.spark.properties.events import Record
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from spark_jobs.contract.spec import State
+from spark_jobs.spec import State
 from tests.spark.properties.case import Case, Drain
 from tests.spark.properties.events import BEGIN, Event, Record, good
 from tests.spark.properties.repair_acts import Act, Ending, Sequence

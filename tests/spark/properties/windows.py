@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from spark_jobs.contract.duration import interval
-from spark_jobs.contract.windows import Session, Sliding, Tumbling
+from spark_jobs.spec import Session, Sliding, Tumbling
+from spark_jobs.spec.duration import interval
 from tests.harness.moments import MICROSECOND
 from tests.spark.properties.events import Event
 

@@ -1,8 +1,6 @@
 """Miles by airport and hour; next, the farthest flight of the hour."""
 
-from spark_jobs.contract.spec import Pipeline
-from spark_jobs.contract.steps import Aggregate
-from spark_jobs.contract.windows import Tumbling
+from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
 
 HOURS = Aggregate(

@@ -1,6 +1,6 @@
 """departure_delays with a critical check that no hour passes."""
 
-from spark_jobs.contract.checks import Check
+from spark_jobs.spec import Check
 from tests.e2e.pipelines.departure_delays.spec import SPEC as DELAYS
 
 SPEC = DELAYS.model_copy(

@@ -2,7 +2,7 @@
 hour off.
 """
 
-from spark_jobs.contract.spec import Pipeline
+from spark_jobs.spec import Pipeline
 from tests.harness.pipelines import on_the_tests_topic
 from tests.pipelines.quiet_gates.spec import SPEC as QUIET
 

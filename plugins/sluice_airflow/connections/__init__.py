@@ -1,0 +1,1 @@
+"""Airflow's connections, read without their providers."""

@@ -1,0 +1,130 @@
+"""Airflow's connection to Kafka: read without the Kafka provider, and passed to the process that a
+task starts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.log import mask_secret
+
+from sluice_airflow.connections.secret_folder import secret_folder, sweep
+from spark_jobs.errors import KafkaConfigInvalid
+from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.kafka.config import KafkaConfig
+
+CONNECTION = "sluice_kafka"
+PREFIX = "sluice-kafka-"
+"""The prefix of the folders with secrets for a child process."""
+AN_OBJECT = (
+    'Write it as one object: {"bootstrap.servers": "kafka-1.example:9093", '
+    '"security.protocol": "SASL_SSL", ...}.'
+)
+_KINDS = {
+    list: "a list",
+    dict: "an object",
+    str: "text",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+def task_settings() -> Settings:
+    """The installation's settings, with the Kafka declaration of the connection sluice_kafka if
+    Airflow has it.
+
+    Raises KafkaConfigInvalid or SettingInvalid. Airflow masks the declaration's secrets in the log
+    of this task, except those shorter than `[logging] min_length_masked_secret` (5). It removes the
+    secret folders of killed tasks.
+    """
+    sweep(PREFIX)
+    settings = Settings.from_environment(kafka_connection())
+    for secret in settings.kafka_config.secrets():
+        # Masking works on one line of a log, and a key has many. Its first and last line are no
+        # secret.
+        lines = [line for line in secret.splitlines() if not line.startswith("-----")]
+        for part in lines if secret.startswith("-----BEGIN") else [secret]:
+            mask_secret(part)
+    return settings
+
+
+def kafka_connection() -> KafkaConfig | None:
+    """The Kafka declaration in the connection; None without a connection.
+
+    Raises KafkaConfigInvalid.
+    """
+    try:
+        connection = BaseHook.get_connection(CONNECTION)
+    except AirflowNotFoundException:
+        return None
+    source = f"connection {CONNECTION!r}"
+    if connection.conn_type != "kafka":
+        raise KafkaConfigInvalid(
+            f"{source} has type {connection.conn_type!r}: it is not a Kafka connection.",
+            "Give it type 'kafka'.",
+        )
+    for field in ("host", "login", "password", "schema", "port"):
+        if getattr(connection, field):
+            raise KafkaConfigInvalid(
+                f"{source} has a {field}, but a Kafka connection keeps everything in extra.",
+                "Move it to extra: bootstrap.servers, sasl.username, sasl.password.",
+            )
+    return KafkaConfig.of(_properties(connection.extra, source), source)
+
+
+@contextmanager
+def config_in_file(settings: Settings) -> Iterator[Settings]:
+    """Yields settings that a child process can get: inside the block, a Kafka declaration from
+    Airflow is in a file.
+
+    Only the owner can read the file and its folder; the end of the block removes both. If this
+    process is killed, a later plan or drain task of this user on this machine removes the folder
+    once it is a minute old (secret_folder.py).
+    """
+    if settings.kafka_config.path or not settings.kafka_config:
+        yield settings
+        return
+    with secret_folder(PREFIX) as folder:
+        yield settings._replace(
+            kafka_config=settings.kafka_config.write_to(folder / "kafka.properties")
+        )
+
+
+def _properties(extra: str | None, source: str) -> dict[str, str]:
+    """The properties in `extra`, as text: JSON also has booleans and numbers.
+
+    Raises KafkaConfigInvalid.
+
+    Airflow's extra_dejson is not used: it turns an extra that does not parse into {}, which means a
+    Kafka without security.
+    """
+    try:
+        properties = json.loads(extra) if extra else {}
+    except ValueError as error:
+        at = (
+            f" ({error.msg}, line {error.lineno})"
+            if isinstance(error, json.JSONDecodeError)
+            else ""
+        )
+        raise KafkaConfigInvalid(f"{source}: extra is not JSON{at}.", AN_OBJECT) from None
+    if not isinstance(properties, dict):
+        raise KafkaConfigInvalid(
+            f"{source}: extra is {_KINDS[type(properties)]}, not an object.", AN_OBJECT
+        )
+    for name, value in properties.items():
+        if not isinstance(value, str | int | float):
+            raise KafkaConfigInvalid(
+                f"{source}: {name} is {_KINDS[type(value)]}: a property must be text, a number, "
+                "true or false.",
+                "Write it as text, or leave it out.",
+            )
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in properties.items()
+    }

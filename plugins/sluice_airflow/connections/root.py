@@ -1,0 +1,120 @@
+"""Airflow's optional connection to the object store of the root, of type aws, read without the
+Amazon provider.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.log import mask_secret
+
+from sluice_airflow.connections.secret_folder import secret_folder, sweep
+from spark_jobs.errors import SettingInvalid
+
+CONNECTION = "sluice_root"
+PREFIX = "sluice-root-"
+"""The prefix of the folders with keys for a child process."""
+EXTRA = {"region_name": "AWS_REGION", "endpoint_url": "AWS_ENDPOINT_URL"}
+"""Field of the connection's extra -> the variable that all clients of the store read."""
+TOKEN = "aws_session_token"
+KEYS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_ROLE_ARN",
+)
+"""Variables that at least one of the four clients prefers to a profile.
+
+They are unset while the profile has the keys.
+"""
+
+
+@contextmanager
+def root_credentials() -> Iterator[Path | None]:
+    """Inside the block, this process and its children use the endpoint, region and keys of the
+    connection sluice_root.
+
+    The keys are in a profile, in a file that only its owner can read: all clients read it, and no
+    environment or command line shows the keys. Yields the file; None without a connection or
+    without keys. Raises SettingInvalid.
+    """
+    sweep(PREFIX)
+    try:
+        connection = BaseHook.get_connection(CONNECTION)
+    except AirflowNotFoundException:
+        yield None
+        return
+    variables, lines = _declared(connection)
+    if not lines:
+        with _environment(variables):
+            yield None
+        return
+    with secret_folder(PREFIX) as folder:
+        file = folder / "credentials"
+        file.touch(mode=0o600)
+        file.write_text("\n".join((f"[{CONNECTION}]", *lines, "")))
+        profile = {"AWS_SHARED_CREDENTIALS_FILE": str(file), "AWS_PROFILE": CONNECTION}
+        with _environment({**dict.fromkeys(KEYS), **variables, **profile}):
+            yield file
+
+
+def _declared(connection: Any) -> tuple[dict[str, str | None], list[str]]:
+    """The variables, and the lines of the profile; no lines where the connection has no keys."""
+    source = f"connection {CONNECTION!r}"
+    if connection.conn_type != "aws":
+        raise SettingInvalid(
+            f"{source} has type {connection.conn_type!r}: it is not an object store's connection.",
+            "Give it type 'aws'.",
+        )
+    extra = dict(connection.extra_dejson)
+    token = extra.pop(TOKEN, None)
+    if unknown := sorted(extra.keys() - EXTRA.keys()):
+        raise SettingInvalid(
+            f"{source} has {unknown[0]} in extra, which would have no effect.",
+            f"Extra can have {', '.join((*EXTRA, TOKEN))}; set a role or profile on the machine.",
+        )
+    if bool(connection.login) != bool(connection.password):
+        raise SettingInvalid(
+            f"{source} has {'no secret key' if connection.login else 'no access key'}.",
+            "Give both, as login and password; or neither, to use the keys of the machine.",
+        )
+    for secret in filter(None, (connection.password, token)):
+        mask_secret(secret)
+    variables: dict[str, str | None] = {EXTRA[name]: str(value) for name, value in extra.items()}
+    if EXTRA["endpoint_url"] in variables:
+        variables["AWS_ENDPOINT_URL_S3"] = None  # a value of the worker would take precedence
+    keys = {
+        "aws_access_key_id": connection.login,
+        "aws_secret_access_key": connection.password,
+        TOKEN: token,
+    }
+    return variables, [f"{name} = {value}" for name, value in keys.items() if value]
+
+
+@contextmanager
+def _environment(changes: dict[str, str | None]) -> Iterator[None]:
+    """Sets these variables, and unsets those that are None; restores all of them after
+    the block.
+    """
+    before = {name: os.environ.get(name) for name in changes}
+    try:
+        _set(changes)
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: dict[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -1,0 +1,1 @@
+"""The DAGs of a pipeline, their texts and their timetables."""

@@ -1,0 +1,69 @@
+"""The DAG that computes ranges of a pipeline's output again, or all of it: plan -> stage ->
+[check_output, check_change] -> approve -> swap -> publish.
+"""
+
+from __future__ import annotations
+
+from airflow.sdk import DAG
+
+from sluice_airflow.dags import backfill_text
+from sluice_airflow.dags.run_types import OF_BACKFILLS, OF_REBUILDS
+from sluice_airflow.dags.timetable import OnRequest
+from sluice_airflow.retries import ARGUMENTS, SWAP_ARGUMENTS
+from sluice_airflow.tasks.approve import ConfirmOperator
+from sluice_airflow.tasks.checks import CheckOperator
+from sluice_airflow.tasks.form import params
+from sluice_airflow.tasks.publish import PublishOperator, repairs_of
+from sluice_airflow.tasks.repair import PlanRepairOperator, StageOperator, SwapOperator
+from sluice_airflow.tasks.xcom import APPROVE, PLAN, PUBLISH, STAGE, SWAP
+from sluice_airflow.telling.told import CALLBACKS
+from spark_jobs.analysis.ranged import unranged
+from spark_jobs.spec import Pipeline
+
+TAG = "sluice backfill"
+EVERY = {"hour": "0 * * * *", "day": "0 0 * * *"}
+"""`ranges.every` -> the cron expression whose intervals Airflow's backfill has, in UTC."""
+
+
+def backfill_id(pipeline: str) -> str:
+    """The id of the DAG."""
+    return f"{pipeline}__backfill"
+
+
+def build_backfill(spec: Pipeline) -> DAG:
+    """The DAG of a pipeline. Nothing schedules it: a person triggers it, or makes a backfill with
+    it. Of one without ranges (analysis/ranged.py) it takes a rebuild alone, and no backfill.
+    """
+    name, why = spec.name, unranged(spec)
+    with DAG(
+        dag_id=backfill_id(name),
+        description=f"compute all of {name} again beside the live table: a rebuild"
+        if why
+        else f"compute ranges of {name} again: late or bad records, a backfill, a proof",
+        doc_md=backfill_text.page(spec),
+        # With data intervals, Airflow would offer a backfill, a run for each.
+        schedule=None if why else OnRequest(EVERY[spec.ranges.every], timezone="UTC"),
+        catchup=False,
+        max_active_runs=1,
+        allowed_run_types=OF_REBUILDS if why else OF_BACKFILLS,
+        # A paused DAG runs no backfill, and says nothing of it.
+        is_paused_upon_creation=False,
+        tags=[TAG],
+        default_args=ARGUMENTS | CALLBACKS,
+        params=params(why),
+        auto_register=False,
+    ) as dag:
+        plan = PlanRepairOperator(task_id=PLAN, pipeline=name)
+        stage = StageOperator(
+            task_id=STAGE, pipeline=name, execution_timeout=spec.schedule.execution_timeout
+        )
+        output = CheckOperator(task_id="check_output", suite="output", of=STAGE)
+        change = CheckOperator(task_id="check_change", suite="change", of=STAGE)
+        approve = ConfirmOperator(task_id=APPROVE, pipeline=name)
+        swap = SwapOperator(task_id=SWAP, pipeline=name, **SWAP_ARGUMENTS)
+        publish = PublishOperator(
+            task_id=PUBLISH, pipeline=name, through=repairs_of(name), by_day=why is None
+        )
+        plan >> stage >> [output, change] >> approve >> swap >> publish
+    dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own
+    return dag

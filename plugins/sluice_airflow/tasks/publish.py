@@ -1,0 +1,136 @@
+"""The publish task: an asset event tells downstream DAGs that a table has a new version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Asset, AssetAlias, BaseOperator, Context
+from airflow.sdk.exceptions import AirflowSkipException
+
+from sluice_airflow import metrics
+from sluice_airflow.connections.root import root_credentials
+from sluice_airflow.lineage.operator import TellsLineage
+from sluice_airflow.retries import one_line_errors
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import root
+
+if TYPE_CHECKING:
+    from spark_jobs.runs.publish.due import Announced
+
+
+def asset_of(pipeline: str) -> Asset:
+    """The asset of a pipeline's table.
+
+    Airflow does not normalise URIs whose scheme starts with x-.
+    """
+    return Asset(name=pipeline, uri=f"x-sluice://tables/{pipeline}", group="sluice")
+
+
+def repairs_of(pipeline: str) -> AssetAlias:
+    """The alias by which repairs emit events of that asset.
+
+    With the asset as an outlet of two DAGs, Airflow's button Materialize would not know which one
+    to run.
+    """
+    return AssetAlias(name=f"{pipeline}-repairs", group="sluice")
+
+
+def days_of(pipeline: str) -> Asset:
+    """The asset whose partitions are the days of a pipeline's table, such as 2013-02-12.
+
+    Its events start the DAGs that are scheduled by its partitions, a run a day, and no others.
+    """
+    uri = f"x-sluice://tables/{pipeline}/days"
+    return Asset(name=f"{pipeline}-days", uri=uri, group="sluice")
+
+
+class PublishOperator(TellsLineage, BaseOperator):
+    """Moves the published table to what has passed, emits the asset event of it, and returns the
+    event's extra (messages/event.py).
+
+    Skips itself if consumers know of everything that passed. With `through`, the event goes by this
+    alias, and the asset is not an outlet. With `by_day`, the asset of the table's days has an event
+    for each day that is new.
+    """
+
+    def __init__(
+        self,
+        *,
+        pipeline: str,
+        through: AssetAlias | None = None,
+        by_day: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self.pipeline = pipeline
+        self.asset = asset_of(pipeline)
+        self.through = through
+        self.extra: dict[str, Any] | None = None
+        self.days = days_of(pipeline)
+        outlets = [through or self.asset, *([self.days] if by_day else [])]
+        super().__init__(inlets=[self.asset], outlets=outlets, **kwargs)
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        from spark_jobs.runs.publish.publication import publish  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+
+        with one_line_errors(self.log), root_credentials():
+            # Only the root: a Kafka declaration that is wrong by now must not stop rows that passed
+            # their checks.
+            spec = live_spec(registry.load(self.pipeline), root())
+            event = publish(Paths(root(), spec), spec, announced(context, self.asset))
+        if event is None:
+            raise AirflowSkipException("consumers know of every version that has passed")
+        extra = self.extra = event.model_dump(mode="json")
+        # Airflow emits it with the success of the task. If the task is killed before, the next
+        # publish sees that Airflow has no event of this number, and tells it again.
+        if self.through is None:
+            context["outlet_events"][self.asset].extra = extra
+        else:
+            context["outlet_events"][self.through].add(self.asset, extra)
+        if self.days in self.outlets:
+            self._tell_days(context, extra)
+        self.log.info("published version %s of %s", extra["table_version"], extra["table"])
+        metrics.of_publication(event)
+        return extra
+
+    def lineage(self) -> Any:
+        from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
+
+        data = datasets.Datasets(registry.load(self.pipeline), root())
+        return tasks.of_publication(data, self.extra)
+
+    def _tell_days(self, context: Context, extra: dict[str, Any]) -> None:
+        """An event a day. An alias takes no partitions, so also a repair has this asset itself as
+        its outlet.
+        """
+        if not extra["days"]:
+            # Airflow gives each outlet of a task that succeeds an event. One without a partition
+            # would start no DAG, and warn of each that waits for a day. It reads them at the end.
+            self.outlets = [each for each in self.outlets if each != self.days]
+            return
+        told = context["outlet_events"][self.days]
+        which = ("number", "table", "table_version", "generation")
+        told.extra = {name: extra[name] for name in which}
+        told.add_partitions(extra["days"])
+        self.log.info("days that are new: %s", ", ".join(extra["days"]))
+
+
+RECENT = 50
+"""Events to look among for the newest of publish: persons may send others for the asset."""
+
+
+def announced(context: Context, asset: Asset) -> Announced:
+    """The event with the highest number that publish has sent, among the newest; of those that an
+    older Sluice has sent, the newest.
+    """
+    from spark_jobs.runs.publish.due import Announced  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+
+    found = [Announced()]
+    for event in context["inlet_events"][asset].ascending(False).limit(RECENT):
+        extra = event.extra or {}
+        number, version = extra.get("number", 0), extra.get("table_version")
+        generation = extra.get("generation")
+        if isinstance(number, int) and isinstance(version, int) and isinstance(generation, str):
+            found.append(Announced(number, generation, version))
+    return max(found[1:] or found, key=lambda each: each.number)

@@ -1,0 +1,55 @@
+"""What tasks pass on by XCom, so that each can run on any worker: plan its plan, drain and stage
+their report.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import Context
+
+from spark_jobs.errors import ReportMissing
+from spark_jobs.messages.report import Report
+
+PLAN, DRAIN, PUBLISH, REPAIR = "plan", "drain", "publish", "repair"
+STAGE, APPROVE, SWAP = "stage", "approve", "swap"
+"""The ids of these tasks."""
+SHOWN = "shown"
+"""The key of what a rebuild's question was about, beside the answer to it."""
+
+
+def planned_records(context: Context) -> int:
+    """The number of new offsets in this DAG run's plan; 0 without a plan."""
+    planned = context["ti"].xcom_pull(task_ids=PLAN) or {}
+    return int(planned.get("new_offsets", 0))
+
+
+def planned_repair(context: Context) -> dict[str, Any]:
+    """What the plan of this DAG run's repair has passed on. Raises ReportMissing without one."""
+    planned = context["ti"].xcom_pull(task_ids=PLAN)
+    if planned is None:
+        raise ReportMissing(
+            f"the task {PLAN} of this DAG run has left no plan.", f"Clear {PLAN} to run it again."
+        )
+    return dict(planned)
+
+
+def plans_rebuild(context: Context) -> bool:
+    """Whether this DAG run is a rebuild, by its plan."""
+    return (context["ti"].xcom_pull(task_ids=PLAN) or {}).get("kind") == "rebuild"
+
+
+def to_xcom(report: Report) -> dict[str, Any]:  # JSON, as XCom takes it
+    """The value that drain and stage return."""
+    return report.model_dump(mode="json")
+
+
+def report_from_xcom(context: Context, task: str = DRAIN) -> Report:
+    """The report of this task of the DAG run. Raises ReportMissing without one."""
+    value = context["ti"].xcom_pull(task_ids=task)
+    if value is None:
+        raise ReportMissing(
+            f"the task {task} of this DAG run has left no report.",
+            f"Clear {task} to run it again.",
+        )
+    return Report.model_validate(value)

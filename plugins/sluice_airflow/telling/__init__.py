@@ -1,0 +1,1 @@
+"""Telling a person: of what, by which channel, and not for ever."""

@@ -1,0 +1,1 @@
+"""What can be told from a spec alone, without Spark and without data."""

@@ -1,0 +1,183 @@
+"""Ranged: which ranges of a pipeline's output can be computed again, and from which records.
+
+docs/repairs.md has the table of what can be ranged, and why the rest cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from spark_jobs.errors import RangeUnsupported
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
+from spark_jobs.spans.span_sql import SpanSql, Times, microseconds
+from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Pipeline, Session, Transform
+from spark_jobs.spec.output_mode import mode_facts
+
+
+class Ranged(NamedTuple):
+    """A pipeline of whose output ranges can be computed. All spans are of positions."""
+
+    spec: Pipeline
+    position: Position
+
+    def needed(self, span: Span) -> Span:
+        """The event times of the records on which the rows within `span` depend."""
+        delay = self.spec.watermark_delay or timedelta()
+        for step in reversed(self.spec.steps):
+            span = step.needed(span, delay, self.spec.ranges)
+        return span
+
+    def touched(self, event_time: datetime, missed: datetime | None = None) -> Span:
+        """The positions of the rows that a record of this time may change.
+
+        `missed` is the watermark behind which it was late. In sliding windows it is in those that
+        were open then. Nothing for a time of which there is no range.
+        """
+        if not FIRST <= event_time < LAST:
+            return Span(event_time, event_time)
+        span = Span(event_time, event_time + MICROSECOND)
+        return self._touched(span, lambda found: found if missed is None else found.cut(missed))
+
+    def touched_sql(self, event_time: str, missed: str) -> SpanSql:
+        """What `touched` returns, as SQL expressions; both times are such, in microseconds."""
+        span = SpanSql.at(event_time)
+        return self._touched(span, lambda found: found.cut(missed)).where(
+            f"{event_time} >= {microseconds(FIRST)} AND {event_time} < {microseconds(LAST)}",
+            event_time,
+        )
+
+    def _touched(self, span: Times, cut: Callable[[Times], Times]) -> Times:
+        """`cut` leaves out the windows that were open at the watermark which the record missed."""
+        for step in self.spec.steps:
+            span = step.touched(span, self.spec.ranges)
+            if step is self.spec.entry and isinstance(step, Aggregate):
+                span = cut(span)
+        return span
+
+    @property
+    def sessions(self) -> Aggregate | None:
+        """The last step, if it makes sessions. A range is then one of whole sessions, as one
+        computation over all good records makes them: those that end in it. The rows that they
+        replace are found by key, and may have ended before it.
+        """
+        return _sessions(self.spec)
+
+    def replaced(self, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """The positions of the table's rows that the rows within `spans` may replace."""
+        before = self.spec.ranges.context if self.sessions else None
+        return joined(span.widened(before or timedelta(), timedelta()) for span in spans)
+
+    def rows_of(self, touched: Times) -> Times:
+        """`touched`, from its first row on: a window's row is at the window's last instant, and the
+        span begins with the window.
+        """
+        if self.sessions:
+            return touched
+        for step in reversed(self.spec.steps):
+            if isinstance(step, Aggregate) and self.position.edge == "end" and step.window:
+                begins = step.window.first_end_after or timedelta()
+                return touched.later(begins - MICROSECOND)
+        return touched
+
+    def closed_until(self, watermark: datetime | None) -> datetime | None:
+        """No drain writes a row before this position any more, if this is the watermark of its
+        last committed batch; None if nothing says so yet.
+
+        Without a stateful step nothing is ever late: the answer is the end of time.
+        """
+        entry = self.spec.entry
+        if entry is None:
+            return datetime.max.replace(tzinfo=UTC)
+        if watermark is None:
+            return None
+        if any(isinstance(step, GroupState) for step in self.spec.steps):
+            return watermark - self.spec.ranges.settle
+        # Of rows Spark drops those at the watermark too; a window is open until its end is at it.
+        return watermark if self.position.edge == "end" else watermark + MICROSECOND
+
+
+def ranged(spec: Pipeline) -> Ranged:
+    """The pipeline as one with ranges. Raises RangeUnsupported with the reason and the way out."""
+    why, position = unranged(spec), position_of(spec)
+    if why is None and position is not None:
+        return Ranged(spec, position)
+    raise RangeUnsupported(
+        f"{spec.name}: no range of its output can be computed by itself: {why}.",
+        "Name a pipeline that reads the topic."
+        if spec.is_archive
+        else "Compute all of it again: write it as NEXT in spec.py, with a raised state version, "
+        f"and run `sluice rebuild {spec.name}`. It reads what Kafka has, and an archive only if "
+        "ranges of NEXT can be computed.",
+    )
+
+
+def unranged(spec: Pipeline) -> str | None:
+    """Why no range of its output can be computed by itself; None if one can."""
+    if spec.entry and mode_facts(spec.output_mode).replaces_table:
+        return "in complete mode the next drain writes the whole result from its state"
+    if not all(step.where for step in spec.before_state):
+        return (
+            "a Transform with sql or a function before the first stateful step may change the "
+            "event time, by which the index finds records"
+        )
+    for step in spec.steps:
+        if why := step.unranged(spec.ranges):
+            return why
+        if isinstance(step, GroupState) and spec.output_mode == "update":
+            return "in update mode a GroupState has one row a key, its last"
+    if why := _unranged_sessions(spec):
+        return why
+    return None if position_of(spec) and not spec.is_archive else _without_position(spec)
+
+
+def _sessions(spec: Pipeline) -> Aggregate | None:
+    last = spec.steps[-1] if spec.steps else None
+    return last if isinstance(last, Aggregate) and isinstance(last.window, Session) else None
+
+
+def _unranged_sessions(spec: Pipeline) -> str | None:
+    """Sessions are replaced by key, so the table must have them as they are."""
+    found = [each for each in spec.steps if isinstance(each, Aggregate)]
+    if not any(isinstance(each.window, Session) for each in found):
+        return None
+    if _sessions(spec) is None:
+        return (
+            "a step behind its sessions changes or hides some of them, and sessions are replaced "
+            "by the keys and times that the table has of them"
+        )
+    if not all(isinstance(each, Deduplicate | Transform) for each in spec.steps[:-1]):
+        return "its sessions are of rows that an Aggregate or a GroupState made, not of records"
+    if spec.ranges.by not in {None, "window_end"}:
+        return f"a session is placed by its end, and ranges.by is {spec.ranges.by!r}"
+    return None
+
+
+def _without_position(spec: Pipeline) -> str:
+    if spec.is_archive:
+        return "an archive has the records themselves, and computes nothing"
+    return (
+        "only you know which column has the time of the rows behind its last step: declare "
+        "ranges=Ranges(by=...)"
+    )
+
+
+def position_of(spec: Pipeline) -> Position | None:
+    """Where an output row is on the axis of event time; None if nothing says so."""
+    if spec.ranges.by is not None:
+        return Position(spec.ranges.by, "end" if spec.ranges.by == "window_end" else "instant")
+    found: Position | None = Position(spec.topic.event_time)
+    for step in spec.steps[: spec.first_stateful]:
+        found = step.position_after(found, spec.ranges) or found  # it keeps the event time
+    for step in spec.steps[spec.first_stateful :]:
+        found = step.position_after(found, spec.ranges)
+    return found
+
+
+def needed(spec: Pipeline) -> Callable[[Span], Span]:
+    """What a span needs of the records; the span itself where the spec has no ranges any more: a
+    repair from when it had may be taken back.
+    """
+    return (lambda span: span) if unranged(spec) else ranged(spec).needed

@@ -1,0 +1,1 @@
+"""Notes: what Sluice keeps as JSON beside a checkpoint, one file each."""

@@ -1,0 +1,60 @@
+"""Cursor: the last batches that were audited and checked, in cursor.json beside the checkpoint.
+
+After a crash the next run audits and checks the batches behind it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.messages.report import StateUse
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+
+class Cursor(Stored):
+    """The content of cursor.json. Batch ids are -1 before the first."""
+
+    audited: int = -1
+    """The newest batch that has its row in ops.batches, as all before it have."""
+    judged: int = -1
+    """The newest batch whose rows passed the critical checks, as those of all before it did."""
+    judged_table_version: int | None = None
+    """The table's version at that batch. Rows of later versions have not passed yet."""
+    open_records: int | None = None
+    """Records in an Aggregate's open groups at `judged`, if a measure counts them; None if unknown.
+    """
+    table_version: int | None = None
+    """The table's version made by the last audited batch that committed to it."""
+    state: StateUse = StateUse()
+    """The state after the last batch that reported it: a run without new data reports none."""
+    last_event_time: datetime | None = None
+    """The largest event time of all audited batches."""
+    still_batches: int = 0
+    """How many consecutive batches, up to the last, took in records without a newer event time than
+    any before.
+    """
+    timers_waiting: int | None = 0
+    """Timers set and not fired after the last batch that reported them; None if unknown."""
+
+
+def read_cursor(path: UPath) -> Cursor:
+    """The stored cursor; one before any batch if there is no checkpoint yet.
+
+    Raises CheckpointBroken if it does not parse, or is missing beside a checkpoint with batches: a
+    run would account for all of them again, and judge none of what failed.
+    """
+    try:
+        if path.exists():
+            return Cursor.read(path)
+    except ValueError:
+        wrong = "does not parse"
+    else:
+        if not Checkpoint(path.parent / "spark").committed():
+            return Cursor()
+        wrong = "is missing"
+    raise checkpoint_broken(f"{path} {wrong}", path.parent.parent.name)

@@ -1,0 +1,83 @@
+"""Published: the events that consumers are told of, each fixed in events/<number>.json before
+anybody is told of it.
+
+The numbers go on through every reset, rewind and switch. Of two who would fix the same number, one
+does, and both tell what it has fixed. So no lease is needed, and no two events overlap.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import CheckpointBroken
+from spark_jobs.messages.event import Event
+from spark_jobs.storage.object_store import put_new
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.root.paths import Paths
+
+FIXED = re.compile(r"(\d{12})\.json")
+KEPT = 100
+"""Events that stay. The newest is needed, and nobody works while a hundred others are fixed."""
+
+
+class Published(Stored):
+    """How far consumers have been told, or are about to be; 0 and None before the first event."""
+
+    number: int = 0
+    """The event's; 0 also where an older Sluice wrote the file, without an event in it."""
+    generation: str = ""
+    """The checkpoint's then."""
+    table_version: int | None = None
+    batch: int = -1
+    """The newest batch whose rows are in that version."""
+    before_version: int | None = None
+    """The version behind which the event begins."""
+    before_batch: int = -1
+    """The newest batch whose rows are in that one."""
+    event: Event | None = None
+
+    def fix(self, paths: Paths) -> None:
+        """Write it, unless another has fixed this number."""
+        put_new(paths.events / f"{self.number:012}.json", self.model_dump_json(indent=2))
+        for number, path in _fixed(paths).items():
+            if number <= self.number - KEPT:
+                with suppress(FileNotFoundError):  # another removes it too
+                    path.unlink()
+
+
+def read_published(paths: Paths) -> Published:
+    """The newest; one before any event without one.
+
+    Raises CheckpointBroken if it does not parse, FormatNewer.
+    """
+    fixed = _fixed(paths)
+    # An older Sluice had one file, beside the checkpoint, and no numbers.
+    path = fixed[max(fixed)] if fixed else paths.version / "published.json"
+    try:
+        return Published.read(path) if path.exists() else Published()
+    except ValueError:
+        raise CheckpointBroken(
+            f"{path} does not parse: it has what consumers of {paths.pipeline} were told last.",
+            "Restore it from a copy; or remove it: publish goes on from what Airflow was told.",
+        ) from None
+
+
+def publisher(paths: Paths) -> str:
+    """Who publishes what has passed, for people: a DAG that has published before, else nobody knows
+    whether there is one.
+    """
+    if read_published(paths).table_version is not None:
+        return "The next run of its DAG publishes it"
+    return "Its DAG in Airflow publishes it, if there is one"
+
+
+def _fixed(paths: Paths) -> dict[int, UPath]:
+    """Number -> file."""
+    there = [*paths.events.iterdir()] if paths.events.exists() else []
+    return {int(found[1]): each for each in there if (found := FIXED.fullmatch(each.name))}

@@ -1,0 +1,30 @@
+"""Superseded: the note of generations of which no record was accepted, and whose records another
+generation reads again: until it has, by superseded.json above the checkpoint.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.log import checkpoint_broken
+from spark_jobs.checkpoint.notes.stored import Stored
+
+if TYPE_CHECKING:
+    from spark_jobs.root.paths import Paths
+
+
+class Superseded(Stored):
+    """The content of superseded.json."""
+
+    generations: tuple[str, ...]
+    """Their rows stay in ops.batches: what was read is accounted for there."""
+    topic_id: str
+    """Offsets of another topic are other records."""
+
+
+def read_superseded(paths: Paths) -> Superseded | None:
+    """The note; None without one. Raises CheckpointBroken if it does not parse."""
+    try:
+        return Superseded.read(paths.superseded) if paths.superseded.exists() else None
+    except ValueError:
+        raise checkpoint_broken(f"{paths.superseded} does not parse", paths.pipeline) from None

@@ -1,0 +1,1 @@
+"""Tables of the command line: for people, and for programs."""

@@ -1,0 +1,1 @@
+"""What stored state depends on: of the spec, of the code, and of what surrounds both."""

@@ -1,0 +1,45 @@
+"""Classification: what of a topic decides an outcome and may change freely.
+
+State does not depend on it, but the account of a batch does: one that a killed run left is counted
+by the values that its records were classified with, which a checkpoint keeps.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.spec import Pipeline
+
+
+class Classification(BaseModel):
+    """The content of `classification` in identity.json. An older Sluice ignores it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    max_ahead: timedelta
+    required: dict[str, bool]
+    """Field of the topic -> whether a record without it is malformed. A field that is not here is
+    newer.
+    """
+
+
+def classification(spec: Pipeline) -> Classification:
+    """What the records of a run with this spec are classified with."""
+    required = {field.name: field.required for field in spec.topic.fields}
+    return Classification(max_ahead=spec.topic.max_ahead, required=required)
+
+
+def with_classification(spec: Pipeline, stored: Classification, *, other_code: bool) -> Pipeline:
+    """The spec with the fields and the values that a checkpoint's batches were classified with.
+
+    With `other_code` the newer fields stay, none of them required: the present code may use them.
+    """
+    fields = tuple(
+        field.model_copy(update={"required": stored.required.get(field.name, False)})
+        for field in spec.topic.fields
+        if other_code or field.name in stored.required
+    )
+    topic = spec.topic.model_copy(update={"fields": fields, "max_ahead": stored.max_ahead})
+    return spec if topic == spec.topic else spec.model_copy(update={"topic": topic})

@@ -1,0 +1,210 @@
+"""The fields that stored state depends on, saved beside the checkpoint.
+
+Sluice checks changes to them before Spark starts.
+
+A field is free, warned or refused. Free fields are not here: schedule, checks, limits, budgets,
+descriptions. A warned field may change: the run logs what that means. A change to any other field
+is refused: Spark would fail, or resume with wrong numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from spark_jobs.fingerprint.correction import expressions, replaced
+from spark_jobs.registry import find as registry, logic
+from spark_jobs.spec import Pipeline, State, Topic
+from spark_jobs.spec.format import JSON
+
+Fingerprint = dict[str, object]
+_ABOUT: Any = {"__all__": {"about"}}
+_NOT_STATE: Any = {"stateful": True, "initial_state": True, "output": _ABOUT, "state": _ABOUT}
+"""Fields of a step that are left out. Spark reads the initial state in the first batch only."""
+ABSENT = "(absent)"
+FROZEN = ("state.shuffle_partitions", "state.provider", "state.format")
+"""The first batch writes these into the checkpoint.
+
+Spark uses the checkpoint's values from then on (OffsetSeqMetadata). `sluice repartition` changes
+the first one.
+"""
+
+MOVED = "until `sluice repartition` moves the state to {now} stores"
+ANOTHER_STORE = (
+    "which its first batch fixed; `sluice repartition` moves only RocksDB's state, so `sluice "
+    "rebuild` computes this one anew in {now} stores, with NEXT in spec.py"
+)
+NO_STATE = "which its first batch fixed; no step keeps state, so nothing depends on it"
+
+
+class Change(NamedTuple):
+    """A field that differs: its value in the checkpoint, and its value in the spec."""
+
+    field: str
+    was: object
+    now: object
+    weight: Literal["warned", "refused"]
+    detail: str = ""
+
+    def __str__(self) -> str:
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.field}: was {self.was!r}, is {self.now!r}{detail}"
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """The old expressions, if only expressions changed; else empty."""
+        return replaced(self.field, self.was, self.now) or ()
+
+    @property
+    def meaning(self) -> str:
+        """What the change of a warned field means for the run."""
+        if self.field == "state.shuffle_partitions":
+            return (
+                f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, "
+                f"{self.detail.format(now=self.now)}; or set {self.was!r} in spec.py"
+            )
+        if self.field in FROZEN:
+            return (
+                f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, "
+                "which its first batch fixed; "
+                "`sluice reset` starts over from Kafka with the new value"
+            )
+        if self.field == "logic":
+            which = self.detail.removeprefix("changed: ") or "logic.py"
+            return (
+                f"{which} changed; the spec declares the code compatible with the stored state "
+                "(compatible_logic)"
+            )
+        if self.field == "spark":
+            return (
+                f"{self}: the state is read, and written in the newer Spark's form; the older "
+                "Spark cannot resume it any more"
+            )
+        if self.expressions:
+            return (
+                f"{self}; the spec declares the old expression compatible with the stored state "
+                "(compatible_expressions)"
+            )
+        return f"{self}, from the next batch on"
+
+
+def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
+    """Dotted field -> value, as JSON types.
+
+    Of Spark's version it has the minor version, within which Spark resumes state.
+    """
+    fields: Fingerprint = {
+        "spark": ".".join(spark_version.split(".")[:2]),
+        "topic.name": spec.topic.name,
+        "topic.event_time": spec.topic.event_time,
+        **_formats(spec.topic),
+        "output_mode": spec.output_mode,
+        "watermark_delay": str(spec.watermark_delay),
+        "state.provider": spec.state.provider,
+        "state.format": spec.state.format,
+        "state.shuffle_partitions": spec.state.shuffle_partitions,
+    }
+    for field in spec.topic.fields:
+        fields[f"topic.fields.{field.name}"] = field.type
+    for index, step in enumerate(spec.steps):
+        for name, value in step.model_dump(
+            mode="json", exclude=_NOT_STATE, exclude_none=True
+        ).items():
+            # Spark stores measures by position, not by name. Two dicts are equal in any order; two
+            # lists are not.
+            fields[f"steps[{index}].{name}"] = (
+                [list(pair) for pair in value.items()] if name == "measures" else value
+            )
+    if any(step.logic for step in spec.steps):
+        fields["logic"] = logic.digest(registry.logic_path(spec.name))
+    return fields
+
+
+def _formats(topic: Topic) -> Fingerprint:
+    """How records are encoded. The default adds nothing: an older Sluice's fingerprint lacks it."""
+    if topic.format == JSON:
+        return {}
+    given = topic.format.model_dump(
+        mode="json", exclude_none=True, exclude={*topic.format.not_rows}
+    )
+    values = {"kind": topic.format.kind, **given}
+    return {f"topic.format.{name}": value for name, value in values.items()}
+
+
+def in_todays_form(stored: Fingerprint, spec: Pipeline) -> Fingerprint:
+    """The stored fingerprint, with the digest of an unchanged logic.py as it is made today."""
+    path = registry.logic_path(spec.name)
+    if "logic" not in stored or stored["logic"] != logic.first_digest(path):
+        return stored
+    return stored | {"logic": logic.digest(path)}
+
+
+def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Change]:
+    """The fields that differ, sorted by name."""
+    return [
+        Change(name, was, now, _weight(name, was, now, spec), _detail(name, stored, spec))
+        for name in sorted(stored.keys() | wanted.keys())
+        if (was := stored.get(name, ABSENT)) != (now := wanted.get(name, ABSENT))
+    ]
+
+
+def _detail(name: str, stored: Fingerprint, spec: Pipeline) -> str:
+    """What becomes of another number of stores: words that follow the one in use."""
+    if name != "state.shuffle_partitions":
+        return ""
+    if not spec.keeps_state:
+        return NO_STATE
+    return MOVED if movable(spec, stored) else ANOTHER_STORE
+
+
+def movable(spec: Pipeline, stored: Fingerprint) -> bool:
+    """Whether Spark's offline repartition reads this state: RocksDB's, of the format that names the
+    snapshots in the commits.
+    """
+    ours = in_force(spec, stored).state
+    return ours.provider == "rocksdb" and stored.get("state.format") == ours.format
+
+
+def _weight(name: str, was: object, now: object, spec: Pipeline) -> Literal["warned", "refused"]:
+    whole_rows = any(
+        step.state_key(None) is None for step in spec.steps
+    )  # all columns that enter are the key
+    more_fields = name.startswith("topic.fields.") and was == ABSENT and not whole_rows
+    declared = name == "logic" and was in spec.compatible_logic
+    corrected = replaced(name, was, now)
+    declared = declared or bool(corrected and {*corrected} <= {*spec.compatible_expressions})
+    newer = name == "spark" and _newer_minor(str(was), str(now))
+    free = name in (*FROZEN, "watermark_delay") or more_fields or declared or newer
+    return "warned" if free else "refused"
+
+
+def idle_declarations(wanted: Fingerprint, spec: Pipeline) -> tuple[str, ...]:
+    """A line for each declared expression that the spec still has, or has again.
+
+    It counts for whatever replaces that expression next, which nobody has looked at yet.
+    """
+    return tuple(
+        f"compatible_expressions has {sql!r}, which is the present {field}: any change of it would "
+        "pass as compatible; remove it from spec.py, and declare it with the change"
+        for sql in spec.compatible_expressions
+        for field in [name for name, value in wanted.items() if sql in expressions(name, value)][:1]
+    )
+
+
+def _newer_minor(was: str, now: str) -> bool:
+    """Whether Spark has only been upgraded, within a major version.
+
+    Spark reads the checkpoints and state of older minor versions; older Sparks do not read newer
+    ones (its Structured Streaming guide, on recovering from changes).
+    """
+    before, after = (tuple(map(int, text.split(".")[:2])) for text in (was, now))
+    return before[0] == after[0] and before < after
+
+
+def in_force(spec: Pipeline, stored: Fingerprint) -> Pipeline:
+    """The spec with the state settings that the checkpoint fixed."""
+    frozen = {
+        "provider": stored["state.provider"],
+        "shuffle_partitions": stored["state.shuffle_partitions"],
+    }
+    state: State = spec.state.model_copy(update=frozen)
+    return spec.model_copy(update={"state": state})

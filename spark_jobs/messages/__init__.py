@@ -1,0 +1,1 @@
+"""What processes tell each other: reports, asset events, requests, verdicts."""

@@ -1,0 +1,365 @@
+"""The report: the JSON file in which a run tells Airflow what it did.
+
+A run without a report has failed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import Field as Described, ValidationError
+
+from spark_jobs.errors import ReportMissing, SluiceError, by_code
+from spark_jobs.messages.change import Change
+from spark_jobs.messages.form_version import refuse_newer
+from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.part import Part
+from spark_jobs.root.files import write_whole
+from spark_jobs.root.store import is_remote
+from spark_jobs.spec.checks import Severity
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+VERSION: Final = 1
+
+
+class Account(Part):
+    """What happened to each offset. The unit is records, unless the field names another."""
+
+    covered: int = Described(
+        default=0, description="offsets between start and end of the committed batches"
+    )
+    gaps: int = Described(
+        default=0,
+        description="offsets without a record: aborted + markers + removed",
+    )
+    aborted: int = Described(
+        default=0,
+        description="gaps with a record of an aborted transaction, which only a read_uncommitted "
+        "consumer sees",
+    )
+    markers: int = Described(
+        default=0,
+        description="gaps with a transaction's marker; 0 if Kafka compacts the topic (`removed`)",
+    )
+    removed: int = Described(
+        default=0,
+        description="gaps whose record retention or compaction removed before Spark read. If Kafka "
+        "compacts the topic, transaction markers are among them: brokers do not tell which",
+    )
+    unknown: int = Described(
+        default=0,
+        description="records that Kafka no longer had when the audit read a committed batch again. "
+        "The table has their rows; bad or late ones are not kept. If the batch's progress was lost "
+        "they are not in the counts below",
+    )
+    read: int = Described(
+        default=0,
+        description="records that Spark read: covered - gaps, and - unknown if the batch's "
+        "progress was lost",
+    )
+    undated: int = Described(
+        default=0,
+        description="of them, those whose Kafka timestamp is not of the years 1700 to 2199. Ops "
+        "tables and archives have the number as kafka_millis; whether such a record is premature "
+        "says the batch's clock alone",
+    )
+    malformed: int = Described(
+        default=0,
+        description="records that could not be decoded, or on which an expression fails; in "
+        "ops.quarantine",
+    )
+    premature: int = Described(
+        default=0,
+        description="records with an event time more than max_ahead after the Kafka timestamp, or "
+        "after the batch's clock; in ops.quarantine",
+    )
+    unkept: int = Described(
+        default=0,
+        description="malformed and premature records whose bytes ops.quarantine does not keep: "
+        "SLUICE_QUARANTINE_MEGABYTES of their batch were spent",
+    )
+    filtered: int = Described(
+        default=0, description="records that a Transform before the first stateful step removed"
+    )
+    late: int = Described(default=0, description="records behind the watermark; in ops.late")
+    accepted: int = Described(
+        default=0, description="records that entered the first stateful step and were not late"
+    )
+    duplicates: int | None = Described(
+        default=0,
+        description="accepted records that a Deduplicate dropped; null if the progress of a batch "
+        "was lost and the state before it is not read",
+    )
+    rows_out: int = Described(default=0, description="rows written to the table")
+    unaccounted: int | None = Described(
+        default=0,
+        description="mismatches between the counts above and those of Spark and Delta; must be 0. "
+        "Null if none was found, but the progress of a batch was lost, and nothing says how many "
+        "rows it must have",
+    )
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Account:
+        """From a row of ops.batches. A count that an older Sluice did not write is 0; one that may
+        be unknown stays so.
+        """
+        return cls(
+            **{
+                name: row[name] if name in UNKNOWABLE else row[name] or 0
+                for name in cls.model_fields
+            }
+        )
+
+    def __add__(self, other: Account) -> Account:
+        """Field by field: the account of both. A count that one of them does not know is not known
+        of both, but mismatches that were found are not hidden by that.
+
+        >>> sum_of_both = Account(read=3, late=1, accepted=2) + Account(read=4, accepted=4)
+        >>> sum_of_both.read, sum_of_both.late, sum_of_both.accepted
+        (7, 1, 6)
+        >>> lost = Account(duplicates=None, unaccounted=None)
+        >>> [(lost + Account(duplicates=2, unaccounted=found)).unaccounted for found in (0, 3)]
+        [None, 3]
+        >>> print((lost + Account(duplicates=2)).duplicates)
+        None
+        """
+        known = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in Account.model_fields
+            if name not in UNKNOWABLE
+        }
+        return Account(
+            **known,
+            duplicates=_both(self.duplicates, other.duplicates),
+            unaccounted=_mismatches(self.unaccounted, other.unaccounted),
+        )
+
+
+UNKNOWABLE: Final = frozenset(
+    name for name, field in Account.model_fields.items() if field.annotation is not int
+)
+"""The counts that may be null: nothing says how many, which is not 0."""
+
+
+def _both(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def _mismatches(one: int | None, other: int | None) -> int | None:
+    """Mismatches that were found stay, whatever else is unknown."""
+    found = sum(filter(None, (one, other)))
+    return None if not found and None in (one, other) else found
+
+
+class StateUse(Part):
+    """The state stores when the run ended, summed over the steps."""
+
+    rows: int = Described(default=0, description="rows in all state stores")
+    open: int = Described(
+        default=0, description="rows of the last stateful step; for an Aggregate, open groups"
+    )
+    bytes: int = Described(default=0, description="bytes of memory and of RocksDB's files")
+    rows_before: int = Described(default=0, description="rows when the run began")
+
+
+class CheckResult(Part):
+    """The result of one expectation."""
+
+    suite: Literal["output", "state", "change"] = Described(
+        description="output: over the rows written; state: over the state metrics; change: over "
+        "what a repair would change"
+    )
+    type: str = Described(description="Great Expectations' name of the expectation")
+    column: str | None = Described(
+        default=None, description="the column or the state metric; null where the check names none"
+    )
+    severity: Severity = Described(description="critical, warning or info")
+    outcome: Literal["passed", "failed", "broken"] = Described(
+        description="broken: it could not be evaluated"
+    )
+    about: str = Described(default="", description="why the check matters, from the spec")
+    observed: str = Described(default="", description="what Great Expectations observed, as JSON")
+    unexpected: int = Described(default=0, description="failing rows")
+    sample: str = Described(default="", description="at most 20 failing values, as JSON")
+
+    @property
+    def name(self) -> str:
+        """The expectation, with the column in parentheses if the check names one."""
+        return f"{self.type}({self.column})" if self.column else self.type
+
+
+class Problem(Part):
+    """The error that ended a run."""
+
+    code: str = Described(description="the error's code")
+    what: str = Described(description="what went wrong, and where")
+    remedy: str = Described(default="", description="what to do about it")
+
+    @classmethod
+    def of(cls, error: SluiceError) -> Problem:
+        return cls(code=error.code, what=error.what, remedy=error.remedy)
+
+    def error(self) -> SluiceError:
+        """The error as an instance of its class, by which Airflow decides about a retry."""
+        return by_code(self.code)(self.what, self.remedy)
+
+
+class Report(Part):
+    """What a run did. Times are UTC; offsets are partition -> next offset to read."""
+
+    report_version: Literal[1] = Described(
+        default=VERSION, description="the version of the report's form"
+    )
+    pipeline: str = Described(description="the pipeline")
+    run_id: str = Described(
+        description="the run; in Airflow the DAG run's id and the number of the try"
+    )
+    kind: Kind = Described(default="drain", description="what kind of run")
+    status: Literal["succeeded", "failed"] = Described(
+        description="succeeded or failed; a failed run has a problem"
+    )
+    problem: Problem | None = Described(
+        default=None, description="the error that ended the run; null where none did"
+    )
+    started_at: datetime = Described(description="when the run began")
+    ended_at: datetime = Described(description="when the run ended")
+    query_seconds: float = Described(
+        default=0, description="seconds from the query's start to its end"
+    )
+    generation: str = Described(
+        default="",
+        description="the checkpoint's generation; empty where the run ended before it was known",
+    )
+    batches: tuple[int, ...] = Described(
+        default=(), description="batch ids that this run accounted for"
+    )
+    recovered: tuple[int, ...] = Described(
+        default=(),
+        description="batch ids of these that an earlier run had committed but not accounted for",
+    )
+    offsets_start: dict[str, int] = Described(
+        default_factory=dict,
+        description="partition -> the first offset of the batches accounted for",
+    )
+    offsets_end: dict[str, int] = Described(
+        default_factory=dict, description="partition -> the next offset to read"
+    )
+    lost: dict[str, tuple[int, int]] = Described(
+        default_factory=dict,
+        description="partition -> first and last offset of unread records that retention removed "
+        "and the run skipped",
+    )
+    held_back: dict[str, HeldBack] = Described(
+        default_factory=dict,
+        description="partition -> what waited behind an open transaction when the run began",
+    )
+    bounded_by: str = Described(
+        default="",
+        description="the limit that ended the run: max_batches or max_minutes; empty where none "
+        "did",
+    )
+    waiting: int = Described(
+        default=0, description="offsets that a run with such a limit left for the next run"
+    )
+    watermark: datetime | None = Described(
+        default=None, description="Spark's watermark in the last committed batch"
+    )
+    open_until: datetime | None = Described(
+        default=None, description="the watermark at which the last open window closes"
+    )
+    account: Account = Described(
+        default=Account(), description="what happened to each offset, summed over the batches"
+    )
+    state: StateUse = Described(
+        default=StateUse(), description="the state stores when the run ended"
+    )
+    table_version_before: int | None = Described(
+        default=None,
+        description="the last table version that passed the checks; this run checked the rows "
+        "written since then",
+    )
+    table_version: int | None = Described(
+        default=None, description="the table's version at the end of the run"
+    )
+    checks: tuple[CheckResult, ...] = Described(
+        default=(), description="every check that was evaluated"
+    )
+    seconds: dict[str, float] = Described(
+        default_factory=dict, description="phase -> seconds; recover and query include audit"
+    )
+    repair_id: str = Described(default="", description="the repair, if the run staged one")
+    change: Change | None = Described(
+        default=None, description="what that repair would change in the table"
+    )
+
+    @property
+    def left_open(self) -> str:
+        """One sentence about the windows that are open after the run; empty where none is."""
+        if self.open_until is None:
+            return ""
+        return (
+            f"{self.state.open:,} groups are open; the last closes when the watermark reaches "
+            f"{self.open_until:%F %H:%M}"
+        )
+
+    def failing(self, severity: Severity) -> tuple[CheckResult, ...]:
+        """The checks of one severity that failed."""
+        return tuple(
+            check
+            for check in self.checks
+            if check.outcome == "failed" and check.severity == severity
+        )
+
+    def write(self, path: Path | UPath) -> None:
+        """Write the report atomically."""
+        if not is_remote(str(path)):  # an object store has no folders, and Sluice creates no bucket
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, self.model_dump_json(indent=2))
+
+
+def read_report(path: Path | UPath) -> Report:
+    """The report at `path`.
+
+    Raises ReportMissing where there is none, or it does not parse; FormatNewer where its version
+    is newer.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ReportMissing(
+            f"the run left no report at {path}: it was killed, or it never started.",
+            "Look at the lines above in the task's log. The next run resumes where this run "
+            "stopped.",
+        ) from None
+    return parse_report(content, str(path))
+
+
+def parse_report(content: bytes | str, where: str) -> Report:
+    """The report of a file, or of a row of ops.runs: `where` names it in errors.
+
+    Raises ReportMissing where it does not parse; FormatNewer where its version is newer.
+    """
+    try:
+        return Report.model_validate_json(content)
+    except ValidationError as error:
+        refuse_newer(_version(content), VERSION, where)
+        raise ReportMissing(
+            f"{where} is not a report of version {VERSION}: {error.errors()[0]['msg']}.",
+            "Run Airflow and Spark with the same version of Sluice.",
+        ) from None
+
+
+def _version(report: bytes | str) -> object:
+    """What the report says of its version; None if it is no JSON."""
+    try:
+        content = json.loads(report)
+    except ValueError:
+        return None
+    return content.get("report_version") if isinstance(content, dict) else None

@@ -1,0 +1,106 @@
+"""The verdict of a run's checks: whether its rows may be published.
+
+Runs, check tasks and the cursor all use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spark_jobs.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned, SluiceError
+from spark_jobs.messages.report import CheckResult
+from spark_jobs.spans.span import Span
+
+CHECK_CODES = frozenset(
+    {CheckFailed.code, CheckBroken.code, ChangeUnexplained.code, RangeThinned.code}
+)
+"""Problems of a run that did its work. For these the check tasks fail, not the run's task."""
+UNEXPLAINED, NEWLY_BAD = "unexplained", "newly_bad"
+"""Metrics of a repair's suite `change`: changed rows which no record explains, and records that are
+bad by today's spec and in no quarantine.
+"""
+THINNED, UNACCOUNTED = "thinned", "unaccounted"
+"""Two more: records that compaction has removed, and mismatches that it does not explain."""
+
+
+def verdict(
+    pipeline: str, table_version: int | None, checks: Iterable[CheckResult]
+) -> CheckBroken | CheckFailed | None:
+    """CheckBroken if a critical check could not be evaluated, else CheckFailed if one failed, else
+    None.
+
+    The error names all such checks.
+    """
+    results = tuple(checks)
+    if broken := _broken(pipeline, results):
+        return broken
+    if failed := _failed(results):
+        return CheckFailed(
+            f"{pipeline}: {len(failed)} critical check(s) failed: {_named(failed)}. The rows are "
+            f"written in table version {table_version}, but not published.",
+            f"See the failing values: sluice show checks --pipeline {pipeline}. Then correct the "
+            "rows in the table and run again, or publish them as they are: "
+            f"sluice accept {pipeline} --check NAME --reason TEXT",
+        )
+    return None
+
+
+def staged_verdict(
+    pipeline: str, checks: Iterable[CheckResult], span: Span | None = None
+) -> SluiceError | None:
+    """The same for the rows that a repair has staged: the table is as it was.
+
+    RangeThinned if compaction has removed records of them. ChangeUnexplained if the check of that
+    is among those that failed. `span` is the range that a verify has compared.
+    """
+    results = tuple(checks)
+    if broken := _broken(pipeline, results):
+        return broken
+    if not (failed := _failed(results)):
+        return None
+    of_change = {check.column: check for check in failed if check.suite == "change"}
+    if THINNED in of_change and UNACCOUNTED not in of_change:
+        gone = of_change[THINNED].observed
+        return RangeThinned(
+            f"{pipeline}: this cannot be proved: compaction has removed {gone} of the records "
+            "that drains read for these ranges. The table is as it was.",
+            RangeThinned.usual_remedy,
+        )
+    what = (
+        f"{pipeline}: {len(failed)} critical check(s) of the computed rows failed: "
+        f"{_named(failed)}. The table is as it was."
+    )
+    if span is not None and NEWLY_BAD in of_change:
+        start, end = (at.isoformat().replace("+00:00", "Z") for at in span)
+        remedy = (
+            "Drains took records that are malformed or premature by today's spec. A backfill "
+            "computes the rows without them, and puts them into ops.quarantine, from which a "
+            "replay brings them back once a spec decodes them: "
+            f"`sluice backfill {pipeline} --from {start} --to {end}`."
+        )
+    elif UNEXPLAINED in of_change:
+        remedy = "The log of the stage has examples: find what changed them, or ask for a backfill."
+    else:
+        remedy = "See the failing values above; correct the data, or the check."
+    return (ChangeUnexplained if UNEXPLAINED in of_change else CheckFailed)(what, remedy)
+
+
+def _broken(pipeline: str, results: tuple[CheckResult, ...]) -> CheckBroken | None:
+    broken = [c for c in results if c.outcome == "broken" and c.severity == "critical"]
+    if not broken:
+        return None
+    named = "; ".join(f"{check.name} could not be evaluated: {check.observed}" for check in broken)
+    return CheckBroken(
+        f"{pipeline}: {named}.",
+        "Correct the check in the spec: its column, its arguments or their types.",
+    )
+
+
+def _failed(results: tuple[CheckResult, ...]) -> list[CheckResult]:
+    return [
+        check for check in results if check.outcome == "failed" and check.severity == "critical"
+    ]
+
+
+def _named(failed: list[CheckResult]) -> str:
+    return ", ".join(f"{check.name} ({check.unexpected} rows)" for check in failed)

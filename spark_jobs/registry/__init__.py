@@ -1,0 +1,1 @@
+"""Which pipelines there are, and what their code is, read as text."""

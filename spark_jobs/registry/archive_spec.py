@@ -1,0 +1,67 @@
+"""Archive spec: the archive of a topic as a pipeline, so that a drain fills it.
+
+It has no step and keeps no state. Its output is the record itself: so nothing is malformed,
+premature or late for it, and of a record it decodes the event time alone.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final, Literal
+
+from pydantic import Field as Described
+
+from spark_jobs.spec import Archive, Pipeline, Schedule, Topic
+from spark_jobs.spec.archive import archive_name
+from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.steps.union import Step
+
+COLUMNS: Columns = (
+    "topic_id",
+    "partition",
+    "offset",
+    "kafka_timestamp",
+    "kafka_millis",
+    "key",
+    "value",
+    "event_time",
+    "event_date",
+)
+"""Of the table. classify/archived.py makes them."""
+ADDED_TO_ARCHIVES: Final = frozenset({"kafka_millis"})
+"""Of these, what an older Sluice's archive lacks."""
+PARTITIONED_BY: Final = ("event_date",)
+SORTED_BY: Final = ("partition", "offset")
+"""Within a file, so that its statistics tell which offsets it has."""
+
+
+class ArchiveSpec(Pipeline):
+    """The archive of one topic."""
+
+    steps: tuple[Step, ...] = ()
+    keep: timedelta | None = Described(default=None, description="see Archive.keep")
+
+    @property
+    def is_archive(self) -> Literal[True]:
+        return True
+
+
+def archive_spec(topic: Topic, archive: Archive) -> ArchiveSpec:
+    """The archive of a topic that declares one.
+
+    It depends on the name of the topic and on its event time, not on its other fields: those may
+    change while it goes on.
+    """
+    clock = next(field for field in topic.fields if field.name == topic.event_time)
+    return ArchiveSpec(
+        name=archive_name(topic.name),
+        about=f"Every record of topic {topic.name}, byte for byte.",
+        topic=Topic(
+            name=topic.name, fields=(clock,), event_time=topic.event_time, format=topic.format
+        ),
+        # An archive that stops because retention overtook it would lose the more.
+        on_lost_records="skip",
+        published_table=False,
+        schedule=Schedule(cron=archive.every),
+        keep=archive.keep,
+    )

@@ -1,0 +1,201 @@
+"""Finds pipelines: every folder of the pipelines' package (SLUICE_PIPELINES) with a spec.py that
+defines SPEC.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+
+from spark_jobs.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid
+from spark_jobs.registry.archive_spec import ArchiveSpec, archive_spec
+from spark_jobs.registry.imports import Modules, imported_modules as modules_of
+from spark_jobs.registry.logic import refuse_unfit
+from spark_jobs.registry.project import Project
+from spark_jobs.settings.installation import VARIABLES
+from spark_jobs.spec import Pipeline, State, Topic
+from spark_jobs.spec.archive import PREFIX, archive_name
+
+
+def package() -> str:
+    """The package that holds the pipelines."""
+    return os.environ.get("SLUICE_PIPELINES") or str(VARIABLES["SLUICE_PIPELINES"][1])
+
+
+def module(pipeline: str, part: str) -> str:
+    """The full name of a pipeline's module `part`: spec or logic."""
+    return f"{package()}.{pipeline}.{part}"
+
+
+def names() -> list[str]:
+    """The pipelines' names, sorted, without importing any."""
+    return sorted(path.parent.name for path in _folder().glob("*/spec.py"))
+
+
+def logic_path(name: str) -> Path:
+    """Where a pipeline's logic.py is, or would be."""
+    return _folder() / name / "logic.py"
+
+
+def imported_modules(name: str) -> Modules:
+    """The modules of the project that a pipeline's logic.py imports.
+
+    Raises SpecInvalid if one is missing or is not valid Python.
+    """
+    return modules_of(module(name, "logic"), logic_path(name), Project(package(), _folder()))
+
+
+def _folder() -> Path:
+    try:
+        return Path(importlib.import_module(package()).__path__[0])
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise SettingInvalid(
+            f"SLUICE_PIPELINES is {package()!r}: {error}.",
+            "Set it to a Python package on the PYTHONPATH, or unset it.",
+        ) from None
+
+
+def load(name: str) -> Pipeline:
+    """The spec of one pipeline, or of a topic's archive.
+
+    Raises PipelineUnknown, or SpecInvalid where its spec.py does not load or its logic.py has not
+    what the spec names.
+    """
+    if name.startswith(PREFIX):
+        return _archive(name)
+    if name not in names():
+        close = difflib.get_close_matches(name, names(), n=1)
+        hint = (
+            f"Did you mean {close[0]}?"
+            if close
+            else f"The pipelines are: {', '.join(names()) or 'none'}."
+        )
+        raise PipelineUnknown(
+            f"there is no pipeline {name!r}: {package().replace('.', '/')} has no such folder.",
+            hint,
+        )
+    spec = getattr(_module(name), "SPEC", None)
+    if not isinstance(spec, Pipeline):
+        raise SpecInvalid(
+            f"pipelines/{name}/spec.py defines no SPEC = Pipeline(...).",
+            "Define SPEC, as the spec.py of another pipeline does.",
+        )
+    if spec.name != name:
+        raise SpecInvalid(
+            f"pipelines/{name}/spec.py: name is {spec.name!r}; the folder, the table and the DAG "
+            "must have the same name.",
+            f"Set name={name!r}, or rename the folder.",
+        )
+    refuse_unfit(spec, logic_path(name))
+    if any(step.logic for step in spec.steps):
+        imported_modules(name)
+    return spec
+
+
+def load_next(name: str) -> Pipeline | None:
+    """NEXT: the spec that a rebuild computes beside SPEC; None if spec.py defines none.
+
+    Raises SpecInvalid where it is invalid, or cannot follow SPEC.
+    """
+    spec = load(name)
+    found = None if spec.is_archive else getattr(_module(name), "NEXT", None)
+    if found is None:
+        return None
+    where = f"pipelines/{name}/spec.py: NEXT"
+    if not isinstance(found, Pipeline):
+        raise SpecInvalid(
+            f"{where} is {type(found).__name__}, and no Pipeline.",
+            "Write NEXT = SPEC.model_copy(update={...}), or a Pipeline(...) of its own.",
+        )
+    # model_copy checks nothing.
+    following = Pipeline(**dict(found) | {"state": State(**dict(found.state))})
+    for field, given, right in (
+        ("name", following.name, spec.name),
+        ("topic.name", following.topic.name, spec.topic.name),
+    ):
+        if given != right:
+            raise SpecInvalid(
+                f"{where}: {field} is {given!r}, and SPEC's is {right!r}: a rebuild replaces the "
+                "content of one table, from the same records.",
+                "Leave it as it is in SPEC; another topic or name is another pipeline.",
+            )
+    version = spec.state.version
+    if following.state.version == version:
+        raise SpecInvalid(
+            f"{where}: state.version is {version}, as SPEC's is: it tells which of the two "
+            "drains, so it stays with the spec when you rename NEXT to SPEC.",
+            f"Add 'state': SPEC.state.model_copy(update={{'version': {version + 1}}}).",
+        )
+    if following.model_copy(update={"state": spec.state}) == spec:
+        raise SpecInvalid(
+            f"{where} differs from SPEC in nothing but state.version.",
+            "Change what the rebuild is for, or remove NEXT.",
+        )
+    refuse_unfit(following, logic_path(name))
+    return following
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(module(name, "spec"))
+    except SluiceError:
+        raise
+    except (Exception, SystemExit) as error:  # of sys.exit(0) every command would end well
+        raise SpecInvalid(
+            f"pipelines/{name}/spec.py cannot be imported: {type(error).__name__}: {error}.",
+            "Correct the file, then check it with `sluice validate`.",
+        ) from error
+
+
+def archives() -> list[str]:
+    """The names of the archives that topics declare, sorted. Imports every spec; one that cannot be
+    imported declares none, and says so where it is loaded.
+    """
+    return sorted({archive_name(topic.name) for topic in _archived_topics()})
+
+
+def _archived_topics() -> list[Topic]:
+    found = []
+    for name in names():
+        with suppress(Exception):
+            found.append(getattr(_module(name), "SPEC", None))
+    specs = [spec for spec in found if isinstance(spec, Pipeline)]
+    return [spec.topic for spec in specs if spec.topic.archive is not None]
+
+
+def _archive(name: str) -> ArchiveSpec:
+    """Raises PipelineUnknown without such a topic; SpecInvalid for a folder of that name, or if
+    specs declare different archives of one topic.
+    """
+    if name in names():
+        raise SpecInvalid(
+            f"pipelines/{name}: names that begin with {PREFIX} are those of archives.",
+            "Rename the folder.",
+        )
+    specs = [
+        archive_spec(topic, topic.archive)
+        for topic in _archived_topics()
+        if topic.archive is not None and archive_name(topic.name) == name
+    ]
+    if not specs:
+        raise PipelineUnknown(
+            f"no topic declares the archive {name!r}.",
+            "Declare it: Topic(..., archive=Archive()). The archives are: "
+            f"{', '.join(archives()) or 'none'}.",
+        )
+    if any(spec != specs[0] for spec in specs):
+        raise SpecInvalid(
+            f"topic {specs[0].topic.name!r} is declared several times, with different archives or "
+            "event times.",
+            "Declare the topic once, and let all pipelines use that.",
+        )
+    return specs[0]
+
+
+def load_all() -> list[Pipeline]:
+    """Every pipeline's spec, sorted by name. Raises the error of the first bad spec."""
+    return [load(name) for name in names()]

@@ -1,0 +1,121 @@
+"""Account of a repair: what it read and what became of it, and the change in numbers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql import DataFrame, functions as F
+
+from spark_jobs.analysis.ranged import Ranged
+from spark_jobs.messages.change import Change
+from spark_jobs.messages.report import Account
+from spark_jobs.repair.compute.change import rounded
+from spark_jobs.repair.compute.held import held, thinned
+from spark_jobs.repair.compute.staged import hour
+from spark_jobs.runs.run_outcome import Drained
+from spark_jobs.spec import Aggregate, Transform, Tumbling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_jobs.repair.compute.rows import Computed
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.repair.manifest import MergedRecord
+    from spark_jobs.spans.span import Span
+    from spark_jobs.spec import Pipeline
+
+
+class Compared(NamedTuple):
+    """The table's rows against those that were computed."""
+
+    paired: DataFrame
+    """See change.explained."""
+    carried: DataFrame | None
+    """Rows of the table that lie among them, and stay; see sessions.Replaced."""
+
+
+class Counted(NamedTuple):
+    """What the paired rows come to."""
+
+    rows: dict[str, int]
+    """rows_before, rows_after, added, removed, changed, rounded and unexplained of a Change."""
+    gained: int | None
+    """The records that the groups have gained; None where no measure counts each record once."""
+    hours: tuple[datetime, ...]
+    """The beginnings of the hours in which rows differ, in no order."""
+
+
+def counted(way: Ranged, paired: DataFrame) -> Counted:
+    """All of it by one query: of few rows, each query costs more than they do."""
+    counts, sides = _counting(way.spec), ("after", "before")
+    sums = [F.sum(F.col(side)[counts]).alias(f"_{side}") for side in sides] if counts else []
+    row = paired.agg(
+        F.count("before").alias("rows_before"),
+        F.count("after").alias("rows_after"),
+        *(F.count_if(F.col("op") == op).alias(op) for op in ("added", "removed", "changed")),
+        F.count_if(F.col("op").isNotNull() & ~F.col("explained")).alias("unexplained"),
+        F.count_if(rounded(paired)).alias("rounded"),
+        F.collect_set(F.when(F.col("op").isNotNull(), hour(way.position))).alias("_hours"),
+        *sums,
+    ).collect()[0]
+    found = row.asDict()
+    hours = tuple(each.replace(tzinfo=UTC) for each in found.pop("_hours"))
+    after, before = (int(found.pop(f"_{side}", 0) or 0) for side in sides)
+    return Counted(found, after - before if counts else None, hours)
+
+
+def change_of(
+    way: Ranged,
+    plan: RepairPlan,
+    told: Counted,
+    carried: DataFrame | None,
+    computed: Computed,
+    merged: tuple[MergedRecord, ...],
+) -> Change:
+    became, given = [record.fate for record in merged], held(plan, computed)
+    in_groups = 0 if told.gained is None else abs(told.gained - became.count("merged"))
+    return Change(
+        **told.rows,
+        merged=became.count("merged"),
+        duplicates=became.count("duplicate"),
+        filtered=became.count("filtered"),
+        replayed=sum(record.source == "quarantine" for record in merged),
+        newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
+        count_difference=in_groups,
+        thinned=thinned(plan, given.topic),
+        unaccounted=given.unaccounted - thinned(plan, given.topic),
+        parts=parts(way, plan.spans, carried),
+    )
+
+
+def parts(way: Ranged, spans: Sequence[Span], carried: DataFrame | None) -> int:
+    """How many of the carried rows end in the spans: no session that was computed ends there."""
+    return 0 if carried is None else carried.where(way.position.sql(spans)).count()
+
+
+def _counting(spec: Pipeline) -> str | None:
+    """The measure that counts each record once."""
+    found = [step for step in spec.steps if isinstance(step, Aggregate)]
+    if len(found) != 1 or not isinstance(found[0].window, Tumbling):
+        return None
+    if any(isinstance(step, Transform) for step in spec.steps[spec.first_stateful :]):
+        return None  # it may leave out a record that is counted as merged
+    return found[0].counts
+
+
+def drained_of(plan: RepairPlan, computed: Computed, found: Change) -> Drained:
+    read, entered, kept = (seen.get for seen in (computed.read, computed.entered, computed.kept))
+    account = Account(
+        covered=plan.offsets,
+        read=read["read"],
+        malformed=read["malformed"],
+        premature=read["premature"],
+        filtered=read["good"] - entered["rows"],
+        late=plan.late,
+        accepted=entered["used"],
+        duplicates=entered["used"] - kept["rows"],
+        rows_out=found.rows_after,
+        unaccounted=found.unaccounted,
+    )
+    return Drained(generation=plan.generation, account=account, end=plan.horizon)

@@ -1,0 +1,143 @@
+"""Change: how the computed rows of the ranges differ from the table's.
+
+A row of an Aggregate is identified by its group. Any other row is what its columns say, and may be
+there several times.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, Window, functions as F
+from pyspark.sql.types import StructField, StructType
+
+from spark_jobs.analysis.rounding import output_key
+from spark_jobs.repair.compute.comparable import comparable
+from spark_jobs.repair.compute.near import near
+from spark_jobs.steps.canonical.rounding import MOVED
+from spark_jobs.values.own_columns import own
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from spark_jobs.spec import Pipeline
+
+_COPY, _ROW, _MOVED = own("copy"), own("row"), own("moved")
+"""Numbers the rows of one identity; what a row becomes; a computed row's columns MOVED."""
+_LATE = own("late")
+
+
+def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
+    """Each row of the table and of what was computed, paired where they are the same row.
+
+    Columns: before and after struct (the table's columns; null where there is none), and op string:
+    added, removed, changed, or null where they are equal, but for the order in which doubles were
+    added. Of that the columns MOVED of `computed` tell (steps/canonical/rounding.py).
+    """
+    moved = [name for name in computed.columns if name.startswith(MOVED)]
+    computed = computed.select(*(_as(field, computed) for field in live.schema), *moved)
+    # A group that the table has twice is not one row: its surplus copy is removed.
+    of = output_key(spec) or tuple(live.columns)
+    paired = _numbered(live, live.schema, of, "before").join(
+        _numbered(computed, live.schema, of, "after", moved),
+        _key("before").eqNullSafe(_key("after")),
+        "full_outer",
+    )
+    same = _all(_same(field, moved) for field in live.schema)
+    op = (
+        F.when(F.col("before").isNull(), "added")
+        .when(F.col("after").isNull(), "removed")
+        .when(~same, "changed")
+    )
+    return paired.select("before", "after", op.alias("op"))
+
+
+def explained(paired: DataFrame, late: DataFrame | None) -> DataFrame:
+    """The same rows, with explained boolean: whether the row is of a group or key of the late
+    records. `late` has the columns that tell, each with a column of the table's name.
+    """
+    if late is None:
+        return paired.withColumn("explained", F.lit(False))
+    row = F.coalesce("after", "before")
+    known = {field.name.lower(): field for field in paired.select("before.*").schema}
+    kinds = {name: known[name.lower()] for name in late.columns}
+    keys = late.select(
+        _struct(
+            _comparable(late[f"`{name}`"].cast(field.dataType), field)
+            for name, field in kinds.items()
+        ).alias(_LATE)
+    )
+    keys = keys.distinct().withColumn("explained", F.lit(True))
+    of = _struct(_comparable(row[field.name], field) for field in kinds.values())
+    found = paired.join(F.broadcast(keys), of.eqNullSafe(F.col(_LATE)), "left_outer")
+    told = F.coalesce("explained", F.lit(False)).alias("explained")
+    return found.select("before", "after", "op", told)
+
+
+def rows_after(paired: DataFrame, within: str) -> DataFrame:
+    """What the table is to hold where the SQL condition is true.
+
+    A row that is equal, but for the last bits of its doubles, is the table's: a repair changes
+    nothing that it need not change.
+    """
+    row = F.when(F.col("op").isNull(), F.col("before")).otherwise(F.col("after")).alias(_ROW)
+    after = paired.where(F.col("after").isNotNull()).select(row)
+    return after.select(f"{_ROW}.*").where(within)
+
+
+def rounded(paired: DataFrame) -> Column:
+    """Whether a row counts as equal, and its values are not: the order of added doubles."""
+    before, after = F.col("before"), F.col("after")
+    equal = (
+        _comparable(before[each.name], each).eqNullSafe(_comparable(after[each.name], each))
+        for each in paired.select("before.*").schema
+    )
+    return F.col("op").isNull() & ~_all(equal)
+
+
+def _as(field: StructField, rows: DataFrame) -> Column:
+    """The table's column of the rows; null where they have none."""
+    value = rows[f"`{field.name}`"] if field.name in rows.columns else F.lit(None)
+    return value.cast(field.dataType).alias(field.name)
+
+
+def _numbered(
+    rows: DataFrame, columns: StructType, of: Sequence[str], name: str, moved: Sequence[str] = ()
+) -> DataFrame:
+    """Struct `name` with the columns, and what identifies the row: the values of `of`, and its
+    number among those with the same. Also struct _MOVED, if there is any.
+    """
+    values = {field.name: _comparable(F.col(f"`{field.name}`"), field) for field in columns}
+    equal = Window.partitionBy(*(values[each] for each in of)).orderBy(*values.values())
+    keys = (*(values[each] for each in of), F.row_number().over(equal))
+    return rows.select(
+        F.struct(*(F.col(f"`{each}`") for each in columns.names)).alias(name),
+        _struct(keys).alias(own(f"{name}_key")),
+        *([F.struct(*moved).alias(_MOVED)] if moved else []),
+    )
+
+
+def _key(name: str) -> Column:
+    return F.col(own(f"{name}_key"))
+
+
+def _struct(values: Iterable[Column]) -> Column:
+    """One value to join by: for a join by each of many columns, Spark plans for minutes."""
+    return F.struct(*(value.alias(f"k{n}") for n, value in enumerate(values)))
+
+
+def _same(field: StructField, moved: Sequence[str]) -> Column:
+    before, after = (F.col(side)[field.name] for side in ("before", "after"))
+    same = _comparable(before, field).eqNullSafe(_comparable(after, field))
+    if (known := f"{MOVED}{field.name}") not in moved:
+        return same
+    return same | near(before, after, F.col(_MOVED)[known], field.dataType)
+
+
+def _comparable(value: Column, field: StructField) -> Column:
+    return comparable(value, field.dataType)
+
+
+def _all(conditions: Iterable[Column]) -> Column:
+    return reduce(lambda one, other: one & other, conditions)

@@ -1,0 +1,142 @@
+"""Kept: what a repair needs of ops.late and ops.quarantine, as Parquet files in its staging, which
+Spark reads.
+
+delta-rs reads the two tables. For Spark, opening and planning them was a quarter of a small repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.root.store import is_remote
+from spark_jobs.spans.any_of import any_of
+from spark_jobs.spans.position import Position
+from spark_jobs.storage.folders import remove_folder
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.repair.find.late import Source
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.root.paths import Paths
+
+PLACE = ("partition", "offset")
+RECORD = (*PLACE, "kafka_timestamp", "kafka_millis", "key", "value")
+"""The columns of a record in both tables."""
+
+
+class Kept(NamedTuple):
+    """A Parquet file each, or None where there is nothing to read."""
+
+    late: UPath | None
+    """The late records with a needed event time: RECORD."""
+    quarantine: UPath | None
+    """The quarantined records that the plan names: RECORD."""
+    places: UPath | None
+    """PLACE of all late and quarantined records at offsets that the plan reads: those are not taken
+    from there.
+    """
+    bad: UPath | None
+    """PLACE of the late records that a repair has found bad: they are in ops.quarantine as well."""
+
+
+def folder(paths: Paths, plan: RepairPlan) -> UPath:
+    """It has bytes of records, which the ops tables keep for a time only: whoever writes it removes
+    it (`remove`) when the rows are computed.
+    """
+    return paths.staging(plan.repair_id) / "records"
+
+
+def write(paths: Paths, plan: RepairPlan) -> Kept:
+    """Write them, a few thousand at a time. What a killed try has left is overwritten."""
+    into = folder(paths, plan)
+    late = quarantine = bad = None
+    if plan.late:
+        needed = _query(plan, "late", RECORD, Position("event_time").sql(plan.needed))
+        late = into / "late.parquet"
+        _write(late, RECORD, ops_tables.stream(paths.root, "late", needed))
+        bad = into / "bad.parquet"
+        if not _write(bad, PLACE, ops_tables.stream(paths.root, "quarantine", _both(plan), "late")):
+            bad = None
+    if plan.quarantined:
+        quarantine = into / "quarantine.parquet"
+        _write(quarantine, RECORD, _named(paths, plan))
+    places = into / "places.parquet"
+    found = _write(places, PLACE, _places(paths, plan))
+    return Kept(late, quarantine, places if found else None, bad)
+
+
+def remove(paths: Paths, plan: RepairPlan) -> None:
+    remove_folder(folder(paths, plan))
+
+
+def arrow_schema(columns: Iterable[str]) -> pa.Schema:
+    return pa.schema([SCHEMAS["late"].field(name) for name in columns])
+
+
+def _places(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
+    reads = [each for parts in (plan.parts, plan.archived) for each in parts.items()]
+    within = any_of(
+        f'("partition" = {partition} AND "offset" >= {first} AND "offset" < {stop})'
+        for partition, ranges in reads
+        for first, stop in ranges
+    )
+    tables: tuple[Source, ...] = ("late", "quarantine")
+    for table in tables if within else ():
+        yield from ops_tables.stream(paths.root, table, _query(plan, table, PLACE, within))
+
+
+def _named(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
+    near = any_of(
+        f'("partition" = {partition} AND "offset" BETWEEN {min(offsets)} AND {max(offsets)})'
+        for partition, offsets in plan.quarantined.items()
+    )
+    named = {partition: {*offsets} for partition, offsets in plan.quarantined.items()}
+    sql = _query(plan, "quarantine", RECORD, near)
+    for part in ops_tables.stream(paths.root, "quarantine", sql):
+        partitions, offsets = (part.column(name).to_pylist() for name in PLACE)
+        wanted = [
+            offset in named.get(partition, ())
+            for partition, offset in zip(partitions, offsets, strict=True)
+        ]
+        # delta-rs gives bytes as views, which PyArrow cannot filter.
+        yield part.cast(arrow_schema(RECORD)).filter(pa.array(wanted, pa.bool_()))
+
+
+def _both(plan: RepairPlan) -> str:
+    late = _query(plan, "late", PLACE, Position("event_time").sql(plan.needed))
+    return (
+        f"SELECT bad.* FROM ({_query(plan, 'quarantine', PLACE, 'true')}) AS bad "
+        f"LEFT SEMI JOIN ({late}) AS late_ones "
+        'ON bad."partition" = late_ones."partition" AND bad."offset" = late_ones."offset"'
+    )
+
+
+def _query(plan: RepairPlan, table: Source, columns: Iterable[str], where: str) -> str:
+    # A drain after the plan may have added more: those are beyond the plan's offsets.
+    own = ops_tables.equals({"pipeline": plan.pipeline})
+    generations = ops_tables.among("generation", plan.generations)
+    named = ", ".join(f'"{name}"' for name in columns)
+    return (
+        f"SELECT {named} FROM {table} "
+        f"WHERE {own} AND {generations} AND batch_id <= {plan.batch} AND ({where})"
+    )
+
+
+def _write(path: UPath, columns: Iterable[str], parts: Iterable[pa.RecordBatch]) -> int:
+    """Write the file; how many rows it has."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only a stage writes
+
+    if not is_remote(str(path)):  # an object store has no folders
+        path.parent.mkdir(parents=True, exist_ok=True)
+    schema, rows = arrow_schema(columns), 0
+    with path.open("wb") as file, pq.ParquetWriter(file, schema) as writer:
+        for part in parts:
+            writer.write_batch(part.cast(schema))
+            rows += part.num_rows
+    return rows

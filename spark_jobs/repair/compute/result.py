@@ -1,0 +1,106 @@
+"""Record: what a staging found, in its manifest and in ops.repairs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.messages.change import needs_approval
+from spark_jobs.ops import repairs
+from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
+from spark_jobs.sink import table
+
+if TYPE_CHECKING:
+    from spark_jobs.analysis.ranged import Ranged
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.runs.run_outcome import RunOutcome
+    from spark_jobs.spans.span import Span
+
+
+def put_staged(
+    paths: Paths,
+    way: Ranged,
+    plan: RepairPlan,
+    outcome: RunOutcome,
+    differing: Sequence[Span],
+    merged: tuple[MergedRecord, ...],
+    *,
+    good: bool,
+) -> None:
+    """Write the row of ops.repairs and, if the checks passed and it is no verify, the manifest."""
+    found, account = outcome.change, outcome.drained.account
+    assert found is not None
+    if plan.kind == "verify":
+        state: repairs.State = "canonical" if good and not found.differs + found.parts else "failed"
+    else:
+        state = "staged" if good else "failed"
+    row = {
+        "pipeline": plan.pipeline,
+        "repair_id": plan.repair_id,
+        "generation": plan.generation,
+        "kind": plan.kind,
+        "state": state,
+        "ranges": [span._asdict() for span in plan.spans],
+        "horizon": json.dumps(plan.horizon),
+        "request": json.dumps(
+            {"who": plan.who, "note": plan.note, "run": outcome.run_id}
+            | ({"without": plan.without} if plan.without else {})
+        ),
+        "sources": json.dumps(
+            {
+                "kafka": offsets_in(plan.parts),
+                "archive": offsets_in(plan.archived),
+                "late": plan.late,
+                "quarantine": plan.from_quarantine,
+            }
+        ),
+        "read": account.read,
+        "malformed": account.malformed,
+        "premature": account.premature,
+        "filtered": account.filtered,
+        "outside": account.read
+        - account.malformed
+        - account.premature
+        - account.filtered
+        - account.accepted,
+        "used": account.accepted,
+        "duplicates": account.duplicates,
+        **in_the_rows(merged),
+        "rows_before": found.rows_before,
+        "rows_after": found.rows_after,
+        "added": found.added,
+        "removed": found.removed,
+        "changed": found.changed,
+        "unexplained": found.unexplained,
+        "unaccounted": found.unaccounted,
+        "table_version_before": plan.table_version,
+        "staged_at": datetime.now(UTC),
+        "seconds": sum(outcome.seconds.values()),
+    }
+    repairs.put(paths.root, [row])
+    if not good or plan.kind == "verify":
+        return
+    Manifest(
+        repair_id=plan.repair_id,
+        pipeline=plan.pipeline,
+        generation=plan.generation,
+        kind=plan.kind,
+        spans=plan.spans,
+        around=way.replaced(plan.spans) if way.sessions else (),
+        differing=tuple(differing),
+        position=way.position,
+        spec_digest=plan.spec_digest,
+        table_id=table.identifier(paths.table),
+        table_version=plan.table_version,
+        added=found.added,
+        removed=found.removed,
+        changed=found.changed,
+        unexplained=found.unexplained,
+        newly_bad=found.newly_bad,
+        merged=merged,
+        approval="needed" if needs_approval(found, plan.approve) else "not needed",
+    ).write(paths.staging(plan.repair_id) / "manifest.json")

@@ -1,0 +1,162 @@
+"""Compute: the rows of a plan's ranges, as one computation over all good records gives them, none
+of them late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
+
+from spark_jobs.analysis.rounding import output_key
+from spark_jobs.audit.second_read import rejected_columns
+from spark_jobs.checkpoint.notes.failing import Reasons, read_failing
+from spark_jobs.classify.classifier import has_outcome
+from spark_jobs.classify.outcome import QUARANTINED
+from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.repair.compute.records import Fetched, records
+from spark_jobs.repair.compute.replay import replay
+from spark_jobs.spans.position import Position
+from spark_jobs.spec import Deduplicate, GroupState, Transform
+from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
+from spark_jobs.steps.canonical.deduplicate import arrival, canonical
+
+if TYPE_CHECKING:
+    from spark_jobs.analysis.ranged import Ranged
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+
+
+class Computed(NamedTuple):
+    """The rows, and what is observed while they are computed."""
+
+    rows: DataFrame
+    """The rows of the ranges, with the output's columns and those of steps/canonical/rounding.py;
+    of sessions all that the records give.
+    """
+    explaining: DataFrame | None
+    """The groups or keys that the late records are in, or their rows where there are none: columns
+    of the table's names. None where the output's rows do not have them.
+    """
+    fetched: Fetched
+    read: Observation
+    """outcome_counts of the records (classify/classifier.py)."""
+    entered: Observation
+    """Records that reach the first stateful step: rows, and used (with a needed event time) bigint;
+    late, and replayed ones, array<struct<partition, offset>>.
+    """
+    kept: Observation
+    """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
+    copies: Observation | None
+    """reused_keys and ambiguous_copies of that Deduplicate (steps/canonical/deduplicate.py)."""
+    bad: Callable[[], DataFrame]
+    """The malformed and premature records, with the columns of RejectedRecord: read again."""
+    clock_ms: int
+    """By which they are premature, in milliseconds since the epoch."""
+
+
+def compute(
+    spark: SparkSession,
+    way: Ranged,
+    settings: Settings,
+    paths: Paths,
+    plan: RepairPlan,
+) -> Computed:
+    """Spark runs nothing before the rows are used, but for a GroupState's own queries.
+
+    The caller releases what is cached: spark.catalog.clearCache().
+    """
+    spec = way.spec
+    fetched = Fetched(Observation(), Observation(), Observation())
+    read, entered, kept = Observation(), Observation(), Observation()
+    clock_ms, failing = int(datetime.now(UTC).timestamp() * 1000), known_failing(paths, plan)
+
+    def judged(fetched: Fetched, counts: Observation | None = None) -> Dataflow:
+        given = records(spark, spec, settings, paths, plan, fetched)
+        return dataflow(given, spec, settings, clock_ms=clock_ms, failing=failing, counts=counts)
+
+    def bad() -> DataFrame:
+        unseen = Fetched(Observation(), Observation(), Observation())
+        found = judged(unseen).classified.where(has_outcome(QUARANTINED))
+        return found.select(*rejected_columns(spec.topic))
+
+    good = judged(fetched, read).stateful_input
+    needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
+    used = good.observe(
+        entered, F.count(F.lit(1)).alias("rows"), F.count_if(needed).alias("used"), _late()
+    ).where(needed)
+    first, copies = spec.first_stateful, None
+    if isinstance(spec.entry, Deduplicate):
+        copies = Observation() if spec.entry.scope == "watermark" else None
+        delay = spec.watermark_delay or timedelta()
+        used = canonical(used, spec.entry, spec.topic.event_time, delay, arrival(used), copies)
+        first += 1
+    used = used.observe(kept, F.count(F.lit(1)).alias("rows"), _late())
+    used = used.persist(StorageLevel.MEMORY_AND_DISK)
+    used.count()  # what was observed is complete, and Kafka is read once
+    within = F.expr(way.position.sql(plan.spans))
+
+    def output(rows: DataFrame) -> DataFrame:
+        until = next_group_state(spec, first)
+        rows = canonical_output(rows, spec, first, until, moved=True)
+        if until < len(spec.steps):
+            folder = paths.staging(plan.repair_id) / "replay"
+            # Timers fire until nothing within the ranges can be open any more.
+            end = plan.spans[-1].end + spec.ranges.settle
+            rows = replay(spark, spec, rows, until, paths.root, folder, end, moved=True)
+        return rows if way.sessions else rows.where(within)
+
+    return Computed(
+        output(used),
+        _explaining(used.where("kafka.late"), way, first),
+        fetched,
+        read,
+        entered,
+        kept,
+        copies,
+        bad,
+        clock_ms,
+    )
+
+
+def _explaining(late: DataFrame, way: Ranged, first: int) -> DataFrame | None:
+    spec = _unfiltered(way.spec, first)
+    until = next_group_state(spec, first)
+    rows = canonical_output(late, spec, first, until)
+    if until == len(spec.steps):
+        keys = output_key(spec)
+        return rows.select(*keys) if keys else rows
+    step = spec.steps[until]
+    assert isinstance(step, GroupState)
+    if until + 1 < len(spec.steps) or not {*step.keys} <= {*step.output_columns}:
+        return None
+    return rows.select(*step.keys)
+
+
+def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
+    """Without the conditions from the step `first` on: a group that passes one may not pass it with
+    its late records alone.
+    """
+    kept = (step for step in spec.steps[first:] if not (isinstance(step, Transform) and step.where))
+    return spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
+
+
+def known_failing(paths: Paths, plan: RepairPlan) -> Reasons:
+    """The records on which drains saw an expression fail, or that a person has put aside, without
+    those that a replay brings: their expression has been corrected."""
+    known = read_failing(paths.failing).in_repairs
+    return {
+        (partition, offset): why
+        for (partition, offset), why in known.items()
+        if offset not in plan.quarantined.get(partition, ())
+    }
+
+
+def _late() -> Column:
+    place = F.struct("kafka.partition", "kafka.offset")
+    return F.collect_list(F.when(F.col("kafka.late"), place)).alias("late")

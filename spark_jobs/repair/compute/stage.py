@@ -1,0 +1,274 @@
+"""Stage: computes the rows of a plan, compares them with the table's, judges both, and writes them
+beside the table. Checkpoint and table are only read.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, NamedTuple
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession, functions as F
+
+from spark_jobs import failpoint
+from spark_jobs.analysis.ranged import Ranged, ranged
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.notes.published import publisher
+from spark_jobs.checks import expectations
+from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
+from spark_jobs.fingerprint.fields import in_force
+from spark_jobs.journal.runner import settle
+from spark_jobs.launch.cluster import Cluster
+from spark_jobs.launch.session import for_records
+from spark_jobs.messages.change import change_checks, metrics
+from spark_jobs.messages.report import Report
+from spark_jobs.messages.verdict import staged_verdict
+from spark_jobs.messages.withheld import SETTING
+from spark_jobs.ops import repairs
+from spark_jobs.repair.compute import kept, sessions
+from spark_jobs.repair.compute.account import Compared, change_of, counted, drained_of
+from spark_jobs.repair.compute.bad import Bad, write_bad
+from spark_jobs.repair.compute.change import change, explained, rows_after
+from spark_jobs.repair.compute.failing import expression_failed
+from spark_jobs.repair.compute.fates import fates, places
+from spark_jobs.repair.compute.result import put_staged
+from spark_jobs.repair.compute.rows import Computed, compute
+from spark_jobs.repair.compute.staged import differing, write_changes, write_rows
+from spark_jobs.repair.exchange.exchange import is_going_in
+from spark_jobs.repair.exchange.sample import sample, sample_lines
+from spark_jobs.repair.exchange.unready import refuse_ended
+from spark_jobs.repair.find.late_spans import LateSpans
+from spark_jobs.repair.find.plan import RepairPlan, digest, read_plan
+from spark_jobs.repair.find.reachable import refuse_unreachable
+from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.failures.data_error import DataError
+from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.run_outcome import RunOutcome
+from spark_jobs.runs.run_record import append_row
+from spark_jobs.settings.installation import record_bytes
+from spark_jobs.spans.span import Span
+from spark_jobs.steps.sql.tree import refuse_unsafe_trees
+from spark_jobs.stopping import StopRequest, stop_on_signals
+
+if TYPE_CHECKING:
+    from threading import Thread
+
+    from upath import UPath
+
+    from spark_jobs.repair.manifest import MergedRecord
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+
+LOG = logging.getLogger(__name__)
+
+
+def stage(
+    spec: Pipeline,
+    settings: Settings,
+    run_id: str,
+    repair_id: str,
+    stop: StopRequest | None = None,
+) -> Report:
+    """Compute the rows of a planned repair beside the table; return the report, also if it fails.
+
+    SIGTERM and Ctrl-C request a stop (stopping.py); what was staged then is garbage.
+    """
+    outcome = RunOutcome("repair", spec.name, run_id, repair_id=repair_id)
+    with nullcontext(stop) if stop else stop_on_signals() as request:
+        try:
+            problem = _run(spec, settings, outcome, request)
+        except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
+            problem = translate_error(error, spec.name)
+        return append_row(outcome.report(problem), settings.root)
+
+
+class _Scene(NamedTuple):
+    """The fixed facts of one staging."""
+
+    way: Ranged
+    settings: Settings
+    paths: Paths
+    plan: RepairPlan
+    spark: SparkSession
+
+
+def _run(
+    spec: Pipeline, settings: Settings, outcome: RunOutcome, stop: StopRequest
+) -> SluiceError | None:
+    paths = Paths(settings.root, spec)
+    plan = read_plan(paths, outcome.repair_id)
+    outcome.kind = plan.kind
+    settle(spec, paths, outcome.run_id)
+    _refuse_ended(paths, plan)
+    known = read_identity(paths)
+    if known is None or known.generation != plan.generation:
+        raise StagingStale(
+            f"{spec.name}: a reset or a rewind has begun another generation since the plan.",
+            "Plan it again.",
+        )
+    if plan.spec_digest != digest(spec):
+        raise StagingStale(
+            f"{spec.name}: its spec or its code changed since the plan.", "Plan it again."
+        )
+    refuse_unreachable(spec, settings, plan)
+    spec = in_force(spec, known.fingerprint)
+    with lease(paths.staging_lease, outcome.run_id), Cluster(spec.name, settings) as cluster:
+        outcome.lap("settle")
+        stop.raise_if_asked()
+        warming = expectations.warm_up()
+        spark = cluster.session(spec.state)
+        refuse_unsafe_trees(spark, spec)
+        outcome.lap("start")
+        stop.raise_if_asked()
+        try:
+            scene = _Scene(ranged(spec), settings, paths, plan, spark)
+            with for_records(spark, plan.records_read):
+                return _named_if_data_fails(scene, outcome, stop, warming)
+        finally:
+            spark.catalog.clearCache()
+            _remove_kept(paths, plan)
+
+
+def _remove_kept(paths: Paths, plan: RepairPlan) -> None:
+    """What is staged stays so if the store fails here: `sluice maintain` removes it later."""
+    try:
+        kept.remove(paths, plan)
+    except OSError as error:
+        LOG.warning("%s: %s stays for now: %s", plan.pipeline, kept.folder(paths, plan), error)
+
+
+def _refuse_ended(paths: Paths, plan: RepairPlan) -> None:
+    """Raise StagingStale for a repair that is or was in the table, SwapRefused for one that a
+    person has declined.
+    """
+    row = repairs.one(paths.root, plan.pipeline, plan.repair_id)
+    if row is not None and row["state"] not in {"staged", "failed"}:
+        if row["state"] == "rejected":
+            refuse_ended(read_manifest(paths, plan.repair_id), row)
+        told = f" {publisher(paths)}, if none has." if row["state"] == "swapped" else ""
+        raise StagingStale(
+            f"repair {plan.repair_id} of {plan.pipeline} is {row['state']} already.{told}",
+            "To compute its ranges once more, plan another one: in Airflow, clear the task `plan` "
+            "of the run.",
+        )
+
+
+def _named_if_data_fails(
+    scene: _Scene, outcome: RunOutcome, stop: StopRequest, warming: Thread
+) -> SluiceError | None:
+    """_compute_and_judge; an expression that fails is told with the records on which it does."""
+    try:
+        return _compute_and_judge(scene, outcome, stop, warming)
+    except (PySparkException, Py4JJavaError) as error:
+        if (data := DataError.of(str(error))) is None:
+            _refuse_overtaken(scene)
+            raise
+        stop.raise_if_asked()
+        way, settings, paths, plan, spark = scene
+        spark.catalog.clearCache()
+        raise expression_failed(spark, way, settings, paths, plan, data) from error
+
+
+def _refuse_overtaken(scene: _Scene) -> None:
+    """Raise RecordsUnreachable if retention took records while they were read: Spark's own words
+    for it would be tried again.
+    """
+    try:
+        refuse_unreachable(scene.way.spec, scene.settings, scene.plan)
+    except (StagingStale, RecordsUnreachable):
+        raise
+    except SluiceError as error:
+        LOG.warning(
+            "%s: whether Kafka has its records, nobody can tell: %s", scene.plan.pipeline, error
+        )
+
+
+def _compute_and_judge(
+    scene: _Scene, outcome: RunOutcome, stop: StopRequest, warming: Thread
+) -> SluiceError | None:
+    way, plan, folder = scene.way, scene.plan, scene.paths.staging(scene.plan.repair_id)
+    LOG.info("%s: computes %s again", plan.pipeline, "; ".join(map(str, plan.spans[:5])))
+    failpoint.at("staging")
+    computed = compute(scene.spark, way, scene.settings, scene.paths, plan)
+    outcome.lap("query")
+    stop.raise_if_asked()
+    compared = _compared(scene, computed)
+    paired = compared.paired.persist()
+    merged = _fates(scene, computed)
+    told = counted(way, paired)
+    outcome.change = change_of(way, plan, told, compared.carried, computed, merged)
+    outcome.drained = drained_of(plan, computed, outcome.change)
+    LOG.info("%s: %s", plan.pipeline, outcome.change)
+    # Not before: until its rows are replaced, what an earlier try has staged can be swapped in.
+    if is_going_in(scene.paths, plan.repair_id):
+        raise StagingStale(
+            f"{plan.pipeline}: a swap of what was staged before has begun.", "Let it end."
+        )
+    (folder / "manifest.json").unlink(missing_ok=True)
+    write_changes(paired, folder)
+    parts = differing(told.hours, way.replaced(plan.spans))
+    write_rows(paired, way.position, parts, folder, compared.carried)
+    if outcome.change.newly_bad and plan.kind != "verify":
+        found = Bad(computed.bad(), outcome.change.newly_bad, computed.clock_ms)
+        write_bad(found, way.spec.topic, plan, outcome.run_id, folder)
+    failpoint.at("staged")
+    outcome.lap("compare")
+    stop.raise_if_asked()
+    warming.join()
+    after = rows_after(paired, way.position.sql(plan.spans))
+    asked = change_checks(plan.kind, plan.approve, thinned=bool(outcome.change.thinned))
+    outcome.checks = (
+        *expectations.check_rows(way.spec, after),
+        *expectations.check_change(asked, metrics(outcome.change)),
+    )
+    outcome.lap("checks")
+    compared_span = Span(plan.spans[0].start, plan.spans[-1].end) if plan.kind == "verify" else None
+    problem = staged_verdict(plan.pipeline, outcome.checks, compared_span)
+    put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
+    failpoint.at("staged.judged")
+    if problem and not outcome.change.thinned:
+        _log_rows(folder)
+    return problem
+
+
+def _log_rows(folder: UPath) -> None:
+    """Nobody is asked about a stage that failed, so its log shows the rows, if values may be."""
+    if not record_bytes():
+        LOG.warning("the rows that differ are in %s. %s", folder / "changes", SETTING)
+        return
+    try:
+        for line in sample_lines(sample(folder)):
+            LOG.warning("%s", line)
+    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw, the verdict stands
+        LOG.warning("the rows that differ are in %s: %s", folder / "changes", error)
+
+
+def _compared(scene: _Scene, computed: Computed) -> Compared:
+    way, live = scene.way, _live(scene)
+    if not way.sessions:
+        paired = change(way.spec, live, computed.rows)
+        return Compared(explained(paired, computed.explaining), None)
+    assert computed.explaining is not None
+    found = sessions.replaced(way, scene.plan.spans, live, computed.rows, computed.explaining)
+    paired = change(way.spec, found.live, found.computed)
+    return Compared(sessions.explained(paired, found.joined), found.carried)
+
+
+def _live(scene: _Scene) -> DataFrame:
+    """The table's rows that those of the ranges may replace or overlap, at the plan's version."""
+    table = scene.spark.read.format("delta").option("versionAsOf", scene.plan.table_version)
+    way, spans = scene.way, scene.plan.spans
+    within = sessions.beside(way, spans) if way.sessions else F.expr(way.position.sql(spans))
+    return table.load(spark_url(scene.paths.table)).where(within)
+
+
+def _fates(scene: _Scene, computed: Computed) -> tuple[MergedRecord, ...]:
+    plan = scene.plan
+    late = LateSpans(scene.way, scene.paths, plan.generations, plan.batch)
+    entered, kept = (places(seen.get["late"]) for seen in (computed.entered, computed.kept))
+    return fates(scene.way, plan, late.computed(plan.spans), entered, kept)

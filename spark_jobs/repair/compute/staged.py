@@ -1,0 +1,121 @@
+"""Staged: the rows of a repair beside the table, and which parts of its ranges they change."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from deltalake import Schema
+from deltalake.transaction import AddAction, create_table_with_add_actions
+from pyspark.sql import Column, DataFrame, functions as F
+
+from spark_jobs.repair.compute.change import rows_after
+from spark_jobs.root.path_forms import delta_path, spark_url
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span, joined
+from spark_jobs.storage import delta
+from spark_jobs.storage.folders import remove_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from upath import UPath
+
+MOST_UNITS = 2_000
+"""Differing hours up to which the swap replaces hours; days, if there are more."""
+
+
+def write_changes(paired: DataFrame, folder: UPath) -> None:
+    """The Delta table changes/: op, before, after and explained of each row that differs."""
+    rows = paired.where("op IS NOT NULL").select("op", "before", "after", "explained")
+    _write(rows, folder / "changes")
+
+
+def write_rows(
+    paired: DataFrame,
+    position: Position,
+    differing: Sequence[Span],
+    folder: UPath,
+    carried: DataFrame | None = None,
+) -> None:
+    """The Delta table rows/: what the differing spans hold afterwards. `carried` are rows that stay
+    as they are, and are not among the paired.
+    """
+    within = position.sql(differing) if differing else "false"
+    rows = rows_after(paired, within)
+    rows = rows.unionByName(carried.where(within)) if carried is not None else rows
+    _write(rows, folder / "rows")
+
+
+def _write(rows: DataFrame, path: UPath) -> None:
+    """Make the Delta table; what an earlier try has left there is removed.
+
+    Spark writes the files, and delta-rs the log: Spark's own writer of Delta plans and reads logs
+    by queries of its own, which take longer than the rows.
+    """
+    remove_folder(path)
+    rows.write.parquet(spark_url(path))
+    files = [file for file in path.iterdir() if file.suffix == ".parquet"]
+    create_table_with_add_actions(
+        delta_path(path),
+        Schema.from_json(json.dumps(_nullable(rows.schema.jsonValue()))),
+        [
+            AddAction(
+                path=file.name,
+                size=file.stat().st_size,
+                partition_values={},
+                modification_time=int(time.time() * 1000),
+                data_change=True,
+                stats="{}",
+            )
+            for file in files
+        ],
+        mode="error",
+        storage_options=delta.options(path),
+    )
+
+
+def _nullable(kind: Any) -> Any:
+    """A type of Spark's, as JSON has it, in which everything may be null: Delta's files have no
+    other columns. Without the fields' metadata.
+    """
+    if isinstance(kind, list):
+        return [_nullable(each) for each in kind]
+    if not isinstance(kind, dict):
+        return kind
+    given: dict[str, Any] = {
+        "nullable": True,
+        "containsNull": True,
+        "valueContainsNull": True,
+        "metadata": {},
+    }
+    return {name: given.get(name, _nullable(value)) for name, value in kind.items()}
+
+
+def hour(position: Position) -> Column:
+    """The beginning of the hour in which a paired row is."""
+    at = F.coalesce("after", "before")[position.column]
+    if position.edge == "end":
+        at = at - F.expr("INTERVAL 0.000001 SECOND")
+    return F.date_trunc("hour", at)
+
+
+def differing(hours: Collection[datetime], spans: Sequence[Span]) -> tuple[Span, ...]:
+    """The parts of the spans in which rows differ, in whole hours or days; all of them, if there
+    are more days than can be told.
+
+    >>> from datetime import UTC
+    >>> day = Span(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
+    >>> print(*differing([datetime(2026, 1, 1, 5, tzinfo=UTC)], [day]))
+    2026-01-01 05:00 to 06:00
+    """
+    days = {at.replace(hour=0) for at in hours}
+    for begun, length in ((hours, timedelta(hours=1)), (days, timedelta(days=1))):
+        if len(begun) <= MOST_UNITS:
+            units = [Span(start, start + length) for start in begun]
+            return joined(
+                unit.within(span) for unit in units for span in spans if unit.overlaps(span)
+            )
+    return tuple(spans)

@@ -1,0 +1,92 @@
+"""Commit: the rows of some spans replaced by others, in one commit by delta-rs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from spark_jobs.errors import SwapRefused, TableContended
+from spark_jobs.repair.exchange.preconditions import Claim
+from spark_jobs.repair.exchange.staging import arrow_schema, select
+from spark_jobs.repair.manifest import Manifest
+from spark_jobs.root.path_forms import place_of, sql_table
+from spark_jobs.sink import history
+from spark_jobs.storage import delta
+from spark_jobs.storage.features import DELETION_VECTORS, untried
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from upath import UPath
+
+
+FEW_SPANS = 8
+"""Up to so many, the commit's condition is one of spans. delta-rs evaluates it for each file: 64 of
+them took 1.3 s in a table of 1,000 files, and a list of their positions 0.2 s.
+"""
+MOST_POSITIONS = 1_000
+"""In a list: windows have few positions, and events have many."""
+
+
+def condition(table: deltalake.DeltaTable, manifest: Manifest, rows: pa.Table) -> str:
+    """The SQL condition for the rows of the spans that differ. Where it is one of the positions
+    that rows have, the table has no others: under the lease it is as it was compared.
+    """
+    position = manifest.position
+    spans = position.sql(manifest.differing)
+    if len(manifest.differing) <= FEW_SPANS:
+        return spans
+    column = arrow_schema(table).field(position.column)
+    live = select(table, [f"DISTINCT `{position.column}`"], spans, [column])
+    times = {*live[position.column].to_pylist(), *rows[position.column].to_pylist()}
+    return position.sql_among(sorted(times)) if 0 < len(times) <= MOST_POSITIONS else spans
+
+
+def replace(path: UPath, claim: Claim, rows: pa.Table, where: str) -> int:
+    """Replace the rows for which the condition holds; the commit's version. The lease is held.
+
+    delta-rs refuses rows for which it does not hold. It commits a transaction id a second time, so
+    whoever calls asks for it first. Raises TableContended or SwapRefused.
+    """
+    table = delta.open_table(path)
+    try:
+        deltalake.write_deltalake(
+            table,
+            rows,
+            mode="overwrite",
+            predicate=where,
+            commit_properties=deltalake.CommitProperties(
+                custom_metadata={"userMetadata": json.dumps({history.REPAIR: claim.repair_id})},
+                app_transactions=[deltalake.Transaction(claim.transaction, 0)],
+            ),
+        )
+    except CommitFailedError as error:
+        raise TableContended(
+            f"another writer changed {path} during the swap: {_first(error)}",
+            "Nothing was written. Swap again.",
+        ) from None
+    except DeltaError as error:
+        raise SwapRefused(
+            f"{path} cannot take the rows of repair {claim.repair_id}: {_first(error)}",
+            "Nothing was written. Compute the range again; if the line is about a feature of the "
+            "table, remove that feature.",
+        ) from None
+    made = history.repair_version(path, claim.repair_id, table.version() - 1)
+    assert made is not None  # the lease is held: nobody took it back
+    return made
+
+
+def refuse_features(table: deltalake.DeltaTable) -> None:
+    """Raise SwapRefused for a table with a feature with which a swap was not tried."""
+    if unknown := untried(table, {DELETION_VECTORS}):
+        place = place_of(table.table_uri)
+        raise SwapRefused(
+            f"{place} has {', '.join(unknown)}, and a repair is written without Spark.",
+            f"Remove it: ALTER TABLE {sql_table(place)} DROP FEATURE {unknown[0]}",
+        )
+
+
+def _first(error: Exception) -> str:
+    return str(error).splitlines()[0][:300].rstrip(". ") + "."

@@ -1,0 +1,234 @@
+"""Exchange: rows of the table replaced by others, and the record of it.
+
+A swap and an undo are both one. All that takes long happens before the pipeline's lease is taken:
+the rows are read, and the table's are compared with those that they were computed for. Under the
+lease the log tells whether they moved since; if they did, the lease is given back and they are
+compared again. Then it is a change (journal/): the commit, its record in the ops tables, and the
+cursor last, since what it publishes is recorded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs import failpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.errors import LeaseHeld, StagingStale
+from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import Change, Facts, Scene
+from spark_jobs.journal.runner import carry_out, leased, settle
+from spark_jobs.ops import repairs
+from spark_jobs.repair.exchange.base import Base
+from spark_jobs.repair.exchange.commit import condition, refuse_features, replace
+from spark_jobs.repair.exchange.preconditions import (
+    Claim,
+    refuse_foreign,
+    refuse_overlapped,
+    refuse_rewound,
+)
+from spark_jobs.repair.exchange.staging import arrow_schema
+from spark_jobs.repair.manifest import Manifest, read_manifest
+from spark_jobs.sink import history
+from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.storage import delta
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
+
+LOOKS = 3
+"""How often the rows are compared, if they move between the comparison and the lease."""
+Rows = Callable[["pa.Schema"], "pa.Table"]
+
+
+class Exchange(Facts):
+    """What a swap or an undo needs."""
+
+    manifest: Manifest
+    """Of the repair that was staged: its folder may be gone before the change is completed."""
+    commit_id: str
+    """The repair's, or that of its undo: the commit says it."""
+    compared_at: int
+    """The version in which the table has the rows that are to go."""
+
+    @property
+    def claim(self) -> Claim:
+        """What was computed, and for which version."""
+        return Claim(self.commit_id, self.manifest, self.compared_at)
+
+    def version(self, paths: Paths) -> int | None:
+        """The version that it has committed; None without one, or if a rewind took it back."""
+        return history.repair_version(paths.table, self.commit_id, self.compared_at)
+
+
+class Wanted(NamedTuple):
+    """What is to be replaced by what."""
+
+    change: Change[Exchange]
+    facts: Exchange
+    rows: Rows
+    """The rows to write: called once, before the lease."""
+    going: Rows | None = None
+    """The rows that are to go, where they are kept beside the table: then only the spans that
+    differ are compared, and no file of an older version is read.
+    """
+
+
+class Exchanged(NamedTuple):
+    """What an exchange did."""
+
+    version: int | None
+    """The table's version that has the rows; None where there was nothing to replace."""
+    passed: bool
+    """Whether the next publish shows it: all before it had passed the checks."""
+    leased_seconds: float
+
+
+def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:
+    """Replace the rows.
+
+    Raises StagingStale, RepairOverlapped, SwapRefused, LeaseHeld, LeaseLost or TableContended; then
+    nothing was written.
+    """
+    claim = wanted.facts.claim
+    if claim.manifest.differing and wanted.facts.version(paths) is not None:
+        return _recorded(spec, paths, wanted, run_id)
+    for _ in range(LOOKS):
+        settle(spec, paths, run_id)
+        made = _prepared(paths, claim, wanted)
+        with leased(spec, paths, run_id) as held:
+            began = time.monotonic()
+            failpoint.at("swap.leased")
+            known = refuse_foreign(paths, claim)
+            refuse_rewound(known, claim)
+            if made.base.touched():
+                continue
+            refuse_overlapped(paths, known, claim)
+            carry_out(wanted.change, wanted.facts, spec, paths, held, run_id, made)
+            version = wanted.facts.version(paths) if claim.manifest.differing else None
+            return Exchanged(version, _shown_next(paths, version), time.monotonic() - began)
+    raise LeaseHeld(
+        f"others wrote to {paths.table} each time between the comparison of the rows of repair "
+        f"{claim.repair_id} and its commit.",
+        "Try again when they are done.",
+    )
+
+
+def _recorded(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:
+    """The record of a commit that is in the table, of a Sluice that had no journal."""
+    with leased(spec, paths, run_id) as held:
+        began = time.monotonic()
+        carry_out(wanted.change, wanted.facts, spec, paths, held, run_id)
+        version = wanted.facts.version(paths)
+        return Exchanged(version, _shown_next(paths, version), time.monotonic() - began)
+
+
+def is_going_in(paths: Paths, repair_id: str) -> bool:
+    """Whether a swap of this repair has begun and not ended."""
+    note = under_way(paths)
+    return note is not None and note.facts.get("commit_id") == repair_id
+
+
+class Once(NamedTuple):
+    """What is done to a repair, and by what one knows that it has been done."""
+
+    suffix: str
+    """Behind the repair's id, that of its row in ops.repairs."""
+    states: frozenset[str]
+    """Of that row, once it has been done."""
+    do: Callable[[Pipeline, Paths, Manifest, str], Exchanged]
+
+
+def once(
+    spec: Pipeline, paths: Paths, repair_id: str, run_id: str, wanted: Once
+) -> tuple[Manifest, Exchanged]:
+    """The repair, and what was done to it: by an earlier try, or by this one."""
+    settle(spec, paths, run_id)
+    manifest = read_manifest(paths, repair_id)
+    done = _made_before(paths, manifest, wanted)
+    if done is None:
+        try:
+            done = wanted.do(spec, paths, manifest, run_id)
+        except StagingStale:  # another try may have done it meanwhile
+            if (done := _made_before(paths, manifest, wanted)) is None:
+                raise
+    return manifest, done
+
+
+def _made_before(paths: Paths, manifest: Manifest, wanted: Once) -> Exchanged | None:
+    """What an earlier try has made; None without one. Raises TableReplaced if a RESTORE took it out
+    since.
+    """
+    row = repairs.one(paths.root, manifest.pipeline, f"{manifest.repair_id}{wanted.suffix}")
+    if row is None or row["state"] not in wanted.states:
+        return None
+    refuse_restored(paths, read_cursor(paths.cursor).judged_table_version)
+    version = row["table_version"]
+    return Exchanged(version, _shown_next(paths, version), leased_seconds=0.0)
+
+
+def _shown_next(paths: Paths, version: int | None) -> bool:
+    """Whether this version has passed, so that the next publish shows it."""
+    judged = read_cursor(paths.cursor).judged_table_version
+    return version is not None and judged is not None and judged >= version
+
+
+class _Prepared(NamedTuple):
+    """All that the commit needs, made before the lease."""
+
+    base: Base
+    rows: pa.Table | None
+    """What it writes; None if nothing differs."""
+    condition: str
+    """For the rows that it replaces."""
+
+
+def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
+    """The rows that are to go, compared, and those that come."""
+    manifest, known = claim.manifest, refuse_foreign(paths, claim)
+    refuse_rewound(known, claim)
+    refuse_overlapped(paths, known, claim)
+    spans = manifest.differing if wanted.going else manifest.compared
+    found = Base(paths.table, claim.compared_at, manifest.position, spans, wanted.going)
+    base = found.compared()
+    if not manifest.differing:
+        return _Prepared(base, None, "")
+    table = delta.open_table(paths.table)
+    refuse_features(table)
+    rows = wanted.rows(arrow_schema(table))
+    return _Prepared(base, rows, condition(table, manifest, rows))
+
+
+def commit(facts: Exchange, scene: Scene) -> None:
+    """Replace the rows in one commit, with a transaction id. Only the first try does: one that was
+    killed before it is dropped (`stands`), since the rows may move meanwhile.
+    """
+    made = scene.prepared
+    if made is not None and made.rows is not None:
+        replace(scene.paths.table, facts.claim, made.rows, made.condition)
+    failpoint.at("swap.committed")
+
+
+def stands(facts: Exchange, scene: Scene) -> bool:
+    """Whether the commit is in the table."""
+    return facts.version(scene.paths) is not None
+
+
+def move_cursor(facts: Exchange, scene: Scene) -> None:
+    """Let the commit count as passed, if all before it had: the same checks have judged its rows.
+
+    Otherwise the next drain judges them, with what waits for it.
+    """
+    failpoint.at("swap.recorded")
+    paths, version = scene.paths, facts.version(scene.paths)
+    cursor = read_cursor(paths.cursor)
+    judged = cursor.judged_table_version
+    if version is None or judged is None or judged >= version:
+        return
+    if cursor.judged != cursor.audited or history.rows_changed(paths.table, judged, version - 1):
+        return
+    cursor.model_copy(update={"judged_table_version": version}).write(paths.cursor)

@@ -1,0 +1,75 @@
+"""Staging: the rows that a repair computed, read without Spark, in the columns of the table.
+
+`rows/` has all rows of the ranges; `changes/` has `op` (added, removed, changed) with the row
+`before` and the row `after`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import deltalake
+import pyarrow as pa
+
+from spark_jobs.errors import StagingStale
+from spark_jobs.repair.exchange.row_set import without
+from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.delta import open_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spark_jobs.repair.manifest import Manifest
+    from spark_jobs.root.paths import Paths
+
+
+def new_rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
+    """The staged rows of the spans that differ, with the columns of the table.
+
+    Raises StagingStale if the table has other columns now.
+    """
+    stored = open_table(paths.staging(manifest.repair_id) / "rows")
+    has = [field.name for field in stored.schema().fields]
+    if sorted(has) != sorted(columns.names):
+        raise StagingStale(
+            f"{paths.table} has the columns {', '.join(columns.names)}, and repair "
+            f"{manifest.repair_id} was computed with {', '.join(has)}.",
+            "Compute it again.",
+        )
+    return within(stored, manifest.position.sql(manifest.differing), columns)
+
+
+def old_rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
+    """The rows of the same spans from before the swap: the staged ones without what was added or
+    changed, with what was removed or changed.
+    """
+    new = new_rows(paths, manifest, columns)
+    changes = open_table(paths.staging(manifest.repair_id) / "changes")
+    before, after = (
+        select(changes, _fields(side, columns), f"`{side}` IS NOT NULL", columns)
+        for side in ("before", "after")
+    )
+    return pa.concat_tables([without(new, after), before])
+
+
+def within(table: deltalake.DeltaTable, condition: str, columns: pa.Schema) -> pa.Table:
+    """The table's rows for which the SQL condition holds."""
+    return select(table, [f"`{name}`" for name in columns.names], condition, columns)
+
+
+def select(
+    table: deltalake.DeltaTable, what: list[str], condition: str, columns: Iterable[pa.Field]
+) -> pa.Table:
+    """Some expressions of the table's rows, as these columns."""
+    sql = f"SELECT {', '.join(what)} FROM t WHERE {condition}"
+    answer = deltalake.QueryBuilder().register("t", table).execute(sql)
+    return table_of(answer).cast(pa.schema(columns))
+
+
+def arrow_schema(table: deltalake.DeltaTable) -> pa.Schema:
+    """The columns of an open table, as Arrow has them."""
+    return pa.schema(table.schema().to_arrow())
+
+
+def _fields(side: str, columns: pa.Schema) -> list[str]:
+    return [f"get_field(`{side}`, '{name}') AS `{name}`" for name in columns.names]

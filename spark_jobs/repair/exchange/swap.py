@@ -1,0 +1,153 @@
+"""Swap: puts the staged rows of a repair into the table, in one commit, without a JVM."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from spark_jobs.journal.change import Change, Scene
+from spark_jobs.ops import repairs
+from spark_jobs.repair.exchange.bad_rows import put_bad
+from spark_jobs.repair.exchange.exchange import (
+    Exchange,
+    Exchanged,
+    Once,
+    Wanted,
+    commit,
+    exchange,
+    move_cursor,
+    once,
+    stands,
+)
+from spark_jobs.repair.exchange.staging import new_rows
+from spark_jobs.repair.exchange.unready import refuse_other_spec, refuse_unranged, refuse_unready
+from spark_jobs.repair.manifest import Manifest, in_the_rows
+from spark_jobs.root.paths import Paths
+from spark_jobs.sink import history
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
+    from spark_jobs.spec import Pipeline
+
+SETTLED = frozenset({"canonical", "swapped"})
+"""States of a repair that is in the table."""
+
+
+class Swapped(NamedTuple):
+    """What a swap did, or an undo."""
+
+    repair_id: str
+    state: Literal["swapped", "canonical", "undone"]
+    table_version: int | None
+    """The version that it committed; None where the table had these rows already."""
+    added: int
+    removed: int
+    changed: int
+    merged: int
+    """Late and quarantined records that are in the rows now."""
+    passed: bool
+    """Whether the next publish shows it. If not, the next drain judges its rows first."""
+    leased_seconds: float
+    """How long drains had to wait for it."""
+
+
+def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
+    """Replace the rows of the spans that differ by the staged ones, under the pipeline's lease.
+
+    It may be repeated, and does nothing twice. Raises RepairUnknown, ApprovalMissing, SwapRefused,
+    StagingStale (compute it again), RepairOverlapped, LeaseHeld (a drain works), LeaseLost or
+    TableContended.
+    """
+    paths = Paths(root, spec)
+    manifest, done = once(spec, paths, repair_id, run_id, Once("", SETTLED, _put_in))
+    return Swapped(
+        repair_id,
+        "canonical" if done.version is None else "swapped",
+        done.version,
+        manifest.added,
+        manifest.removed,
+        manifest.changed,
+        sum(in_the_rows(manifest.merged).values()),
+        done.passed,
+        done.leased_seconds,
+    )
+
+
+def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:
+    refuse_unready(manifest, repairs.one(paths.root, spec.name, manifest.repair_id))
+    refuse_unranged(spec, manifest)
+    refuse_other_spec(spec, manifest)
+    facts = Exchange(
+        manifest=manifest,
+        commit_id=manifest.repair_id,
+        compared_at=manifest.table_version,
+    )
+    return exchange(spec, paths, Wanted(SWAP, facts, partial(new_rows, paths, manifest)), run_id)
+
+
+def record(facts: Exchange, scene: Scene) -> None:
+    """Write the rows of ops.merged and ops.repairs. What the staging wrote there stays."""
+    paths, manifest = scene.paths, facts.manifest
+    version = facts.version(paths)
+    if manifest.differing and version is None:
+        return  # a rewind has taken it back: nothing of it is in the table
+    known = {"pipeline": manifest.pipeline, "repair_id": manifest.repair_id}
+    known |= {"generation": manifest.generation}
+    before = repairs.one(paths.root, manifest.pipeline, manifest.repair_id) or {}
+    row = before | known | described(manifest) | in_the_rows(manifest.merged)
+    row |= {
+        "state": "canonical" if version is None else "swapped",
+        "table_version": version,
+        "table_version_before": None if version is None else version - 1,
+        "swapped_at": before.get("swapped_at") or since(paths, version),
+        "approved_by": manifest.approved_by,
+    }
+    # Before it: a repair that is told to be there has lost no record.
+    if manifest.newly_bad:
+        put_bad(paths, manifest)
+    repairs.put(paths.root, [row])
+    put_fates(paths, manifest)
+
+
+SWAP = Change(
+    "swap",
+    Exchange,
+    lambda facts: f"the swap of repair {facts.commit_id}",
+    (commit, record, move_cursor),
+    stands,
+)
+
+
+def since(paths: Paths, version: int | None) -> datetime:
+    """Since when the table has the rows. Now, where no version was committed."""
+    committed = None if version is None else history.committed_at(paths.table, version)
+    return committed or datetime.now(UTC)
+
+
+def put_fates(paths: Paths, manifest: Manifest) -> None:
+    """Let ops.merged say what became of the records of a repair that is in the table."""
+    known = {
+        "pipeline": manifest.pipeline,
+        "repair_id": manifest.repair_id,
+        "generation": manifest.generation,
+    }
+    repairs.put_merged(
+        paths.root,
+        manifest.pipeline,
+        manifest.repair_id,
+        [known | record.model_dump() for record in manifest.merged],
+    )
+
+
+def described(manifest: Manifest) -> Row:
+    """What ops.repairs says of a repair, as its manifest has it."""
+    return {
+        "kind": manifest.kind,
+        "ranges": [span._asdict() for span in manifest.spans],
+        "differing": [span._asdict() for span in manifest.differing],
+        "added": manifest.added,
+        "removed": manifest.removed,
+        "changed": manifest.changed,
+        "unexplained": manifest.unexplained,
+    }

@@ -1,0 +1,124 @@
+"""Undo: puts the rows back that a repair has replaced, by a swap of its own.
+
+Not by Delta's RESTORE: that would take later drains back too. Nor by the table's older files:
+VACUUM may have removed them. The staging has the rows that the repair wrote, and those it replaced.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from spark_jobs.analysis.ranged import needed
+from spark_jobs.errors import StagingStale, SwapRefused
+from spark_jobs.journal.change import Change, Scene
+from spark_jobs.ops import repairs
+from spark_jobs.ops.repairs import UNDO
+from spark_jobs.repair.exchange.exchange import (
+    Exchange,
+    Exchanged,
+    Once,
+    Wanted,
+    commit,
+    exchange,
+    move_cursor,
+    once,
+    stands,
+)
+from spark_jobs.repair.exchange.staging import new_rows, old_rows
+from spark_jobs.repair.exchange.swap import Swapped, described, since
+from spark_jobs.repair.manifest import Manifest
+from spark_jobs.root.paths import Paths
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.spec import Pipeline
+
+
+def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
+    """Give the table the rows from before a repair, and let its late and replayed
+    records wait again.
+
+    It may be repeated, and does nothing twice. Raises RepairUnknown if the staged rows are gone;
+    SwapRefused if the repair is not in the table; RepairOverlapped if a later one has a range in
+    common with it; StagingStale if somebody changed the rows since; LeaseHeld, LeaseLost or
+    TableContended.
+    """
+    paths = Paths(root, spec)
+    wanted = Once(UNDO, frozenset({"swapped"}), _take_out)
+    manifest, done = once(spec, paths, repair_id, run_id, wanted)
+    return Swapped(
+        repair_id,
+        "undone",
+        done.version,
+        manifest.removed,
+        manifest.added,
+        manifest.changed,
+        0,
+        done.passed,
+        done.leased_seconds,
+    )
+
+
+def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:
+    row = repairs.one(paths.root, spec.name, manifest.repair_id)
+    if row is None or row["state"] != "swapped":
+        state = "not recorded" if row is None else row["state"]
+        raise SwapRefused(
+            f"repair {manifest.repair_id} of {spec.name} is {state}: none of its rows is in the "
+            "table.",
+            f"See the repairs: sluice show repairs --pipeline {spec.name}",
+        )
+    facts = Exchange(
+        manifest=manifest,
+        commit_id=f"{manifest.repair_id}{UNDO}",
+        compared_at=row["table_version"],
+    )
+    wanted = Wanted(
+        UNDONE, facts, partial(_rows, paths, manifest), partial(new_rows, paths, manifest)
+    )
+    return exchange(spec, paths, wanted, run_id)
+
+
+def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
+    try:
+        return old_rows(paths, manifest, columns)
+    except ValueError as error:
+        folder = paths.staging(manifest.repair_id)
+        raise StagingStale(
+            f"{folder / 'rows'} and {folder / 'changes'} do not belong together: {error}.",
+            "Compute the range again.",
+        ) from None
+
+
+def record(facts: Exchange, scene: Scene) -> None:
+    """Write the undo's own row, then that the repair is undone."""
+    paths, manifest = scene.paths, facts.manifest
+    version = facts.version(paths)
+    row = repairs.one(paths.root, manifest.pipeline, manifest.repair_id)
+    if version is None or row is None:
+        return  # a rewind has taken it back: the repair is in the table again
+    undone = {
+        "pipeline": manifest.pipeline,
+        "repair_id": facts.commit_id,
+        "generation": manifest.generation,
+        **described(manifest),
+        "added": manifest.removed,
+        "removed": manifest.added,
+        "state": "swapped",
+        "table_version": version,
+        "table_version_before": version - 1,
+        "swapped_at": since(paths, version),
+    }
+    repairs.put(paths.root, [undone])
+    repairs.end(paths.root, [row], "undone", needed(scene.spec))
+
+
+UNDONE = Change(
+    "undo",
+    Exchange,
+    lambda facts: f"the undo of repair {facts.manifest.repair_id}",
+    (commit, record, move_cursor),
+    stands,
+)

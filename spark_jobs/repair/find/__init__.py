@@ -1,0 +1,1 @@
+"""Finds which ranges are computed again, and from which records; without Spark."""

@@ -1,0 +1,314 @@
+"""Coverage: which days of a table, or hours, have all their records, and which wait for a repair.
+
+It reads the checkpoint and the ops tables, without a JVM and without a broker, and writes nothing.
+`canonical` means that nothing which Sluice knows of is missing; `sluice verify` proves it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from pydantic import Field as Described
+
+from spark_jobs.analysis.ranged import Ranged, ranged
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.errors import RangeOpen, RepairUnknown
+from spark_jobs.messages.part import Part
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.find.balance import Balance, QuarantineBalance, balance, quarantine_balance
+from spark_jobs.repair.find.foreign import refuse_foreign
+from spark_jobs.repair.find.late import count, fates, late_fates
+from spark_jobs.repair.find.late_spans import LateSpans, Touching
+from spark_jobs.repair.find.quarantine import waiting
+from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.offsets.reach import Gone, Reach
+from spark_jobs.repair.offsets.slices import times
+from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, floor
+
+if TYPE_CHECKING:
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.spec import Pipeline
+
+LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+MOST: Final = 20_000
+"""Intervals. A longer history shows its newest ones: since 1970 there are half a million hours."""
+
+MOST_READ: Final = 200_000
+"""Quarantined records that a command decodes, in about two seconds."""
+MOST_READ_BY_A_PAGE: Final = 5_000
+"""In some 50 ms, in which the API server answers nobody else: decoding holds the interpreter."""
+
+ENDED: Final = "('swapped', 'canonical', 'staged')"
+"""SQL: the states of repairs whose computed rows are in the table, or can still be."""
+
+State = Literal["open", "unreachable", "staged", "late", "replayable", "canonical"]
+
+
+class Interval(Part):
+    """A day or an hour, on the axis of positions."""
+
+    start: datetime = Described(description="its first instant")
+    end: datetime = Described(description="the first instant behind it")
+    state: State = Described(
+        description="open: drains still write its rows, or rows beside them that a late record "
+        "touches too; late: late records wait for a repair; "
+        "replayable: records in quarantine are good by today's spec; "
+        "staged: a repair of it waits for approval; unreachable: neither Kafka nor an archive has "
+        "all of its records, and some wait, or nobody noted the times of those that are gone; "
+        "canonical: nothing waits"
+    )
+    late: int = Described(description="late records that wait and touch a row of it")
+    replayable: int = Described(
+        default=0, description="records in quarantine that are good by today's spec and touch it"
+    )
+    repair_id: str | None = Described(description="what last computed rows of it; null if nothing")
+    kind: str | None = Described(description="of that: repair, backfill, verify, replay or undo")
+    at: datetime | None = Described(description="when that ended")
+    who: str | None = Described(description="who asked for it")
+
+
+class Coverage(Part):
+    """A pipeline's coverage, oldest interval first."""
+
+    pipeline: str = Described(description="the pipeline")
+    batch: int = Described(description="the newest batch that is accounted for")
+    until: datetime | None = Described(
+        description="no drain writes a row before this position any more; null: there is no "
+        "watermark yet"
+    )
+    intervals: tuple[Interval, ...] = Described(description="the newest ones, at most 20,000")
+    left_out: int = Described(description="older intervals that are not shown")
+    gone: tuple[Gone, ...] = Described(
+        default=(),
+        description="offsets without a slice that neither Kafka nor an archive has any more; empty "
+        "where Kafka did not answer",
+    )
+    balance: Balance = Described(description="what became of the late records")
+    quarantine: QuarantineBalance = Described(
+        default_factory=QuarantineBalance, description="what became of the quarantined ones"
+    )
+
+
+class _Done(NamedTuple):
+    """A repair of ops.repairs."""
+
+    at: datetime
+    spans: tuple[Span, ...]
+    row: dict[str, Any]
+
+
+def coverage(
+    spec: Pipeline,
+    paths: Paths,
+    earliest: Offsets | None = None,
+    bound: Span | None = None,
+    most_read: int = MOST_READ,
+) -> Coverage:
+    """Of all that was drained, or of `bound`. `earliest` are the first offsets that Kafka still
+    has; without them nothing is called unreachable. So many quarantined records are decoded: the
+    balance says how many more there are.
+
+    Raises RangeUnsupported; RangeOpen before the first batch; CheckpointForeign; CheckpointBroken.
+    """
+    way = ranged(spec)
+    identity, audited = read_identity(paths), read_cursor(paths.cursor).audited
+    if identity is None or audited < 0:
+        refuse_foreign(spec, paths, identity.generation if identity else None)
+        raise RangeOpen(
+            f"{spec.name}: no drain has accounted for a batch yet, so there is no row.",
+            f"Run it first: `sluice drain {spec.name}`.",
+        )
+    generations = identity.generations
+    late = LateSpans(way, paths, generations, audited)
+    newest = Checkpoint(paths.checkpoint).batch(audited)
+    until = way.closed_until(newest.watermark)
+    good, quarantined = _quarantined(way, paths, generations, audited, until, most_read)
+    length = LENGTHS[spec.ranges.every]
+    final = [each for each in good if until is not None and each.end <= until]
+    # A good record may be far in the future: it waits, and stretches nothing.
+    extent = late.extent()
+    known = [extent, *final] if extent else final
+    buckets, left_out = _buckets(way, times(paths, generations), known, length, bound)
+    shown = Span(buckets[0].start, buckets[-1].end) if buckets else None
+    touching = late.intervals(shown, length, until) if shown and extent else []
+    late_waits = _count_late(touching, length)
+    waits = late_waits + _count(good, length)
+    # A repair takes a record only when all rows that it touches are final.
+    ripe = _count_late((each for each in touching if each.final), length) + _count(final, length)
+    asked = Reach.of(way, paths, identity, earliest, newest.end) if earliest else None
+    waiting_for = [span for span in buckets if waits[span.start]]
+    lost = {*asked.touched(buckets), *asked.lacking(waiting_for)} if asked else set()
+    ended, staged = _repairs(paths, generations)
+    return Coverage(
+        pipeline=spec.name,
+        batch=audited,
+        until=until,
+        intervals=tuple(
+            _interval(
+                span,
+                until is None or span.end > until or ripe[span.start] < bool(waits[span.start]),
+                (late_waits[span.start], waits[span.start] - late_waits[span.start]),
+                span in lost,
+                ended,
+                staged,
+            )
+            for span in buckets
+        ),
+        left_out=left_out,
+        gone=asked.gone if asked else (),
+        balance=balance(
+            count(paths, "late", generations, audited),
+            *late_fates(paths, generations, audited),
+        ),
+        quarantine=quarantined,
+    )
+
+
+def _interval(
+    span: Span,
+    opened: bool,
+    waits: tuple[int, int],
+    lost: bool,
+    ended: Sequence[_Done],
+    staged: Sequence[_Done],
+) -> Interval:
+    last = _newest(ended, span)
+    wait = _newest(staged, span)
+    late, replayable = waits
+    state: State = "late" if late else "replayable" if replayable else "canonical"
+    if opened:
+        state = "open"
+    elif lost:
+        state = "unreachable"
+    elif wait and (last is None or wait.at > last.at):
+        state = "staged"
+    row = last.row if last else {}
+    return Interval(
+        start=span.start,
+        end=span.end,
+        state=state,
+        late=late,
+        replayable=replayable,
+        repair_id=row.get("repair_id"),
+        kind="undo" if str(row.get("repair_id", "")).endswith(repairs.UNDO) else row.get("kind"),
+        at=last.at if last else None,
+        who=json.loads(row.get("request") or "{}").get("who"),
+    )
+
+
+def _quarantined(
+    way: Ranged,
+    paths: Paths,
+    generations: Sequence[str],
+    batch: int,
+    until: datetime | None,
+    most: int,
+) -> tuple[list[Span], QuarantineBalance]:
+    """What the quarantined records touch that are good by today's spec, and the balance."""
+    touched, bad = list[Span](), 0
+    for each in islice(waiting(way.spec, paths, generations, batch), most):
+        if isinstance(each, str):
+            bad += 1
+        else:
+            touched.append(way.touched(each.event_time))
+    ripe = sum(until is not None and each.end <= until for each in touched)
+    total = count(paths, "quarantine", generations, batch)
+    # `sluice maintain` may have removed the records of others, which are in no line then.
+    settled = fates(paths, "quarantine", generations, batch)
+    unread = total - settled.total() - bad - len(touched) if bad + len(touched) == most else 0
+    good = ripe, len(touched) - ripe
+    return touched, quarantine_balance(total, settled, good, bad, unread)
+
+
+def _newest(found: Sequence[_Done], span: Span) -> _Done | None:
+    """The one that ended last of those with a range in the span."""
+    within = (each for each in found if any(part.overlaps(span) for part in each.spans))
+    return max(within, key=lambda each: each.at, default=None)
+
+
+def _repairs(paths: Paths, generations: Sequence[str]) -> tuple[list[_Done], list[_Done]]:
+    """Those that ended with the table as computed, and those that wait for a person."""
+    where = f"state IN {ENDED} AND {ops_tables.among('generation', generations)}"
+    rows = repairs.stored(paths.root, paths.pipeline, where)
+    made = [
+        _Done(
+            row["swapped_at"] or row["staged_at"],
+            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
+            row,
+        )
+        for row in rows
+        if row["swapped_at"] or row["staged_at"]
+    ]
+    waits = [
+        each
+        for each in made
+        if each.row["state"] == "staged"
+        and each.row["generation"] == generations[-1]
+        and _unanswered(paths, each.row["repair_id"])
+    ]
+    return [each for each in made if each.row["state"] != "staged"], waits
+
+
+def _unanswered(paths: Paths, repair_id: str) -> bool:
+    """Whether a person's answer is missing. One that was approved, and not swapped in, is not worth
+    the wait: its swap was cut off, or a drain was in its way.
+    """
+    try:
+        return not read_manifest(paths, repair_id).approved
+    except RepairUnknown:
+        return False
+
+
+def _buckets(
+    way: Ranged,
+    times: Span | None,
+    touched: Sequence[Span],
+    length: timedelta,
+    bound: Span | None,
+) -> tuple[list[Span], int]:
+    """The intervals from the first position to the last, and how many older ones are left out."""
+    # A record of the year 1 hides no day after it.
+    most = (max(times.start, FIRST), min(times.end, LAST - MICROSECOND)) if times else ()
+    ends = [way.touched(each) for each in most]
+    spans = [span for span in (*ends, *touched) if not span.empty]
+    if not spans:
+        return [], 0
+    whole = Span(min(span.start for span in spans), max(span.end for span in spans))
+    if bound is not None:
+        whole = whole.within(bound)
+    if whole.empty:
+        return [], 0
+    first = floor(whole.start, length)
+    number = -((first - whole.end) // length)
+    left_out = max(0, number - MOST)
+    return [
+        Span(first + n * length, first + (n + 1) * length) for n in range(left_out, number)
+    ], left_out
+
+
+def _count_late(touching: Iterable[Touching], length: timedelta) -> Counter[datetime]:
+    """Start of an interval -> late records that touch it."""
+    found = Counter[datetime]()
+    for each in touching:
+        found.update(dict.fromkeys(_starts(each.span, length), each.records))
+    return found
+
+
+def _count(touched: Iterable[Span], length: timedelta) -> Counter[datetime]:
+    """Start of an interval -> records in quarantine that touch it."""
+    return Counter(start for span in touched for start in _starts(span, length))
+
+
+def _starts(span: Span, length: timedelta) -> Iterator[datetime]:
+    at = floor(span.start, length)
+    while at < span.end:
+        yield at
+        at += length

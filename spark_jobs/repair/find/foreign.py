@@ -1,0 +1,62 @@
+"""Foreign: a table that another checkpoint wrote than the one that is to go on with it.
+
+A raised `state.version` does that, and a checkpoint that was deleted or moved. The drain that would
+have to come first is refused for it (sink/table.py), but behind a JVM.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.errors import CheckpointForeign
+from spark_jobs.sink import table
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
+
+
+def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None:
+    """Raise CheckpointForeign if another generation wrote the table. `generation` is that of the
+    checkpoint, which has no batch; None if there is no checkpoint.
+    """
+    wrote = table.generation(paths.table)
+    if wrote is None or wrote == generation:
+        return
+    mine, versions = spec.state.version, _versions(paths)
+    theirs = next((each for each, known in versions.items() if wrote in known), None)
+    has = f"{spec.name}: state version {mine} has no batch, and {paths.table} was written by "
+    if theirs is None:
+        raise CheckpointForeign(
+            f"{has}generation {wrote}, whose checkpoint is not in {paths.version.parent}.",
+            "Put that checkpoint back, or start both again from Kafka: `sluice reset "
+            f"{spec.name}`.",
+        )
+    # A version that has a folder was used before, and a rebuild refuses it.
+    free = max(mine, *versions) + 1
+    raise CheckpointForeign(
+        f"{has}state version {theirs}.",
+        f"Let SPEC have state=State(version={theirs}) again, and what it had with it. Write the "
+        f"change below it, as NEXT with state=State(version={free}), and compute the table again: "
+        f"`sluice rebuild {spec.name}`.",
+    )
+
+
+def _versions(paths: Paths) -> dict[int, tuple[str, ...]]:
+    """State version -> the generations of its checkpoint, for each that has a folder."""
+    found = dict[int, tuple[str, ...]]()
+    for folder in paths.version.parent.iterdir() if paths.version.parent.exists() else ():
+        if number := re.fullmatch(r"v(\d+)", folder.name):
+            found[int(number[1])] = _generations(folder / paths.identity.name)
+    return found
+
+
+def _generations(identity: UPath) -> tuple[str, ...]:
+    try:
+        return Identity.read(identity).generations if identity.exists() else ()
+    except ValueError:  # it does not parse
+        return ()

@@ -1,0 +1,103 @@
+"""Lost: counts what a repair can read at offsets without a slice, and refuses what nobody has.
+
+The index says how many records are at the others. Here the plan counts them where they are, and
+holds that against what the drain's account says: so the stage always has a number to compare with.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.errors import RecordsUnreachable
+from spark_jobs.repair.find.plan import offsets_in, places
+from spark_jobs.repair.offsets.holes import EVER
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from spark_jobs.repair.offsets.reading import Part, Reading
+    from spark_jobs.source.port import Records
+
+
+class Counted(NamedTuple):
+    """The records at offsets without a slice."""
+
+    found: int
+    """How many Kafka and the archive have of them now."""
+    offsets: int
+    """At so many offsets."""
+    lacking: tuple[tuple[Part, int], ...]
+    """The holes of which a drain had more, and how many more at most."""
+    never_read: int
+    """Offsets that nobody has, and that no drain had read: the table lacks none of their rows."""
+
+    @property
+    def lost(self) -> int:
+        """The most records that the table has and that nobody can read again."""
+        return sum(number for _, number in self.lacking)
+
+
+def count_holes(source: Records, archive: Records, found: Reading) -> Counted:
+    """Raises what the source refuses."""
+    records, offsets, never_read, lacking = 0, 0, 0, []
+    for part in found.holes:
+        there = archive.count(part.where.archive) + source.count(part.where.kafka)
+        nowhere, had = offsets_in(part.where.nowhere), part.hole.records
+        records, offsets = records + there, offsets + offsets_in(part.hole.parts) - nowhere
+        missing = nowhere if had is None else max(0, had - there)
+        if missing:
+            lacking.append((part, missing))
+        elif part.hole.empty:
+            never_read += nowhere
+    return Counted(records, offsets, tuple(lacking), never_read)
+
+
+def refuse_lost(name: str, found: Reading, newest: datetime | None) -> None:
+    """Raise RecordsUnreachable if nobody has the records of a slice. `newest` is their newest event
+    time.
+    """
+    if not found.lost:
+        return
+    later = (
+        f"All records with event times after {newest:%F %H:%M:%S} can be read: ask for a later "
+        "range."
+        if newest
+        else "Ask for a later range."
+    )
+    raise RecordsUnreachable(
+        f"{name}: {offsets_in(found.lost):,} of the {found.needed:,} records to read are no longer "
+        f"in Kafka, and in no archive: {places(found.lost)}.",
+        f"{later} Lengthen the topic's retention, or declare Topic(archive=...), to reach farther "
+        "back from now on.",
+    )
+
+
+def refuse_holes(name: str, counted: Counted) -> None:
+    """Raise RecordsUnreachable if nobody has records of which no slice says their times."""
+    if counted.lost:
+        raise RecordsUnreachable(
+            f"{name}: {counted.lost:,} records at most are in the table, and neither Kafka nor an "
+            f"archive has them. Nobody noted their times: {'; '.join(told(counted))}.",
+            "Ask for a range that is not between these times. Or compute it without them, by "
+            "--without-lost on the command line: the rows that they made may then go.",
+        )
+
+
+def told(counted: Counted) -> tuple[str, ...]:
+    """The lost ones in words, a hole each."""
+    return tuple(
+        f"{number:,} of {_batch(part)} ({places(part.where.nowhere or part.hole.parts)}), with "
+        f"event times {_times(part)}"
+        for part, number in counted.lacking
+    )
+
+
+def _batch(part: Part) -> str:
+    return "an early batch" if part.hole.batch is None else f"batch {part.hole.batch}"
+
+
+def _times(part: Part) -> str:
+    times = part.hole.times
+    start = "" if times.start == EVER.start else f"from {times.start:%F %H:%M:%S} on"
+    end = "" if times.end == EVER.end else f"before {times.end:%F %H:%M:%S}"
+    return " and ".join(filter(None, (start, end))) or "that nobody knows"

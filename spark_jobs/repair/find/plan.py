@@ -1,0 +1,149 @@
+"""Plan: the ranges that a repair computes again, and the records from which; in plan.json of its
+staging folder. repair/find/planner.py makes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from pydantic import Field as Described
+
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import RepairUnknown
+from spark_jobs.fingerprint.classification import classification
+from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.messages.kind import RepairKind
+from spark_jobs.repair.find.quarantine import Replayable
+from spark_jobs.root.store import is_remote
+from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.spans.span import Span
+
+if TYPE_CHECKING:
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
+
+PLAN = "plan.json"
+
+
+class RepairPlan(Stored):
+    """The work of one repair: plan.json in its staging folder. Nothing to do, without spans."""
+
+    repair_id: str
+    pipeline: str
+    kind: RepairKind
+    note: str = ""
+    who: str = ""
+    approve: str = "unexplained"
+    spans: tuple[Span, ...]
+    """The positions of the rows that are computed again."""
+    needed: tuple[Span, ...]
+    """The event times of the records on which they depend."""
+    generations: tuple[str, ...]
+    """The generations of the checkpoint's batches, the present one last."""
+    table_version: int
+    """The version of the table that the rows are compared with."""
+    spec_digest: str = ""
+    """Of the spec and its code: another one cannot be computed by this plan."""
+    batch: int
+    """The newest batch, which is accounted for."""
+    horizon: Offsets
+    """Its end: later records are the next drain's."""
+    parts: dict[int, tuple[tuple[int, int], ...]]
+    """Partition -> ranges of offsets to read from Kafka, each without its end."""
+    archived: dict[int, tuple[tuple[int, int], ...]] = Described(default_factory=dict)
+    """The same, to read from the topic's archive."""
+    records: int
+    """Records at these offsets: as the index counted them, and as the plan counted those of which
+    the index has no slice.
+    """
+    without: int = 0
+    """Records, at most, that are in the table and that nobody has: a person has said that it is to
+    be computed without them.
+    """
+    topic_id: str
+    compacted: bool = False
+    """Whether Kafka compacts the topic: then it may have removed some of these records."""
+    quarantined: dict[int, tuple[int, ...]] = Described(default_factory=dict)
+    """Partition -> offsets of the records that ops.quarantine has and that are used nevertheless:
+    a replay has brought them into the rows, or this one is to.
+    """
+    replays: tuple[Replayable, ...] = ()
+    """Those that this one is to bring."""
+    late: int
+    """Late records among those that are needed: ops.late has their bytes."""
+    until: datetime
+    """No drain writes a row before this position any more."""
+    lines: tuple[str, ...]
+    """The plan for a reader."""
+
+    @property
+    def generation(self) -> str:
+        return self.generations[-1]
+
+    @property
+    def idle(self) -> bool:
+        return not self.spans
+
+    def store(self, paths: Paths) -> None:
+        """Write it where the stage reads it."""
+        folder = paths.staging(self.repair_id)
+        if not is_remote(str(folder)):  # an object store has no folders
+            folder.mkdir(parents=True, exist_ok=True)
+        self.write(folder / PLAN)
+
+    @property
+    def from_quarantine(self) -> int:
+        """How many records are taken from ops.quarantine."""
+        return sum(map(len, self.quarantined.values()))
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets are read, from Kafka and from the archive."""
+        return offsets_in(self.parts) + offsets_in(self.archived)
+
+    @property
+    def records_read(self) -> int:
+        """How many records are read at most, for launch/session.py for_records, which only decides
+        how Spark makes its queries.
+
+        The table's rows, which these are compared with, do not count: a row has one record or more.
+        """
+        return self.offsets + self.late + self.from_quarantine
+
+
+def offsets_in(parts: dict[int, tuple[tuple[int, int], ...]]) -> int:
+    """How many offsets the ranges have."""
+    return sum(stop - first for ranges in parts.values() for first, stop in ranges)
+
+
+def places(parts: dict[int, tuple[tuple[int, int], ...]]) -> str:
+    """How many offsets of each partition, and from which to which, for a reader.
+
+    >>> places({0: ((5, 9), (20, 21))})
+    'partition 0: 5 (5 to 20)'
+    """
+    return ", ".join(
+        f"partition {p}: {offsets_in({p: ranges}):,} ({ranges[0][0]:,} to {ranges[-1][1] - 1:,})"
+        for p, ranges in sorted(parts.items())
+    )
+
+
+def read_plan(paths: Paths, repair_id: str) -> RepairPlan:
+    """The plan of a repair. Raises RepairUnknown if there is none, or it does not parse."""
+    path = paths.staging(repair_id) / PLAN
+    try:
+        return RepairPlan.read(path)
+    except (FileNotFoundError, ValueError):
+        raise RepairUnknown(
+            f"there is no plan at {path}.", f"Plan it again: `sluice repair {paths.pipeline}`."
+        ) from None
+
+
+def digest(spec: Pipeline) -> str:
+    """Of all on which the computed rows depend."""
+    made = [fingerprint(spec, version("pyspark")), classification(spec).model_dump(mode="json")]
+    return hashlib.sha256(json.dumps(made, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,116 @@
+"""Plan text: a plan for a reader, before anything is done."""
+
+from __future__ import annotations
+
+from datetime import MAXYEAR, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.analysis.rounding import rounding_line
+from spark_jobs.repair.find.lost import told
+from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.source.micro_batch import Offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_jobs.repair.find.lost import Counted
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.repair.find.replaying import Replaying
+    from spark_jobs.runs.preflight import Preflight
+    from spark_jobs.spans.span import Span
+
+NOTHING = "no record's rows are there"
+SHOWN = 5
+"""Ranges that the plan prints one by one."""
+
+
+class Closed(NamedTuple):
+    """What is certain of the table before a repair begins."""
+
+    found: Preflight
+    until: datetime
+    batch: int
+    horizon: Offsets
+
+
+def plan_lines(
+    plan: RepairPlan, closed: Closed, covered: int, touching: int, waits: int, counted: Counted
+) -> tuple[str, ...]:
+    name, what = plan.pipeline, f"{plan.kind} of"
+    final = f"all rows before {closed.until:%F %H:%M:%S} are final (batch {closed.batch})"
+    if closed.until.year == MAXYEAR:
+        final = "nothing is ever late for it"
+    open_yet = (
+        (f"  waiting         {waits:,} late records whose rows drains still write",)
+        if waits
+        else ()
+    )
+    if plan.idle:
+        why = "no late record waits" if plan.kind == "repair" else NOTHING
+        return (f"{name}: nothing to {plan.kind}: {why}; {final}", *open_yet)
+    ranges = f"{len(plan.spans)} range" + ("s" if len(plan.spans) > 1 else "")
+    shown = "; ".join(map(str, plan.spans[:SHOWN]))
+    more = f"; and {len(plan.spans) - SHOWN} more" if len(plan.spans) > SHOWN else ""
+    offsets = "  ".join(f"{p}: {at:,}" for p, at in sorted(plan.horizon.items()))
+    share = f" ({plan.offsets / covered:.1%})" if covered else ""
+    parts = sum(map(len, (*plan.parts.values(), *plan.archived.values())))
+    unknown = f"; {counted.offsets:,} of unknown event time" if counted.offsets else ""
+    merged = plan.from_quarantine - len(plan.replays)
+    kept = (f"  replayed        {merged:,} of earlier replays, from ops.quarantine",)
+    late = f"{touching:,} in these ranges, " if plan.kind == "repair" else ""
+    return (
+        f"{name}: {what} {ranges}: {shown}{more} UTC; {final}",
+        f"  late records    {late}{plan.late:,} needed, from ops.late",
+        *open_yet,
+        *(kept if merged else ()),
+        f"  as of offsets   {offsets} (batch {closed.batch}, audited)",
+        f"  reach           records of {'; '.join(map(str, plan.needed[:SHOWN]))}",
+        f"  will read       {plan.offsets:,} of {covered:,} records{share} {_sources(plan)}, in "
+        f"{parts} parts{unknown}",
+        *(f"  without         {each}, which nobody has" for each in told(counted)),
+        *_never_read(counted),
+        f"  compared with   version {plan.table_version} of the table",
+        *(
+            (f"  rounding        {rounding}",)
+            if (rounding := rounding_line(closed.found.spec))
+            else ()
+        ),
+    )
+
+
+def _never_read(counted: Counted) -> tuple[str, ...]:
+    if not counted.never_read:
+        return ()
+    number = f"{counted.never_read:,} offsets"
+    return (f"  never read      {number} that retention took before any drain had read them",)
+
+
+def left_lines(left: Sequence[Span], late: int) -> tuple[str, ...]:
+    """That some ranges are not computed, with so many late records in them."""
+    if not left:
+        return ()
+    shown = "; ".join(map(str, left[:SHOWN]))
+    more = f"; and {len(left) - SHOWN} more" if len(left) > SHOWN else ""
+    waits = f", where {late:,} late records wait" if late else ""
+    return (
+        f"  left out        {shown}{more}{waits}: neither Kafka nor an archive has all of their "
+        "records",
+    )
+
+
+def replay_lines(
+    lines: tuple[str, ...], plan: RepairPlan, found: Replaying, reason: str
+) -> tuple[str, ...]:
+    """The same, with what is in quarantine: which records the replay brings, and why not others."""
+    first, *more = lines
+    if plan.idle:
+        first = first.replace(NOTHING, found.why_idle(reason))
+    return (first, *found.lines(), *more)
+
+
+def _sources(plan: RepairPlan) -> str:
+    """From where its offsets are read; how many from each, if from both."""
+    kafka, archive = offsets_in(plan.parts), offsets_in(plan.archived)
+    if kafka and archive:
+        return f"({archive:,} from the archive, {kafka:,} from Kafka)"
+    return "from the archive" if archive else "from Kafka"

@@ -1,0 +1,253 @@
+"""Planner: finds which ranges a repair computes again, and from which records; without a JVM.
+
+It asks the broker and reads the checkpoint and the ops tables.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.analysis.ranged import Ranged, ranged
+from spark_jobs.checkpoint.lease import holder
+from spark_jobs.errors import (
+    AccountBehind,
+    CheckpointBroken,
+    FormatNewer,
+    RangeInvalid,
+    RangeOpen,
+    RecordsUnreachable,
+)
+from spark_jobs.journal.runner import settle
+from spark_jobs.repair.find import quarantine
+from spark_jobs.repair.find.foreign import refuse_foreign
+from spark_jobs.repair.find.late import count_within
+from spark_jobs.repair.find.late_spans import LateSpans, Touching
+from spark_jobs.repair.find.lost import count_holes, refuse_holes, refuse_lost
+from spark_jobs.repair.find.plan import RepairPlan, digest, offsets_in
+from spark_jobs.repair.find.plan_text import Closed, left_lines, plan_lines, replay_lines
+from spark_jobs.repair.find.quarantine import used_within
+from spark_jobs.repair.find.replaying import Replaying
+from spark_jobs.repair.offsets.reach import Reach
+from spark_jobs.root.paths import Paths, live_root
+from spark_jobs.runs.preflight import Preflight, preflight
+from spark_jobs.sink import table
+from spark_jobs.source.archive import ArchiveRecords
+from spark_jobs.source.micro_batch import Parts
+from spark_jobs.source.port import source_of
+from spark_jobs.spans.span import Span, joined
+from spark_jobs.storage.delta import is_table
+from spark_jobs.storage.object_store import require_writable
+
+if TYPE_CHECKING:
+    from spark_jobs.messages.request import Request
+    from spark_jobs.repair.offsets.reading import Reading
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+
+
+class Brought(NamedTuple):
+    """Records that the table has none of yet, and that no drain reads: a rebuild has them from an
+    archive.
+    """
+
+    parts: Parts
+    """Their offsets, all of which are read."""
+    spans: tuple[Span, ...]
+    """The rows that they touch, in place of the range of a request."""
+
+
+def plan_repair(
+    spec: Pipeline, settings: Settings, request: Request, brought: Brought | None = None
+) -> RepairPlan:
+    """Find the ranges and the records. Writes nothing, but completes a change that was begun.
+
+    Raises RangeUnsupported, RangeInvalid, RangeOpen, AccountBehind, RecordsUnreachable, and all
+    errors of the preflight.
+    """
+    way = ranged(spec)
+    approve = request.approval(spec.ranges.approve)
+    paths = Paths(settings.root, spec)
+    require_writable(paths)
+    settle(spec, paths, "plan of a repair")
+    # Before the batches are looked at: rows of a batch that ends in between would be taken for
+    # rows without a record.
+    compared = table.version(paths.table) if is_table(paths.table) else 0
+    closed = _closed(way, paths, preflight(spec, settings, paths))
+    generations = closed.found.identity.generations
+    replays = _replays(way, settings, closed, request)
+    found, waits = (
+        ([Touching(span, 0) for span in replays.spans], 0)
+        if replays
+        else _ranges(way, paths, closed, request, brought)
+    )
+    reach = Reach.of(way, paths, closed.found.identity, closed.found.topic.earliest, closed.horizon)
+    left = _left_out(reach, [each.span for each in found], request)
+    if replays:
+        replays.leave(left)
+    spans = tuple(each.span for each in found if each.span not in left)
+    needed = joined(way.needed(span) for span in spans)
+    where = reach.reading(spans, brought.parts if brought else None)
+    _refuse_more(spec.name, where, request)
+    topic = closed.found.topic
+    try:
+        refuse_lost(spec.name, where, reach.slices.newest_at(where.lost))
+        archive = ArchiveRecords(live_root(paths.root), spec.topic.name, topic.id)
+        counted = count_holes(source_of(spec, settings), archive, where)
+        if not request.without_lost:
+            refuse_holes(spec.name, counted)
+    except RecordsUnreachable as error:
+        raise _behind_archive(error, reach.broken) if reach.broken else error from None
+    late = count_within(paths, generations, closed.batch, needed)
+    used = used_within(paths, generations, closed.batch, needed)
+    replayed = tuple(sorted(replays.records)) if replays else ()
+    # No record has a time there, or no window ends there.
+    if not (where.parts or late or used or replayed):
+        spans = ()
+    plan = RepairPlan(
+        repair_id=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}",
+        pipeline=spec.name,
+        kind=request.repair,
+        note=request.note,
+        who=request.who,
+        approve="always" if counted.lost else approve,
+        spans=spans,
+        needed=needed,
+        generations=generations,
+        table_version=compared,
+        spec_digest=digest(spec),
+        batch=closed.batch,
+        horizon=closed.horizon,
+        parts=where.where.kafka,
+        archived=where.where.archive,
+        records=reach.slices.records_at(where.parts) + counted.found,
+        without=counted.lost,
+        topic_id=closed.found.topic.id,
+        compacted=closed.found.topic.compacted,
+        quarantined=_by_partition({*used, *(each[:2] for each in replayed)}),
+        replays=replayed,
+        late=late,
+        until=closed.until,
+        lines=(),
+    )
+    covered = sum(stop - first for first, stop in reach.slices.within.values())
+    touching = sum(each.records for each in found if each.span not in left)
+    lines = plan_lines(plan, closed, covered, touching, waits, counted)
+    lines = (*lines, *left_lines(left, sum(each.records for each in found) - touching))
+    if plan.compacted and plan.parts:
+        told = "  compaction      Kafka compacts the topic: a range of which it has removed records"
+        lines = (*lines, f"{told} can be neither proved nor computed again")
+    if reach.broken and where.parts:
+        unread = f"  archive         not read: {reach.broken.what} Kafka has all that is needed."
+        lines = (*lines, f"{unread} {reach.broken.remedy}")
+    if replays:
+        lines = replay_lines(lines, plan, replays, request.reason)
+    if spans and (held := holder(paths.staging_lease)):
+        lines = (*lines, f"  not now         another repair is being computed by {held}")
+    return plan.model_copy(update={"lines": lines})
+
+
+def _refuse_more(name: str, found: Reading, request: Request) -> None:
+    """Raise RangeInvalid for more than the request allows: before any of them is counted."""
+    if (offsets := offsets_in(found.parts)) > request.most_records:
+        raise RangeInvalid(
+            f"{name}: {offsets:,} records are to be read, and most_records is "
+            f"{request.most_records:,}.",
+            "Ask for a shorter range, or allow more records.",
+        )
+
+
+def _replays(way: Ranged, settings: Settings, closed: Closed, request: Request) -> Replaying | None:
+    """What a replay finds in quarantine; None of another kind."""
+    if request.kind != "replay":
+        return None
+    generations = closed.found.identity.generations
+    found = Replaying(way, closed.until, request.span)
+    paths = Paths(settings.root, way.spec)
+    for each in quarantine.waiting(
+        way.spec, paths, generations, closed.batch, request.reason, settings
+    ):
+        found.add(each)
+    return found
+
+
+def _by_partition(places: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
+    """Partition -> its offsets, ascending."""
+    found = defaultdict[int, list[int]](list)
+    for partition, offset in sorted(places):
+        found[partition].append(offset)
+    return {partition: tuple(offsets) for partition, offsets in found.items()}
+
+
+def _closed(way: Ranged, paths: Paths, found: Preflight) -> Closed:
+    """Raises RangeOpen before the first batch, CheckpointForeign if the table has batches of
+    another checkpoint, AccountBehind while one has no account.
+    """
+    name, committed = way.spec.name, found.checkpoint.committed()
+    if not committed:
+        refuse_foreign(way.spec, paths, found.identity.generation)
+        raise RangeOpen(
+            f"{name}: no drain has committed a batch yet, so there is no row to compute again.",
+            f"Run it first: `sluice drain {name}`.",
+        )
+    if found.cursor.audited < committed[-1] or found.checkpoint.planned()[-1] != committed[-1]:
+        raise AccountBehind(
+            f"{name}: batch {found.checkpoint.planned()[-1]} is not accounted for yet, so nobody "
+            "knows which of its records were late.",
+            f"Let the next drain do it: `sluice drain {name}`.",
+        )
+    batch = found.checkpoint.batch(committed[-1])
+    until = way.closed_until(batch.watermark)
+    if until is None:
+        raise RangeOpen(
+            f"{name}: there is no watermark yet, so no row is final.",
+            "Ask again when drains have read records with later event times.",
+        )
+    return Closed(found, until, batch.id, batch.end)
+
+
+def _ranges(
+    way: Ranged, paths: Paths, closed: Closed, request: Request, brought: Brought | None
+) -> tuple[list[Touching], int]:
+    """The ranges, with the late records that a repair finds in each, and how many it leaves since
+    drains still write their rows.
+    """
+    if request.kind != "repair":
+        given = brought.spans if brought else (Span(*_given(request)),)
+        if given[-1].end > closed.until:
+            raise RangeOpen(
+                f"{way.spec.name}: drains still write rows of {given[-1]}: all before "
+                f"{closed.until:%F %H:%M:%S} are final, by the watermark of batch {closed.batch}.",
+                "Ask again when the watermark has passed the end, or for a range that ends before.",
+            )
+        return [Touching(span, 0) for span in given], 0
+    late = LateSpans(way, paths, closed.found.identity.generations, closed.batch)
+    return late.ranges(closed.until, request.span), late.too_early(closed.until)
+
+
+def _left_out(reach: Reach, spans: Sequence[Span], request: Request) -> tuple[Span, ...]:
+    """Of ranges that nobody has typed, those of which nobody has all records: they keep no other
+    one from being computed. None if there is no other.
+    """
+    if request.kind not in {"repair", "replay"}:
+        return ()
+    found = reach.lacking(spans, without_lost=request.without_lost)
+    return found if len(found) < len(spans) else ()
+
+
+def _given(request: Request) -> tuple[datetime, datetime]:
+    if request.start is None or request.end is None:
+        message = "messages/request.py refuses this kind without both ends"
+        raise AssertionError(message)
+    return request.start, request.end
+
+
+def _behind_archive(
+    error: RecordsUnreachable, broken: CheckpointBroken | FormatNewer
+) -> RecordsUnreachable:
+    """The same, where the archive may have them: first that is to be mended."""
+    what = error.what.replace("and in no archive", "and their archive cannot be read")
+    return RecordsUnreachable(f"{what} {broken.what}", f"{broken.remedy} {error.remedy}")

@@ -1,0 +1,150 @@
+"""Quarantine: which records in ops.quarantine are good by today's spec, and which of them the rows
+have: a replay has brought them there. Without Spark, some thousand records after the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from spark_jobs.analysis.unheld import unheld
+from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
+from spark_jobs.decode.formats import Records, prepare
+from spark_jobs.errors import RecordsUnreachable
+from spark_jobs.ops import ops_tables
+from spark_jobs.repair.find.late import waiting_sql
+from spark_jobs.root.paths import live_root
+from spark_jobs.runs.failures.data_error import fails_still
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import FIRST, LAST, Span
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+
+Place = tuple[int, int]
+"""Partition and offset of a record."""
+
+
+class Replayable(NamedTuple):
+    """A record in quarantine that is good by today's spec."""
+
+    partition: int
+    offset: int
+    event_time: datetime
+    missed: None = None
+    """It missed no watermark, so it is in each window of its time (repair/find/late.py)."""
+
+
+def waiting(
+    spec: Pipeline,
+    paths: Paths,
+    generations: Sequence[str],
+    batch: int,
+    reason: str = "",
+    settings: Settings | None = None,
+) -> Iterator[Replayable | str]:
+    """Each quarantined record of these generations, up to this batch, that no replay has brought
+    into the rows, in no order: as a good one, or why it still is none.
+
+    `reason` is text that must be in its kind and reason, in capitals or not. Without `settings`, a
+    format may know less (decode/formats.py).
+    """
+    limits = unheld(spec)
+    fields = [spec.topic.event_time, *(limit.field for limit in limits)]
+    decoder = prepare(spec.topic, str(live_root(paths.root)), settings, fields).decoder()
+    text = reason.lower()
+    parts = ops_tables.stream(
+        paths.root,
+        "quarantine",
+        'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, key, value, '
+        "left_out "
+        f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
+        "merged",
+    )
+    for part in parts:
+        rows: list[Row] = [
+            row for row in part.to_pylist() if text in f"{row['kind']}: {row['reason']}".lower()
+        ]
+        columns, malformed = decoder.decode(_records(rows))
+        times, *limited = (column.to_pylist() for column in columns)
+        for number, (row, time, why) in enumerate(zip(rows, times, malformed, strict=True)):
+            held = (
+                limit.reason(values[number]) for limit, values in zip(limits, limited, strict=True)
+            )
+            # Named by a person, it stays until one asks for it by its reason.
+            aside = not text and row["reason"].startswith(PUT_ASIDE)
+            still = why or next(filter(None, held), "") or (row["reason"] if aside else "")
+            bad = f"malformed: {still}" if still else _bad(spec, row, time)
+            if row["left_out"] is not None:
+                bad = f"{row['kind']}: {row['reason']}"
+            yield bad or Replayable(row["partition"], row["offset"], time)
+
+
+def _records(rows: Sequence[Row]) -> Records:
+    def column(name: str, kind: pa.DataType) -> pa.Array:
+        return pa.array([row[name] for row in rows], kind)
+
+    return Records(
+        column("value", pa.binary()),
+        column("key", pa.binary()),
+        None,
+        column("partition", pa.int32()),
+        column("offset", pa.int64()),
+        column("kafka_timestamp", pa.timestamp("us", "UTC")),
+    )
+
+
+def used_within(
+    paths: Paths, generations: Sequence[str], batch: int, spans: Sequence[Span]
+) -> set[Place]:
+    """The quarantined records with an event time in the spans that replays have brought into the
+    rows. Raises RecordsUnreachable if ops.quarantine no longer has one of them.
+    """
+    if not spans:
+        return set()
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
+    times = Position("event_time").sql(spans)
+    used = _places(paths, "merged", f"{own} AND source = 'quarantine' AND ({times})")
+    lost = used and used - _recorded(paths, generations, batch)
+    if lost:
+        partition, offset = min(lost)
+        raise RecordsUnreachable(
+            f"{paths.pipeline}: {len(lost):,} replayed records of the range are no longer in "
+            f"ops.quarantine, the first of partition {partition} at offset {offset:,}.",
+            "Ask for another range. With SLUICE_REJECTED_DAYS=forever such records are kept.",
+        )
+    return used
+
+
+def _recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place]:
+    """The places of the records that ops.quarantine has of these generations, up to this batch."""
+    return _places(
+        paths,
+        "quarantine",
+        f"{ops_tables.of_checkpoint(paths.pipeline, generations)} AND batch_id <= {batch}",
+    )
+
+
+def _places(paths: Paths, table: str, where: str) -> set[Place]:
+    sql = f'SELECT "partition", "offset" FROM {table} WHERE {where}'
+    rows = ops_tables.query(paths.root, table, sql).to_pylist()
+    return {(row["partition"], row["offset"]) for row in rows}
+
+
+def _bad(spec: Pipeline, row: Row, time: Any) -> str:
+    """Why a record that can be decoded is not good; empty if it is."""
+    if row["kind"] == "malformed" and fails_still(row["reason"], spec):
+        return f"malformed: {row['reason']}"
+    if not FIRST <= time < LAST:
+        return f"its event time is not of the years {FIRST.year} to {LAST.year}, and in no range"
+    # The clock of its batch, and not today's: a wrong clock does not become right by waiting.
+    clocks = [at for at in (row["kafka_timestamp"], row["planned_at"]) if at is not None]
+    if clocks and time - min(clocks) > spec.topic.max_ahead:
+        return f"premature: its event time is more than {spec.topic.max_ahead} ahead"
+    return ""

@@ -1,0 +1,59 @@
+"""Reachable: whether the topic is still the one that was planned for, and still has the records.
+
+Hours may lie between plan and stage: retention goes on, and a topic may be made anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.errors import RecordsUnreachable, StagingStale
+from spark_jobs.repair.find.plan import offsets_in, places
+from spark_jobs.repair.offsets.archived import located
+from spark_jobs.repair.offsets.slices import clipped
+from spark_jobs.source.micro_batch import Parts
+from spark_jobs.source.port import source_of
+
+if TYPE_CHECKING:
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.port import SourceState
+    from spark_jobs.spec import Pipeline
+
+
+def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> None:
+    """Ask the broker, if the plan reads anything from it.
+
+    Raises StagingStale for another topic of the name, RecordsUnreachable if it lacks offsets of the
+    plan, and all errors of the source.
+    """
+    if not plan.parts:
+        return
+    topic, name = source_of(spec, settings).state(), spec.topic.name
+    if topic.id != plan.topic_id:
+        raise StagingStale(
+            f"{spec.name}: topic {name!r} has id {topic.id}, and the repair was planned for "
+            f"{plan.topic_id}: it was deleted and created again, so the offsets mean other "
+            "records.",
+            "Plan it again: the line then says what can be done.",
+        )
+    if lacking := _lacking(plan.parts, topic):
+        raise RecordsUnreachable(
+            f"{spec.name}: Kafka no longer has {offsets_in(lacking):,} of the "
+            f"{offsets_in(plan.parts):,} offsets that the plan reads from it: {places(lacking)}.",
+            "Plan it again: the plan says from when on all records can be read. In Airflow, clear "
+            "the task `plan` of the run.",
+        )
+
+
+def _lacking(parts: Parts, topic: SourceState) -> Parts:
+    """The offsets before those that the topic has, and behind them."""
+    before = located(parts, {}, topic.earliest).nowhere
+    found = {
+        partition: (
+            *before.get(partition, ()),
+            *clipped(ranges, (topic.latest.get(partition, 0), 2**63 - 1)),
+        )
+        for partition, ranges in parts.items()
+    }
+    return {partition: ranges for partition, ranges in found.items() if ranges}

@@ -1,0 +1,104 @@
+"""Untried: the late records for which a repair can be started that no repair has tried before.
+
+A repair that a person declined or took back, that failed its checks, or that was refused, would end
+so again: the same records do not start another one by themselves. One whose swap failed, since a
+drain held the lease for instance, and one that a rewind took back, may end otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from spark_jobs.analysis.ranged import ranged
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.errors import RepairUnknown, catalogue
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.find.late_spans import LateSpans, Tried
+from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.spans.span import Span
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
+
+RUN_PREFIX = "after_drain__"
+"""Of the DAG runs that are started behind a drain."""
+
+
+def untried(spec: Pipeline, paths: Paths) -> int:
+    """How many late records wait of which drains write no row any more, and which no repair has
+    tried. Reads the checkpoint and the ops tables, and writes nothing.
+
+    Raises RangeUnsupported or CheckpointBroken.
+    """
+    way = ranged(spec)
+    identity, audited = read_identity(paths), read_cursor(paths.cursor).audited
+    if identity is None or audited < 0:
+        return 0
+    until = way.closed_until(Checkpoint(paths.checkpoint).batch(audited).watermark)
+    if until is None:
+        return 0
+    late = LateSpans(way, paths, identity.generations, audited)
+    if late.extent() is None:
+        return 0
+    refused = _refused(paths, identity.generations)
+    return late.untried(until, refused, _tried(paths, identity.generations))
+
+
+def _refused(paths: Paths, generations: Sequence[str]) -> int:
+    """The newest batch of these generations that was accounted for when the last repair behind a
+    drain was refused for a reason that a retry does not change; -1 without one. A reset counts
+    batches from 0 again, and leaves the accounts of those before it.
+    """
+    own = ops_tables.equals({"pipeline": paths.pipeline})
+    codes = ops_tables.among("problem", (e.code for e in catalogue() if not e.retry))
+    [row] = ops_tables.query(
+        paths.root,
+        "runs",
+        f"SELECT max(ended_at) AS at FROM runs WHERE {own} AND kind = 'repair' AND {codes} "
+        f"AND starts_with(run_id, '{RUN_PREFIX}')",
+    ).to_pylist()
+    if row["at"] is None:
+        return -1
+    [row] = ops_tables.query(
+        paths.root,
+        "batches",
+        f"SELECT max(batch_id) AS newest FROM batches WHERE {own} "
+        f"AND {ops_tables.among('generation', generations)} "
+        f"AND audited_at <= '{row['at'].isoformat()}'",
+    ).to_pylist()
+    return -1 if row["newest"] is None else int(row["newest"])
+
+
+def _tried(paths: Paths, generations: Sequence[str]) -> list[Tried]:
+    of_these = ops_tables.among("generation", generations)
+    rows = repairs.stored(paths.root, paths.pipeline, of_these)
+    undos = {row["repair_id"] for row in rows if row["repair_id"].endswith(repairs.UNDO)}
+    return [
+        Tried(
+            {int(partition): behind for partition, behind in json.loads(row["horizon"]).items()},
+            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
+        )
+        for row in rows
+        if row["kind"] == "repair" and row["horizon"] and _final(paths, row, undos)
+    ]
+
+
+def _final(paths: Paths, row: Row, undos: set[str]) -> bool:
+    """Whether another repair of the same records would end as this one did."""
+    if row["state"] == "undone":  # by a person, who left an undo, or by a rewind
+        return f"{row['repair_id']}{repairs.UNDO}" in undos
+    return row["state"] != "staged" or not _approved(paths, row["repair_id"])
+
+
+def _approved(paths: Paths, repair_id: str) -> bool:
+    """Whether only the swap was missing, and no person's yes. Without its files nobody knows."""
+    try:
+        return read_manifest(paths, repair_id).approved
+    except RepairUnknown:
+        return False

@@ -1,0 +1,1 @@
+"""At which offsets the records of a range are, and who still has them."""

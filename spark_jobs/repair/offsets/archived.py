@@ -1,0 +1,89 @@
+"""Archived: which offsets of a topic its archive has, and which of a plan's are where.
+
+An archive has all that its accounted batches cover, but for what `removed.json` says. It is told by
+the topic's id: an archive also keeps the records of a topic that was deleted and made anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.removed import read_removed
+from spark_jobs.errors import CheckpointBroken, FormatNewer
+from spark_jobs.registry.archive_spec import archive_spec
+from spark_jobs.repair.offsets.beginning import beginning
+from spark_jobs.repair.offsets.slices import without
+from spark_jobs.root.paths import Paths, live_root
+from spark_jobs.source.micro_batch import Parts
+from spark_jobs.spec import Archive
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.spec import Topic
+
+
+class Where(NamedTuple):
+    """From where the offsets of a plan are read."""
+
+    archive: Parts
+    kafka: Parts
+    nowhere: Parts
+    """Kafka no longer has them, and the archive has them not."""
+
+
+def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
+    """The offsets of this topic that its archive has; none without an archive.
+
+    An archive that is no longer declared has its records still. Raises CheckpointBroken or
+    FormatNewer.
+    """
+    paths = Paths(str(live_root(root)), archive_spec(topic, topic.archive or Archive()))
+    known, audited = read_identity(paths), read_cursor(paths.cursor).audited
+    if known is None or known.topic_id != topic_id or audited < 0:
+        return {}
+    begin = beginning(paths, known.generations)
+    lacks = read_removed(paths).offsets
+    end = Checkpoint(paths.checkpoint).batch(audited).end
+    found = {
+        partition: tuple(without([(begin.get(partition, 0), stop)], lacks.get(partition, ())))
+        for partition, stop in end.items()
+    }
+    return {partition: ranges for partition, ranges in found.items() if ranges}
+
+
+def archived_or_why(
+    root: UPath, topic: Topic, topic_id: str
+) -> tuple[Parts, CheckpointBroken | FormatNewer | None]:
+    """The same; nothing, and the error, of an archive whose checkpoint is broken, or that a newer
+    Sluice wrote: nobody knows what it has, and Kafka may still have all that is needed.
+    """
+    try:
+        return archived(root, topic, topic_id), None
+    except (CheckpointBroken, FormatNewer) as error:
+        return {}, error
+
+
+def located(parts: Parts, has: Parts, earliest: Offsets) -> Where:
+    """Where the offsets of `parts` are: in the archive, which has `has`; else in Kafka, from its
+    earliest offsets on; else nowhere.
+
+    >>> located({0: ((0, 90),)}, {0: ((10, 50),)}, {0: 40})
+    Where(archive={0: ((10, 50),)}, kafka={0: ((50, 90),)}, nowhere={0: ((0, 10),)})
+    """
+    archive, kafka, nowhere = Parts(), Parts(), Parts()
+    for partition, ranges in parts.items():
+        rest = without(ranges, has.get(partition, ()))
+        first = earliest.get(partition, 0)
+        for place, found in (
+            (archive, without(ranges, rest)),
+            (kafka, without(rest, [(0, first)])),
+            (nowhere, without(rest, [(first, 2**63 - 1)])),
+        ):
+            if found:
+                place[partition] = tuple(found)
+    return Where(archive, kafka, nowhere)

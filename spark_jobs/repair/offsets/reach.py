@@ -1,0 +1,127 @@
+"""Reach: which rows of a table can be computed again, since Kafka or the archive has all of their
+records. Planner and coverage ask the same questions; nothing is counted in Kafka.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import Field as Described
+
+from spark_jobs.messages.part import Part
+from spark_jobs.repair.offsets.archived import archived_or_why, located
+from spark_jobs.repair.offsets.beginning import beginning
+from spark_jobs.repair.offsets.holes import EVER, Hole, holes
+from spark_jobs.repair.offsets.reading import Reading, reading
+from spark_jobs.repair.offsets.slices import Index
+from spark_jobs.source.micro_batch import Parts
+from spark_jobs.spans.span import joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from spark_jobs.analysis.ranged import Ranged
+    from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.errors import CheckpointBroken, FormatNewer
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.spans.span import Span
+
+
+class Gone(Part):
+    """Offsets that nobody has any more, and of which no slice says the event times."""
+
+    batch: int | None = Described(
+        description="the batch that read them; null if no account says so"
+    )
+    partition: int = Described(description="their partition")
+    first_offset: int = Described(description="the first one")
+    last_offset: int = Described(description="the last one")
+    records: int | None = Described(
+        description="the most records that the batch had at all such offsets; 0: retention took "
+        "them before any drain had read them; null if no account says so"
+    )
+    earliest: datetime | None = Described(
+        description="no record of these that a drain accepted is earlier; null if nothing says so"
+    )
+    before: datetime | None = Described(
+        description="all records of these that a drain accepted are earlier; null likewise"
+    )
+
+    def __str__(self) -> str:
+        where = f"partition {self.partition}: offsets {self.first_offset:,} to {self.last_offset:,}"
+        if self.records == 0:
+            return f"{where} were gone before any drain had read them"
+        records = "records" if self.records is None else f"{self.records:,} records at most"
+        of = "an early batch" if self.batch is None else f"batch {self.batch}"
+        start = f" from {self.earliest:%F %H:%M:%S} on" if self.earliest else ""
+        end = f" before {self.before:%F %H:%M:%S}" if self.before else ""
+        times = f"{start} and{end}" if start and end else start + end or " that nobody knows"
+        return f"{where} are gone: {records} of {of}, with event times{times}"
+
+
+class Reach(NamedTuple):
+    """What there is of one table's records."""
+
+    way: Ranged
+    slices: Index
+    holes: tuple[Hole, ...]
+    places: tuple[Parts, Offsets]
+    """What the archive has, and the first offsets that Kafka has."""
+    broken: CheckpointBroken | FormatNewer | None
+    """Why nobody knows what the archive has."""
+
+    @classmethod
+    def of(
+        cls, way: Ranged, paths: Paths, known: Identity, earliest: Offsets, horizon: Offsets
+    ) -> Reach:
+        """Of the batches up to the horizon."""
+        generations = known.generations
+        begin = beginning(paths, generations)
+        index = Index.read(paths, generations, begin, horizon)
+        has, broken = archived_or_why(paths.root, way.spec.topic, known.topic_id)
+        found = holes(way.spec, paths, generations, index.lacking)
+        return cls(way, index, found, (has, earliest), broken)
+
+    def reading(self, spans: Iterable[Span], every: Parts | None = None) -> Reading:
+        """What the rows in these spans need. Of `every`, all offsets are read."""
+        needed = joined(map(self.way.needed, spans))
+        return reading(self.slices, self.holes, needed, self.places, every)
+
+    def lacking(self, spans: Sequence[Span], *, without_lost: bool = False) -> tuple[Span, ...]:
+        """Those of which nobody has all records. `without_lost`: those in holes do not count."""
+        # One question for all of them, since nearly always everything is there.
+        if not spans or self._whole(spans, without_lost):
+            return ()
+        return tuple(span for span in spans if not self._whole([span], without_lost))
+
+    def touched(self, spans: Sequence[Span]) -> tuple[Span, ...]:
+        """Those that a hole can touch of which nobody has all, whatever waits for a repair."""
+        lost = [hole for hole in self.holes if not hole.empty and self._nowhere(hole)]
+        needed = {span: [self.way.needed(span)] for span in spans} if lost else {}
+        return tuple(span for span, of in needed.items() if any(each.touches(of) for each in lost))
+
+    @property
+    def gone(self) -> tuple[Gone, ...]:
+        return tuple(
+            Gone(
+                batch=hole.batch,
+                partition=partition,
+                first_offset=first,
+                last_offset=stop - 1,
+                records=hole.records,
+                earliest=None if hole.empty or hole.times.start == EVER.start else hole.times.start,
+                before=None if hole.empty or hole.times.end == EVER.end else hole.times.end,
+            )
+            for hole in self.holes
+            for partition, ranges in sorted(self._nowhere(hole).items())
+            for first, stop in ranges
+        )
+
+    def _nowhere(self, hole: Hole) -> Parts:
+        return located(hole.parts, *self.places).nowhere
+
+    def _whole(self, spans: Sequence[Span], without_lost: bool) -> bool:
+        found = self.reading(spans)
+        return not found.lost and (without_lost or found.has_holes)

@@ -1,0 +1,34 @@
+"""Own folder: a folder in the machine's temporary folder that one user alone may enter.
+
+Its name is known, and everybody may write to the temporary folder. So whoever made the folder first
+could read what is put there, or put a link in the place of a file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from spark_jobs.errors import SettingInvalid
+
+
+def own_folder(name: str, risk: str) -> Path:
+    """The folder of this user and of that name, which is made if it is not there.
+
+    `risk`: what another user could do, to end the sentence "it is not this user's alone, and ...".
+    Raises SettingInvalid if another user owns it or may enter it, or if it is a link.
+    """
+    folder = Path(tempfile.gettempdir()) / f"sluice-{name}-{os.getuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()
+    alone = status.st_uid == os.getuid() and not status.st_mode & 0o077
+    if not stat.S_ISDIR(status.st_mode) or not alone:
+        raise SettingInvalid(
+            f"{folder} is not this user's alone, and {risk}.",
+            "Remove it, or set TMPDIR to a folder of your own.",
+        )
+    return folder

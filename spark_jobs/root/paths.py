@@ -1,0 +1,170 @@
+"""The paths under the root. No other module knows them; docs/architecture.md explains them.
+
+<root>/tables/<pipeline>                          the output table
+<root>/published/<pipeline>                       its judged rows, for consumers
+<root>/archive/<topic>                            the records of a topic with an archive
+<root>/checkpoints/<pipeline>/lease               held by the one process that may write
+<root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
+<root>/checkpoints/<pipeline>/journal.json        the change that has begun and not ended
+<root>/checkpoints/<pipeline>/events/<n>.json     what consumers are told, by number
+<root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
+<root>/checkpoints/<pipeline>/live.json           the state version that drains, after a rebuild
+<root>/checkpoints/<pipeline>/switching.json      the note of an unfinished switch of versions
+<root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
+<root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
+<root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
+<root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
+<root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
+<root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
+<root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
+<root>/rebuilds/<pipeline>                        a root of its own, in which NEXT drains
+<root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
+<root>/ops/{repairs,merged}                       Delta tables about the repairs
+<root>/reports/<pipeline>/<run>.json              the report of each run
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_jobs.errors import RootNotWritable
+from spark_jobs.root.own_folder import own_folder
+from spark_jobs.root.path_forms import disk_path
+from spark_jobs.root.store import is_remote, opened
+from spark_jobs.spec import Pipeline
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
+
+LIVE, SWITCHING = "live.json", "switching.json"
+REBUILDS, BEGUN = "rebuilds", "rebuild.json"
+"""The folder of the side roots, and the file that makes a folder in it one (rebuild/side.py)."""
+
+
+class Paths:
+    """The paths of one pipeline under one root: a folder, or a URL that both fsspec and Spark can
+    read.
+    """
+
+    def __init__(self, root: str, pipeline: Pipeline) -> None:
+        self.root: UPath = opened(root)
+        self.pipeline = pipeline.name
+        self.table: UPath = (
+            archive_table(self.root, pipeline.topic.name)
+            if pipeline.is_archive
+            else self.root / "tables" / pipeline.name
+        )
+        self.published_table: UPath = self.root / "published" / pipeline.name
+        self.version: UPath = (
+            self.root / "checkpoints" / pipeline.name / f"v{pipeline.state.version}"
+        )
+        self.checkpoint: UPath = self.version / "spark"
+        self.identity: UPath = self.version / "identity.json"
+        self.lease: UPath = self.version.parent / "lease"
+        self.running: UPath = self.version.parent / "running.json"
+        self.superseded: UPath = self.version.parent / "superseded.json"
+        self.journal: UPath = self.version.parent / "journal.json"
+        self.events: UPath = self.version.parent / "events"
+        self.staging_lease: UPath = self.version.parent / "staging.lease"
+        self.live: UPath = self.version.parent / LIVE
+        self.switching: UPath = self.version.parent / SWITCHING
+        self.rebuild: UPath = self.root / REBUILDS / pipeline.name
+        self.stagings: UPath = self.root / "staging" / pipeline.name
+        self.cursor: UPath = self.version / "cursor.json"
+        self.failing: UPath = self.version / "failing.json"
+        self.state_answer: UPath = self.version / "state.json"
+        self.removed: UPath = self.version / "removed.json"
+
+    def staging(self, repair_id: str) -> UPath:
+        """The folder of a repair's staged rows, its plan and its manifest."""
+        return self.stagings / repair_id
+
+    def ops(self, table: str) -> UPath:
+        """The path of one ops table."""
+        return self.root / "ops" / table
+
+    def ensure_writable(self) -> None:
+        """Create the state version's folder and write a probe into it.
+
+        Raises RootNotWritable with the system's reason.
+        """
+        probe = self.version / ".writable"
+        try:
+            self.version.mkdir(parents=True, exist_ok=True)
+            probe.write_text("")
+            probe.unlink()
+        except OSError as error:
+            raise RootNotWritable(
+                f"{self.version} cannot be written: {error.strerror or error}.",
+                "Check SLUICE_ROOT, the permissions and the free space.",
+            ) from error
+
+
+def archive_table(root: UPath, topic: str) -> UPath:
+    """The table of a topic's archive."""
+    return root / "archive" / topic
+
+
+def live_root(root: UPath) -> UPath:
+    """The root with the live tables and the archives: of a rebuild's side root the one above it."""
+    beside = root.parent.name == REBUILDS and (root / BEGUN).exists()
+    return root.parent.parent if beside else root
+
+
+def version_facts(root: str, pipeline: str) -> tuple[UPath, UPath]:
+    """live.json and switching.json, for those who do not know the pipeline's state version yet."""
+    folder = opened(root) / "checkpoints" / pipeline
+    return folder / LIVE, folder / SWITCHING
+
+
+def report_path(root: str, pipeline: str, run_id: str) -> UPath:
+    """The path of a run's report under the root."""
+    return opened(root).joinpath(*_report(pipeline, run_id))
+
+
+def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
+    """The path of the report on the machine that starts the run: under a local root, else in the
+    machine's temporary folder, in a folder of this user alone.
+
+    There each root has its own folder: two installations on one worker may use the same pipeline
+    and run id. Raises SettingInvalid if another user may enter that of this user.
+    """
+    if is_remote(root):
+        digest = hashlib.sha256(root.encode()).hexdigest()[:12]
+        folder = own_folder("reports", "reports with values of records would be there") / digest
+    else:
+        folder = disk_path(root)
+    return folder.joinpath(*_report(pipeline, run_id))
+
+
+def report_folders(root: str, pipeline: str) -> tuple[UPath | Path, ...]:
+    """Where the pipeline's reports are: under the root, and on this machine if it is elsewhere."""
+    under, local = report_path(root, pipeline, "any"), local_report_path(root, pipeline, "any")
+    return (under.parent,) if str(under) == str(local) else (under.parent, local.parent)
+
+
+def _report(pipeline: str, run_id: str) -> tuple[str, str, str]:
+    """The parts of the path.
+
+    >>> _report("flight_events", "by-hand")
+    ('reports', 'flight_events', 'by-hand.json')
+    """
+    return "reports", pipeline, f"{_plain(run_id)}.json"
+
+
+def _plain(run_id: str) -> str:
+    """The run's id without characters that a shell or a URL interprets. What then is the same for
+    several ids has a digest of its own id behind it.
+
+    >>> _plain("manual__2026-01-01T10:00"), _plain("manual__2026-01-01T10+00")
+    ('manual__2026-01-01T10_00-536f495e', 'manual__2026-01-01T10_00-a1df0237')
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", run_id)
+    if plain == run_id:
+        return plain
+    return f"{plain}-{hashlib.sha256(run_id.encode()).hexdigest()[:8]}"

@@ -1,0 +1,1 @@
+"""What made a query fail, in words, and which records did."""

@@ -1,0 +1,329 @@
+"""Spark errors: translates the error of a failed query into one SluiceError.
+
+Spark wraps the cause in a thousand lines.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.errors import AnalysisException
+
+from spark_jobs.checkpoint.log import checkpoint_broken
+from spark_jobs.errors import (
+    UNKNOWN_REMEDY,
+    DiskFull,
+    JarsMissing,
+    KafkaRefused,
+    KafkaUnreachable,
+    NoExecutors,
+    ProcessDied,
+    SettingInvalid,
+    SluiceError,
+    SparkFailed,
+    SpecInvalid,
+    StateMisused,
+    by_code,
+    unexpected,
+)
+from spark_jobs.fingerprint.environment import resume_remedy
+from spark_jobs.root.store import sluice_url
+from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.runs.failures.code_errors import (
+    FRAME,
+    called_place,
+    driver_error,
+    last_place,
+    result_error,
+    worker_error,
+)
+from spark_jobs.runs.failures.constraint_error import constraint_error
+from spark_jobs.runs.failures.data_error import DataError
+
+MISUSED = {
+    "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
+        "a TTL goes by the clock, but the GroupState's time mode is not processing",
+        "Use time_mode='processing', or leave the TTL out.",
+    ),
+    "STATEFUL_PROCESSOR_TTL_DURATION_MUST_BE_POSITIVE": (
+        "a TTL must be at least 1 ms",
+        "Set ttlDurationMs, in milliseconds, to 1 or more.",
+    ),
+    "STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE": (
+        "it registered a timer, but the GroupState's time mode is none",
+        "Use time_mode='event' or 'processing'.",
+    ),
+    "CANNOT_WITHOUT": (
+        "it set a time-out by another clock than the GroupState's time mode",
+        "setTimeoutDuration needs time_mode='processing', setTimeoutTimestamp needs "
+        "time_mode='event' and a watermark.",
+    ),
+    "INVALID_TIMEOUT_TIMESTAMP": (
+        "it set an event-time time-out behind the watermark, which Spark refuses",
+        "Set it after state.getCurrentWatermarkMs().",
+    ),
+    "VALUE_NOT_POSITIVE": (
+        "a time-out must be at least 1 ms",
+        "Give milliseconds greater than 0: max(ms, state.getCurrentWatermarkMs() + 1), since a "
+        "repair has records of 1970 too.",
+    ),
+    "CANNOT_BE_NONE": ("it set the state to None", "Remove the state instead: state.remove()."),
+    "EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED": (
+        "it yielded a row whose event time is behind the watermark, which the next stateful step "
+        "cannot take",
+        "Yield rows with an event time after the watermark, for example the timer's own.",
+    ),
+}
+"""Spark's error class -> what the pipeline's code did wrong, and the remedy."""
+MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
+    # errno 2, 8, 13: the program is missing, is not executable code, or may not be run. With others
+    # the machine is at fault.
+    (
+        r"Cannot run program \"(?P<detail>[^\"]+)\"[^\n]*?error(?:=|: )(?:2|8|13)\b|"
+        r"ModuleNotFoundError: (?P<lacks>No module named '(?!logic)[\w.]+')|"
+        r"(?P<version>\[PYTHON_VERSION_MISMATCH\][^.]{1,200})",
+        SettingInvalid,
+        "the executors' Python is missing, or is not one that Sluice can use",
+        "Correct SLUICE_EXECUTOR_PYTHON, or install in that Python what docs/deploy.md lists.",
+    ),
+    (
+        r"Cannot run program \"(?P<detail>[^\"]+)\"",
+        ProcessDied,
+        "a machine could not start another process",
+        "It lacks memory, processes or open files. Free some, then run again: it resumes.",
+    ),
+    (
+        r"ClassNotFoundException: "
+        r"(?P<detail>(?:io\.delta|org\.apache\.(?:spark\.sql\.(?:delta|kafka010)|kafka)|sluice)\.[\w.$]+)",
+        SettingInvalid,
+        "the executors lack one of Sluice's jars, the one with the class",
+        "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS on every worker, or "
+        "unset SLUICE_EXECUTOR_JARS.",
+    ),
+    (
+        "Master removed our application: KILLED",
+        NoExecutors,
+        "the application was killed at Spark's master",
+        "Find out who killed it. Running again resumes.",
+    ),
+    (
+        "Master removed our application",
+        NoExecutors,
+        "Spark's master removed the application: executors ended as soon as they began",
+        "Read the executors' logs on the workers. Usual causes: no memory, no Java, another "
+        "secret.",
+    ),
+    (
+        "Cannot call methods on a stopped SparkContext",
+        ProcessDied,
+        "Spark was ended amid the run, by its master or by a person",
+        "On a cluster, read the master's log. Running again resumes.",
+    ),
+    (
+        "No space left on device|Disk quota exceeded",
+        DiskFull,
+        "no space is left on a disk that the run writes to",
+        "Free space under SLUICE_ROOT and in the temporary folder, then run again: it resumes.",
+    ),
+    (
+        r"ExecutorLostFailure \(executor (?!driver)[^)]*\)(?: Reason: (?P<detail>[^\n]{1,200}))?|"
+        r"executor (?!driver)\w+\): java\.lang\.(?P<memory>OutOfMemoryError[^\n]{0,100})",
+        ProcessDied,
+        "executors died while they worked",
+        "Their logs have the cause. If it was memory, increase spark.executor.memory or "
+        "spark.executor.memoryOverhead.",
+    ),
+    (
+        "OutOfMemoryError|Answer from Java side is empty|Error while sending or "
+        "receiving|Connection refused|Connection reset",
+        ProcessDied,
+        "Spark's JVM died: out of memory, or killed",
+        "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch "
+        "(max_offsets_per_batch). Run again.",
+    ),
+    (
+        r"Python worker exited unexpectedly|pyspark\.daemon",
+        ProcessDied,
+        "one of Spark's Python workers died: killed, or out of memory",
+        "Running again repeats the batch; if it dies each time, read less in a batch: "
+        "max_offsets_per_batch.",
+    ),
+    (
+        r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: "
+        r"(?P<detail>[^\n]{1,200})",
+        KafkaRefused,
+        "Kafka refused Spark's connector",
+        "Correct the Kafka settings, or grant the rights that docs/deploy.md lists.",
+    ),
+    (
+        r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception",
+        KafkaUnreachable,
+        "Kafka stopped answering in the middle of a batch",
+        "Check the brokers, then run again: it resumes.",
+    ),
+)
+"""Pattern in Spark's text about its machine or Kafka -> the error, what happened, and the remedy.
+
+The first match counts.
+"""
+_TIMESTAMP = re.compile(
+    r"Record at topic (?P<topic>\S+) partition (?P<partition>\d+) offset (?P<offset>\d+) has "
+    r"timestamp value (?P<number>-?\d+)"
+)
+_WORKER = "An exception was thrown from the Python worker"
+_CAUSE = re.compile(r"^(?:: |Caused by: )(?P<name>[\w.$]+): (?P<text>.+)$", re.MULTILINE)
+_RAISED = re.compile(
+    r"^(?P<name>[A-Za-z_][\w.]*)(?:: ?(?P<text>.*)|(?<=Error)|(?<=Exception))$", re.MULTILINE
+)
+_OWN = re.compile(r"(?P<code>[A-Z_]+): (?P<what>.+)")
+"""A SluiceError as text."""
+_UNREADABLE = re.compile(
+    r"ChecksumException: Checksum error: (?:file:)?(?P<changed>[^\n]+?)(?= at -?\d+ exp:|\n|$)"
+    r"|FileNotFoundException: (?:File )?(?:file:)?(?P<gone>/[^\n]+/state/\S+)"
+    r"|FileNotFoundException: (?:No such file or directory: )?(?P<lost>s3a://\S+/state/\S+)"
+    r"|(?P<state>\[CANNOT_LOAD_STATE_STORE[\w.]*\] .*?)\.? (?:If the stream job|SQLSTATE)"
+)
+_SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
+
+
+def translate_error(error: BaseException, pipeline: str, lost: str = "") -> SluiceError:
+    """The SluiceError for what Spark, Delta, the store or the pipeline's code raised.
+
+    `lost` is the traceback of a worker that Spark does not tell (steps/init_errors.py). An unknown
+    error becomes SPARK_FAILED.
+    """
+    if isinstance(error, SluiceError):
+        return error
+    text = f"{error}\n{_WORKER}: {lost}" if lost else str(error)
+    if (store := translate_store_error(error)) is not None:
+        return store
+    if isinstance(error, AnalysisException):
+        said = text.strip().splitlines()[0].rstrip("; ")
+        return SpecInvalid(
+            f"Spark cannot plan the query of {pipeline}: {said}.",
+            "Correct the expression in spec.py, or the function in logic.py.",
+        )
+    known = (
+        _reader_error(text)
+        or _checkpoint_error(text, pipeline)
+        or constraint_error(text, pipeline)
+        or _logic_error(text, pipeline)
+        or _machine_error(text)
+        or _result_error(text, pipeline)
+        or _sink_error(text)
+    )
+    return known or driver_error(error, pipeline) or unexpected(error)
+
+
+def _reader_error(text: str) -> SluiceError | None:
+    """The error of Spark's own Kafka reader over a timestamp that does not fit its microseconds.
+    The reader of Sluice's jar takes any.
+    """
+    if (at := _TIMESTAMP.search(text)) is None:
+        return None
+    return JarsMissing(
+        f"Spark's own Kafka reader cannot read the record of topic {at['topic']}, partition "
+        f"{at['partition']}, offset {at['offset']}: its Kafka timestamp is {at['number']}. "
+        "Sluice's reader can, and sluice-files.jar is not there or is an older one.",
+        "Make that jar: `python -m local.files_jar`. Then run again: it resumes.",
+    )
+
+
+def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:
+    """The error of a checkpoint file that Spark could not read.
+
+    A message that names the file is preferred.
+    """
+    matches = list(_UNREADABLE.finditer(text))
+    changed = next(
+        (f"{one['changed']} is not what was written" for one in matches if one["changed"]), None
+    )
+    gone = next(
+        (
+            f"{sluice_url(one['gone'] or one['lost'])} is missing"
+            for one in matches
+            if one["gone"] or one["lost"]
+        ),
+        None,
+    )
+    what = changed or gone or next((one["state"] for one in matches if one["state"]), None)
+    return checkpoint_broken(what, pipeline) if what else None
+
+
+def _logic_error(text: str, pipeline: str) -> SluiceError | None:
+    """The error of logic.py, or of an expression in spec.py."""
+    worker = _worker_text(text)
+    error = _raised(worker)
+    place = last_place(worker, pipeline)
+    if place is None and error and error["name"] == "TypeError":
+        place = called_place(error["text"] or "", pipeline)
+    where = str(place) if place else f"the code of {pipeline}"
+    for name, (why, remedy) in MISUSED.items():
+        if f"[{name}" in text:
+            return StateMisused(f"{where}: {why} ({name}).", f"{remedy} {resume_remedy(pipeline)}")
+    if (
+        error
+        and error["name"] == "TypeError"
+        and "'NoneType'" in (error["text"] or "")
+        and _SETS_STATE.search(worker)
+    ):
+        return StateMisused(
+            f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.",
+            f"Clear the state instead: clear(). {resume_remedy(pipeline)}",
+        )
+    if (data := DataError.of(text)) is not None:
+        where = data.fragment or "an expression of a step"
+        return data.failed(pipeline, where, "The batch was not committed.")
+    if place is None or error is None:
+        return None
+    return worker_error(where, error["name"], error["text"] or "", pipeline)
+
+
+def _result_error(text: str, pipeline: str) -> SluiceError | None:
+    """The error of what logic.py returned."""
+    if _WORKER not in text:
+        return None
+    worker = _worker_text(text)
+    error = _raised(worker)
+    return result_error(worker, error["name"], error["text"] or "", pipeline) if error else None
+
+
+def _worker_text(text: str) -> str:
+    """The traceback of the Python worker."""
+    return text.rpartition(_WORKER)[2].partition("\n SQLSTATE:")[0].partition("\n\tat ")[0]
+
+
+def _raised(worker: str) -> re.Match[str] | None:
+    """The line with the error, which follows the last frame. Its message may have more lines."""
+    frames = [frame.end() for frame in FRAME.finditer(worker)]
+    return _RAISED.search(worker, frames[-1] if frames else 0)
+
+
+def _machine_error(text: str) -> SluiceError | None:
+    """The error of a machine, of Spark's processes or of Kafka, with the detail that
+    Spark gives.
+    """
+    for pattern, error, what, remedy in MACHINE:
+        if match := re.search(pattern, text):
+            detail = next(filter(None, match.groupdict().values()), None)
+            return error(f"{what}: {detail.rstrip('.')}." if detail else f"{what}.", remedy)
+    return None
+
+
+def _sink_error(text: str) -> SluiceError | None:
+    """The error of Sluice's own code in foreachBatch.
+
+    Py4J carries it to the JVM and back; its last line has the error.
+    """
+    proxy = text.partition("Return Message: Traceback")[2].partition("=== Streaming Query ===")[0]
+    raised = [one for one in _RAISED.finditer(proxy.partition("\n\tat ")[0]) if one["text"]]
+    if not raised:
+        return None
+    if (own := _OWN.match(raised[-1]["text"])) and by_code(own["code"]) is not SluiceError:
+        return by_code(own["code"])(own["what"])
+    # For a Java exception, the text has Py4J's error first and Java's own after it.
+    last = next(reversed([*_CAUSE.finditer(proxy)]), raised[-1])
+    return SparkFailed(
+        f"{last['name'].rpartition('.')[2]}: {last['text'][:300]}",
+        UNKNOWN_REMEDY,
+    )

@@ -1,0 +1,1 @@
+"""Judges the rows and the state of a run, by its checks."""

@@ -1,0 +1,101 @@
+"""Days: the days of a table whose rows are final since the version published before, or were
+changed by a repair since, for consumers that run by the day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING
+
+import deltalake
+
+from spark_jobs.analysis.ranged import ranged, unranged
+from spark_jobs.runs.publish.repaired import differing
+from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span
+from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.delta import is_table, open_table
+
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.checkpoint.notes.published import Published
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spans.position import Position
+    from spark_jobs.spec import Pipeline
+
+DAY = timedelta(days=1)
+LONGEST = timedelta(days=400)
+"""Of a gap in event time whose days without rows are told too."""
+
+
+def days(
+    paths: Paths,
+    spec: Pipeline,
+    known: Identity,
+    fact: Published,
+    watermarks: tuple[datetime | None, datetime | None],
+) -> tuple[date, ...]:
+    """The days in UTC, ascending, also those that a RESTORE has changed back; none where no range
+    of the output can be computed again.
+
+    `watermarks` are those of the batches `before_batch` and `batch` of the fact. Without a stateful
+    step no day is ever final, and the days are those of repairs.
+    """
+    if unranged(spec):
+        return ()
+    found = {day for span in differing(paths, known, fact) for day in _of(span)}
+    if spec.entry is not None:
+        way = ranged(spec)
+        since, until = map(way.closed_until, watermarks)
+        if until is not None:
+            found.update(_closed(paths, way.position, since, until))
+    return tuple(sorted(found))
+
+
+def _closed(
+    paths: Paths, position: Position, since: datetime | None, until: datetime
+) -> Iterator[date]:
+    """The days that ended between the two positions. From the beginning on, and after a gap of
+    years, only those with rows: one record may say that it is of 1970.
+    """
+    day = date.min if since is None else since.astimezone(UTC).date()
+    if since is None or until - since > LONGEST:
+        ended = until.astimezone(UTC).date()
+        yield from (each for each in _with_rows(paths, position) if day <= each < ended)
+        return
+    while _midnight(day) + DAY <= until:
+        yield day
+        day += DAY
+
+
+def _with_rows(paths: Paths, position: Position) -> list[date]:
+    if not is_table(paths.table):
+        return []
+    stored = open_table(paths.table)
+    # Somebody may have renamed it: what passed is published all the same.
+    if position.column not in {field.name for field in stored.schema().fields}:
+        return []
+    column = f'"{position.column}"'
+    at = column if position.edge == "instant" else f"{column} - INTERVAL '1 microsecond'"
+    rows = (
+        deltalake.QueryBuilder()
+        .register("t", stored)
+        .execute(
+            f"SELECT DISTINCT date_trunc('day', {at}) AS day FROM t "
+            f"WHERE {position.sql([Span(FIRST, LAST)])}"
+        )
+    )
+    found = (row["day"] for row in table_of(rows).to_pylist())
+    return [day.date() for day in found if day is not None]
+
+
+def _of(span: Span) -> Iterator[date]:
+    """The days of a span, which is not empty."""
+    day, last = span.start.astimezone(UTC).date(), (span.end - MICROSECOND).astimezone(UTC).date()
+    while day <= last:
+        yield day
+        day += DAY
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

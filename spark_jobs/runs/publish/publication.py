@@ -1,0 +1,127 @@
+"""Publication: what `publish` tells consumers: the table version that passed the checks, and all
+that is new since the event before.
+
+It is made of what lies in the root, not of one run's report: a run that was killed after its
+checks, one that a person started on the command line, and a decision to accept a failed check are
+published by whichever publish comes next. It is fixed (checkpoint/notes/published.py) before
+anybody is told.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING
+
+from spark_jobs import failpoint
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.notes.published import Published, read_published
+from spark_jobs.messages.event import Event
+from spark_jobs.messages.report import Account
+from spark_jobs.ops import ops_tables
+from spark_jobs.published import table as published_table
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.publish.days import days
+from spark_jobs.runs.publish.decisions import decisions
+from spark_jobs.runs.publish.due import Announced, due, read_judged
+from spark_jobs.runs.publish.repaired import repaired
+
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.ops.schema import Row
+    from spark_jobs.spec import Pipeline
+
+LOG = logging.getLogger(__name__)
+COUNTS = tuple(Account.model_fields)
+
+
+def publish(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
+    """Move the published table to what has passed; the event to emit then, or None if consumers
+    know of everything that passed.
+
+    The same event until Airflow has it, then the next. Raises PublishedTableRefused or
+    CheckpointBroken.
+    """
+    event = _to_tell(paths, spec, announced)
+    failpoint.at("fixed")
+    # Who is told of a version must find it there, or a newer one, which a drain beside this has
+    # judged since.
+    version = _to_show(paths, spec)
+    if version is not None and published_table.move(paths, version):
+        LOG.info("moved %s to what has passed", paths.published_table)
+    failpoint.at("shown")
+    return event
+
+
+def to_publish(paths: Paths, spec: Pipeline, announced: Announced | None = None) -> int | None:
+    """The version that publish would tell or show; None if there is none. `announced` is None if
+    the caller cannot know.
+
+    Raises PublishedTableRefused or CheckpointBroken.
+    """
+    last = read_published(paths)
+    if announced is not None and last.number > announced.number:
+        return last.table_version
+    if waiting := due(paths, last, announced):
+        return waiting.table_version
+    version = _to_show(paths, spec)
+    return version if version is not None and published_table.behind(paths, version) else None
+
+
+def _to_show(paths: Paths, spec: Pipeline) -> int | None:
+    judged = read_judged(paths) if spec.published_table else None
+    return judged.table_version if judged else None
+
+
+def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
+    """The fixed event that Airflow has not; the next is fixed where it has all."""
+    while (last := read_published(paths)).number <= announced.number:
+        fact = due(paths, last, announced)
+        if fact is None:
+            return None
+        event = _event(paths, spec, fact)
+        # Neither a drain nor a rewind has changed what it was made of meanwhile.
+        if event is not None and due(paths, last, announced) == fact:
+            fact.model_copy(update={"event": event}).fix(paths)
+    return last.event
+
+
+def _event(paths: Paths, spec: Pipeline, fact: Published) -> Event | None:
+    """The event of this fact; None if there is no checkpoint any more. Raises CheckpointBroken."""
+    known = read_identity(paths)
+    if known is None or fact.table_version is None:
+        return None
+    pipeline = spec.name
+    batches = _batches(paths, pipeline, known, fact)
+    last: Row = batches[-1] if batches else {}
+    before: Row = next((row for row in batches if row["batch_id"] == fact.before_batch), {})
+    passed = [row for row in batches if row["batch_id"] > fact.before_batch]
+    return Event(
+        number=fact.number,
+        table=str(paths.table),
+        published_table=str(paths.published_table) if spec.published_table else None,
+        pipeline=pipeline,
+        run_id=last.get("run_id", ""),
+        generation=known.generation,
+        table_version=fact.table_version,
+        table_version_before=fact.before_version,
+        account=sum(map(Account.of_row, passed), Account()),
+        watermark=last.get("watermark"),
+        offsets_end=json.loads(last.get("offsets_end", "{}")),
+        decisions=decisions(paths, known, fact),
+        repairs=repaired(paths, known, fact),
+        days=days(paths, spec, known, fact, (before.get("watermark"), last.get("watermark"))),
+    )
+
+
+def _batches(paths: Paths, pipeline: str, known: Identity, fact: Published) -> list[Row]:
+    """The rows of ops.batches from the last published batch to the one to publish."""
+    generations = ", ".join(f"'{each}'" for each in known.generations)
+    rows: list[Row] = ops_tables.query(
+        paths.root,
+        "batches",
+        f"SELECT batch_id, run_id, watermark, offsets_end, {', '.join(COUNTS)} FROM batches "
+        f"WHERE pipeline = '{pipeline}' AND generation IN ({generations}) "
+        f"AND batch_id BETWEEN {fact.before_batch} AND {fact.batch} ORDER BY batch_id",
+    ).to_pylist()
+    return rows

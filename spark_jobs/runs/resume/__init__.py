@@ -1,0 +1,1 @@
+"""What is settled before a drain resumes a checkpoint."""

@@ -1,0 +1,126 @@
+"""Anew: a changed spec of a pipeline that has accepted nothing yet. There is no state to protect,
+so the change is free: checkpoint and empty table are moved aside, and the topic is read again.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from spark_jobs.checkpoint.identity import Identity, changes_since, read_identity
+from spark_jobs.checkpoint.lease import HeldLease
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
+from spark_jobs.errors import SluiceError
+from spark_jobs.journal.change import Change, Scene
+from spark_jobs.journal.runner import carry_out
+from spark_jobs.ops import accounts
+from spark_jobs.published.aside import Aside, aside, lead_consumers, move_folders
+from spark_jobs.root.paths import Paths, live_root
+from spark_jobs.spec import Pipeline
+from spark_jobs.storage import delta
+from spark_jobs.storage.object_store import require_writable
+
+
+class Anew(NamedTuple):
+    """Why the next drain begins anew."""
+
+    known: Identity
+    line: str
+    """For people."""
+
+
+def anew_due(spec: Pipeline, paths: Paths) -> Anew | None:
+    """Whether the spec has changed, and nothing that was read before is accepted. Writes nothing.
+
+    None also where a file does not tell, or a batch has no account: what is refused stays so, and
+    the preflight says what is wrong with a file.
+    """
+    if spec.is_archive or live_root(paths.root) != paths.root:  # a rebuild is discarded, if at all
+        return None
+    with suppress(SluiceError):
+        return _due(spec, paths)
+    return None
+
+
+def _due(spec: Pipeline, paths: Paths) -> Anew | None:
+    known = read_identity(paths)
+    changed = changes_since(spec, known, paths) if known else ()
+    if known is None or not changed:
+        return None
+    read = _read_in_vain(paths, known)
+    if read is None:
+        return None
+    return Anew(
+        known,
+        f"{spec.name}: the spec changed ({'; '.join(changed)}), and none of the {read:,} records "
+        f"that were read is accepted, so no state depends on it: topic {spec.topic.name} is read "
+        "again from its beginning",
+    )
+
+
+def _read_in_vain(paths: Paths, known: Identity) -> int | None:
+    """How many records the checkpoint has read, if it is certain that nothing came of them."""
+    committed = Checkpoint(paths.checkpoint).committed()
+    last = committed[-1] if committed else -1
+    cursor = read_cursor(paths.cursor)
+    if cursor.audited != last or cursor.state.rows:
+        return None
+    columns = ("batch_id", "read", "accepted", "unknown", "rows_out")
+    rows = accounts.stored(paths, known, columns)
+    ids = [row["batch_id"] for row in rows]
+    if max(ids, default=-1) > last or accounts.first_lacking(ids, -1, last) is not None:
+        return None
+    if any(row["accepted"] is None or row["rows_out"] is None for row in rows):
+        return None
+    if any(row["accepted"] or row["unknown"] or row["rows_out"] for row in rows):
+        return None
+    if delta.is_table(paths.table) and delta.open_table(paths.table).count():
+        return None  # rows of a batch that is not committed, or of somebody else
+    read: int = sum(row["read"] for row in rows)
+    return read
+
+
+class BeginAnew(Aside):
+    """What it needs."""
+
+    superseded: Superseded
+
+
+def begin_anew(spec: Pipeline, paths: Paths, held: HeldLease, run_id: str) -> tuple[str, ...]:
+    """Move checkpoint and table aside where that is due; lines of what was done."""
+    due = anew_due(spec, paths)
+    if due is None:
+        return ()
+    before = read_superseded(paths)
+    earlier = before.generations if before and before.topic_id == due.known.topic_id else ()
+    facts = BeginAnew(
+        # The table first: without its checkpoint nobody would know whose it is.
+        moves=aside(
+            paths, (paths.table, paths.version), f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+        ),
+        superseded=Superseded(
+            generations=(*earlier, *due.known.generations), topic_id=due.known.topic_id
+        ),
+    )
+    carry_out(ANEW, facts, spec, paths, held, run_id)
+    require_writable(paths)  # whoever stores the new identity finds its folder
+    return (
+        due.line,
+        *(f"{spec.name}: moved {paths.root / old} to {new}" for old, new in facts.moves),
+    )
+
+
+def note_generations(facts: BeginAnew, scene: Scene) -> None:
+    """Let the next runs know whose records they read again (read_again.py)."""
+    facts.superseded.write(scene.paths.superseded)
+
+
+ANEW = Change(
+    "anew",
+    BeginAnew,
+    lambda _: "a beginning with a changed spec",
+    (note_generations, move_folders, lead_consumers),
+)

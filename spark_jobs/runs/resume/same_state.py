@@ -1,0 +1,75 @@
+"""Same state: whether a spec whose expressions were corrected continues on the stored state.
+
+A person has declared it (compatible_expressions). Here Spark tells, before anything is stored or
+read, whether the types of the state stay.
+"""
+
+from __future__ import annotations
+
+from difflib import ndiff
+
+from pyspark.sql import DataFrame
+
+from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.dataflow import dataflow
+from spark_jobs.errors import StateIncompatible
+from spark_jobs.run import Run
+from spark_jobs.sink.table import newest_batch
+from spark_jobs.source.port import source_of
+from spark_jobs.spec import Pipeline
+from spark_jobs.steps.state_types import state_types
+from spark_jobs.steps.timers import Timers
+
+
+def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
+    """Raise StateIncompatible if a batch is in the table, its state is not stored yet, and the run
+    would make another state of it than `earlier` and its code: table and state would then differ.
+    """
+    other = {
+        "expression": earlier.steps != run.spec.steps,
+        "code": other_code,
+        "topic (max_ahead, required or fields)": earlier.topic != run.spec.topic,
+    }
+    what = " and the old ".join(part for part, differs in other.items() if differs)
+    committed = max(run.checkpoint.committed(), default=-1)
+    if what and newest_batch(run.target.table, run.target.owner) > committed:
+        name = run.spec.name
+        raise StateIncompatible(
+            f"batch {committed + 1} of {name} was written with the old {what}, and its state "
+            "is not stored yet.",
+            f"Put the old {what} back, run once (sluice drain {name}), and change it then.",
+        )
+
+
+def refuse_other_state(run: Run, earlier: Pipeline) -> None:
+    """Raise StateIncompatible if the expressions of the run's spec need another state than those of
+    `earlier`.
+    """
+    name = run.spec.name
+    before, after = (state_types(_query(run, spec)) for spec in (earlier, run.spec))
+    if before != after:
+        changes = [line for line in ndiff(before, after) if line.startswith(("-", "+"))]
+        raise StateIncompatible(
+            f"the corrected expressions of {name} need a state of other types: "
+            f"{'; '.join(changes)}.",
+            "Write an expression of the same type, with the same aggregate functions; or start "
+            f"again from Kafka: `sluice reset {name}`.",
+        )
+
+
+def forget_failing(run: Run) -> None:
+    """Forget the failing records of a batch that has not run: by the corrected expression they may
+    be good.
+    """
+    known = read_failing(run.target.failing)
+    begun = max(run.checkpoint.committed(), default=-1)
+    kept = known.up_to(max(begun, newest_batch(run.target.table, run.target.owner)))
+    if kept != known:
+        run.lease.confirm()
+        kept.write(run.target.failing)
+
+
+def _query(run: Run, spec: Pipeline) -> DataFrame:
+    """The query of a drain. Reads nothing."""
+    records = source_of(spec, run.settings).stream(run.spark)
+    return dataflow(records, spec, run.settings).output(run.paths.root, Timers(run.spark))

@@ -1,0 +1,118 @@
+"""Stall: ends a run in which nothing has moved for the spec's stall_timeout, and keeps what its
+threads did.
+
+It is asked by the thread that waits for the query, so that the run ends as any run that fails: its
+query is stopped, and its batches have their account. watchdog.py is for a thread that is stuck
+itself.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from spark_jobs.errors import RunStalled
+from spark_jobs.root.paths import report_path
+from spark_jobs.runs.watch.stillness import PULSE, Movement, Stillness
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+    from spark_jobs.run import Run
+
+THREADS = ".threads.txt"
+"""The ending of the file with the thread dump; the rest of its name is the report's."""
+
+
+class StallWatch:
+    """Watches one query, asked again and again by whoever waits for it.
+
+    Movement is a batch that begins or ends, a Spark job that does, or a task that ends. A single
+    task, or a single write to the table, that takes longer than stall_timeout counts as a stall.
+    """
+
+    def __init__(self, run: Run, query: StreamingQuery) -> None:
+        self._run = run
+        self._query = query
+        self._stillness = Stillness(run.spec.stall_timeout.total_seconds(), time.monotonic())
+
+    def raise_if_stalled(self) -> None:
+        """Raise RunStalled if nothing has moved for stall_timeout."""
+        now = time.monotonic()
+        if not self._stillness.due(now):
+            return
+        if self._stillness.too_long(_movement(self._run.spark, self._query), now):
+            PULSE.beat()  # the watchdog lets the run end by this
+            raise self._stalled()
+
+    def _stalled(self) -> RunStalled:
+        run, kept = self._run, ""
+        with suppress(Exception):  # Whatever stands still may be the root, or the JVM.
+            dump = f"{jvm_threads(run.spark.sparkContext)}\n{python_threads()}"
+            kept = keep(dump, run.settings.root, run.spec.name, run.run_id)
+        return stalled(run.spec.name, run.spec.stall_timeout, kept)
+
+
+def stalled(name: str, limit: timedelta, kept: str) -> RunStalled:
+    """The error. `kept`: the path of the thread dump; empty if there is none."""
+    threads = f"{kept} has what each thread did" if kept else "its threads could not be listed"
+    return RunStalled(
+        f"no batch, job or task of {name} has begun or ended for {limit} or longer; {threads}.",
+        "If a task may take longer, lengthen stall_timeout, or bound a batch by "
+        "max_offsets_per_batch. Committed batches stay, and the next run resumes.",
+    )
+
+
+def keep(dump: str, root: str, name: str, run_id: str) -> str:
+    """Write the thread dump, and return its path."""
+    # Of the root's text, as the report's: a run in Airflow and one by hand have it there.
+    path = report_path(root, name, run_id).with_suffix(THREADS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dump)
+    return str(path)
+
+
+def _movement(spark: SparkSession, query: StreamingQuery) -> Movement:
+    last = query.lastProgress
+    return (last.batchId if last else None, *sparks_movement(spark.sparkContext))
+
+
+def sparks_movement(context: SparkContext) -> Movement:
+    """How many jobs have begun, which have not ended, and how many tasks of each stage have.
+
+    Source: DAGScheduler.numTotalJobs. Without it, short jobs between two looks would not be seen.
+    """
+    tracker = context.statusTracker()
+    stages = (tracker.getStageInfo(stage) for stage in sorted(tracker.getActiveStageIds()))
+    tasks = tuple((stage.stageId, stage.numCompletedTasks) for stage in stages if stage)
+    begun = context._jsc.sc().dagScheduler().numTotalJobs()  # noqa: SLF001 - as below
+    return (begun, tuple(sorted(tracker.getActiveJobsIds())), tasks)
+
+
+def jvm_threads(context: SparkContext) -> str:
+    """What each thread of the JVM does, as jstack prints it.
+
+    Source: org.apache.spark.util.Utils.getThreadDump, which Spark's own page of threads shows.
+    """
+    jvm = context._jvm  # noqa: SLF001 - PySpark has no public way to its JVM
+    assert jvm is not None
+    return "\n".join(
+        thread.toString() for thread in jvm.org.apache.spark.util.Utils.getThreadDump()
+    )
+
+
+def python_threads() -> str:
+    """What each thread of this Python does."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    parts = []
+    for ident, frame in sys._current_frames().items():  # noqa: SLF001 - the documented way to them
+        stack = "".join(traceback.format_stack(frame))
+        parts.append(f"Python thread {names.get(ident, ident)}:\n{stack}")
+    return "\n".join(parts)

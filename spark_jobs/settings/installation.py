@@ -1,0 +1,424 @@
+"""The settings of an installation: one environment variable each.
+
+Only kafka_config holds secrets. Its text shows none of them, and another process gets it as the
+path of a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from spark_jobs.errors import SettingInvalid
+from spark_jobs.root.path_forms import plain_folder
+from spark_jobs.root.store import PATH_STYLE, Store, is_remote, is_s3, sluice_url
+from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
+from spark_jobs.settings.kafka.pem import exposure
+from spark_jobs.spec import spark_options
+from spark_jobs.spec.cron import invalid_because
+
+REPO = Path(__file__).parent.parent.parent
+
+VARIABLES = {
+    "SLUICE_ROOT": (
+        "the folder or URL that holds tables, checkpoints and ops tables",
+        str(REPO / ".local" / "root"),
+    ),
+    "SLUICE_KAFKA": ("the brokers, host:port separated by commas", None),
+    "SLUICE_JARS": (
+        "the folder with the jars that `make setup` downloads",
+        str(REPO / "jars" / "spark"),
+    ),
+    "SLUICE_MASTER": (
+        "Spark's master for the command line; Airflow uses its connection sluice_spark",
+        "local[2]",
+    ),
+    "SLUICE_DRIVER_MEMORY": ("heap of the driver; in local mode it includes the executor", "2g"),
+    "SLUICE_PIPELINES": (
+        "the Python package that holds the pipelines, one folder for each",
+        "spark_jobs.pipelines",
+    ),
+    "SLUICE_LOCAL_FILES": (
+        "how Spark sets file modes and finds links on a local disk: sluice (java.nio, starts no "
+        "process) or hadoop",
+        "sluice",
+    ),
+    "SLUICE_SPARK_CONF": (
+        "Spark options for every run, name=value separated by spaces: docs/deploy.md",
+        "",
+    ),
+    "SLUICE_SPARK_SECRET_FILE": (
+        "the file with the secret of the cluster's RPC; other users must not be able to read it",
+        "",
+    ),
+    "SLUICE_EXECUTOR_PYTHON": (
+        "the executors' Python: a path on the workers, or ENVIRONMENT.tar.gz#NAME/bin/python; "
+        "default: the driver's",
+        "",
+    ),
+    "SLUICE_EXECUTOR_JARS": (
+        "a folder on the workers with the jars of SLUICE_JARS; default: each run sends them",
+        "",
+    ),
+    "SLUICE_EXECUTOR_WAIT": ("seconds that a run waits without an executor before it fails", "120"),
+    PATH_STYLE: (
+        "whether the bucket is in the path of an S3 URL (true) or in its host name (false)",
+        "",
+    ),
+    "SLUICE_LOG": ("the format of a run's log lines: text, or json (one object per line)", "text"),
+    "SLUICE_LOCKS": (
+        "one-host: runs start on one machine only, so a root is allowed on a file system whose "
+        "locks hold on one machine, or that Sluice does not know; else safe",
+        "safe",
+    ),
+    "SLUICE_HISTORY_DAYS": (
+        "days that `sluice maintain` keeps the rows of ops.batches, ops.runs and ops.checks, and "
+        "the reports; or forever",
+        "400",
+    ),
+    "SLUICE_REJECTED_DAYS": (
+        "days that `sluice maintain` keeps the records in ops.quarantine and ops.late, at most "
+        "SLUICE_HISTORY_DAYS; or forever",
+        "forever",
+    ),
+    "SLUICE_QUARANTINE_MEGABYTES": (
+        "megabytes of keys and values that ops.quarantine keeps of one batch; of the records "
+        "beyond them it has place, kind and reason",
+        "256",
+    ),
+    "SLUICE_MAINTAIN_CRON": (
+        "when Airflow's DAG sluice_maintain runs, in UTC: five cron fields, or never",
+        "17 3 * * 0",
+    ),
+    "SLUICE_RECORD_BYTES": (
+        "whether Airflow shows values of records: its tasks' logs, XCom and approvals to all who "
+        "may read them, and the views, with records and rows of state, to those who may edit the "
+        "pipeline's DAG: hidden or shown",
+        "hidden",
+    ),
+    "SLUICE_WARM": (
+        "whether drains on this machine share a worker, which keeps Spark's JVM between them "
+        "(docs/operations.md): off or on",
+        "off",
+    ),
+    "SLUICE_WARM_DRAINS": (
+        "drains after which the worker ends, and the next drain starts one",
+        "100",
+    ),
+    "SLUICE_WARM_IDLE_MINUTES": ("minutes without a drain after which the worker ends", "15"),
+    "SLUICE_WARM_MEMORY_MB": (
+        "megabytes of driver and JVM together above which the worker ends after a drain",
+        "4096",
+    ),
+    "SLUICE_KAFKA_CONFIG": (
+        "the properties file with Kafka's brokers, security and credentials: docs/deploy.md",
+        "",
+    ),
+}
+"""Variable -> its meaning and its default (None: it must be set)."""
+
+LOCAL_FILES = ("sluice", "hadoop")
+LOGS = ("text", "json")
+LOCKS = ("safe", "one-host")
+RECORD_BYTES = ("hidden", "shown")
+WARM = ("off", "on")
+FOREVER = "forever"
+NEVER = "never"
+_PART = re.compile(r"[A-Za-z0-9._=-]+")
+"""The allowed parts between the slashes of a root's prefix on S3."""
+
+
+class Settings(NamedTuple):
+    """One installation's settings. `root` is a path or URL without a trailing slash."""
+
+    root: str
+    kafka: str
+    jars: Path
+    master: str
+    driver_memory: str
+    pipelines: str = "spark_jobs.pipelines"
+    local_files: str = "sluice"
+    spark_conf: str = ""
+    spark_secret_file: str = ""
+    executor_python: str = ""
+    executor_jars: str = ""
+    executor_wait: str = "120"
+    path_style: str = ""
+    log: str = "text"
+    locks: str = "safe"
+    history_days: str = "400"
+    rejected_days: str = FOREVER
+    quarantine_megabytes: str = "256"
+    maintain_cron: str = "17 3 * * 0"
+    record_bytes: str = "hidden"
+    warm: str = "off"
+    warm_drains: str = "100"
+    warm_idle_minutes: str = "15"
+    warm_memory_mb: str = "4096"
+    kafka_config: KafkaConfig = NOTHING
+
+    @classmethod
+    def from_environment(cls, kafka_config: KafkaConfig | None = None) -> Settings:
+        """`kafka_config`, if given, replaces the file of SLUICE_KAFKA_CONFIG.
+
+        Its brokers override SLUICE_KAFKA.
+
+        Raises SettingInvalid, which names the variable that is missing or malformed; or
+        KafkaConfigInvalid.
+        """
+        if kafka_config is None:
+            kafka_config = (
+                KafkaConfig.read(path)
+                if (path := os.environ.get("SLUICE_KAFKA_CONFIG"))
+                else NOTHING
+            )
+        values = {
+            name: kafka_config.brokers
+            if name == "SLUICE_KAFKA" and kafka_config.brokers
+            else _value(name)
+            for name in VARIABLES
+        }
+        named = "bootstrap.servers" if kafka_config.brokers else "SLUICE_KAFKA"
+        for server in values["SLUICE_KAFKA"].split(","):
+            host, _, port = server.strip().rpartition(":")
+            if not host or not port.isdigit():
+                raise SettingInvalid(
+                    f"{named} is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
+                    "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
+                )
+        Store.from_environment()  # raises at once what is wrong with it
+        return cls(
+            _checked_root(values["SLUICE_ROOT"]),
+            values["SLUICE_KAFKA"],
+            Path(values["SLUICE_JARS"]),
+            values["SLUICE_MASTER"],
+            values["SLUICE_DRIVER_MEMORY"],
+            values["SLUICE_PIPELINES"],
+            _one_of(
+                "SLUICE_LOCAL_FILES",
+                values["SLUICE_LOCAL_FILES"],
+                LOCAL_FILES,
+                "with hadoop, each mode and each link costs a process",
+            ),
+            spark_options.render(
+                spark_options.parse(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")
+            ),
+            _secret_file(values["SLUICE_SPARK_SECRET_FILE"]),
+            values["SLUICE_EXECUTOR_PYTHON"],
+            values["SLUICE_EXECUTOR_JARS"].rstrip("/"),
+            _seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
+            values[PATH_STYLE],
+            _one_of("SLUICE_LOG", values["SLUICE_LOG"], LOGS, "json is for log collectors"),
+            _one_of(
+                "SLUICE_LOCKS",
+                values["SLUICE_LOCKS"],
+                LOCKS,
+                "with one-host, two machines that start runs would write one checkpoint",
+            ),
+            *_retention(values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]),
+            _whole_number("SLUICE_QUARANTINE_MEGABYTES", values["SLUICE_QUARANTINE_MEGABYTES"]),
+            _cron(values["SLUICE_MAINTAIN_CRON"]),
+            _one_of(
+                "SLUICE_RECORD_BYTES",
+                values["SLUICE_RECORD_BYTES"],
+                RECORD_BYTES,
+                "with shown, records that may be personal are on pages",
+            ),
+            _one_of("SLUICE_WARM", values["SLUICE_WARM"], WARM, "with on, a worker stays"),
+            _whole_number("SLUICE_WARM_DRAINS", values["SLUICE_WARM_DRAINS"]),
+            _whole_number("SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"]),
+            _whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
+            kafka_config,
+        )
+
+    @classmethod
+    def of_the_build(cls) -> Settings:
+        """As from_environment, for `make setup`: no broker has to be set. Raises SettingInvalid.
+
+        It ignores the Kafka declaration: set-up has its own broker, and must publish its records to
+        no other.
+        """
+        os.environ["SLUICE_KAFKA"] = os.environ.get("SLUICE_KAFKA") or "127.0.0.1:9092"
+        return cls.from_environment(NOTHING)
+
+    @property
+    def local(self) -> bool:
+        """Whether driver and executor are the same process."""
+        return self.master.startswith("local") and not self.master.startswith("local-cluster")
+
+    def environment(self) -> dict[str, str]:
+        """The settings as variables for a child process.
+
+        For kafka_config, the last one, it gives the path of its file.
+        """
+        return dict(
+            zip(
+                VARIABLES,
+                (self.root, self.kafka, str(self.jars), *self[3:-1], self.kafka_config.path),
+                strict=True,
+            )
+        )
+
+
+def log_format() -> Literal["text", "json"]:
+    """SLUICE_LOG, for code that logs before it has the settings.
+
+    Text where the value is wrong: Settings refuse that value.
+    """
+    return "json" if os.environ.get("SLUICE_LOG") == "json" else "text"
+
+
+def one_host() -> bool:
+    """SLUICE_LOCKS, for the lease: whether its user says that one machine alone starts runs."""
+    return os.environ.get("SLUICE_LOCKS") == "one-host"
+
+
+def record_bytes() -> bool:
+    """SLUICE_RECORD_BYTES, for the views: whether bytes of records may be shown at all.
+
+    No where the value is wrong: Settings refuse that value.
+    """
+    return os.environ.get("SLUICE_RECORD_BYTES") == "shown"
+
+
+def maintain_cron() -> str | None:
+    """SLUICE_MAINTAIN_CRON, for Airflow's DAG processor; None for never.
+
+    The default where the value is wrong: Settings refuse that value, in the DAG's tasks.
+    """
+    cron = os.environ.get("SLUICE_MAINTAIN_CRON") or str(VARIABLES["SLUICE_MAINTAIN_CRON"][1])
+    if cron == NEVER:
+        return None
+    return str(VARIABLES["SLUICE_MAINTAIN_CRON"][1]) if invalid_because(cron) else cron
+
+
+def root() -> str:
+    """SLUICE_ROOT, for code that needs no other setting.
+
+    It works where brokers or Kafka declaration are wrong.
+    """
+    return _checked_root(_value("SLUICE_ROOT"))
+
+
+def _checked_root(given: str) -> str:
+    """The root in Sluice's form.
+
+    Raises SettingInvalid for a root with keys, or one that the store's clients read differently.
+
+    s3fs uses a prefix as it is, Hadoop drops empty parts, and object_store decodes percent signs:
+    they would write to different places.
+    """
+    if not is_remote(given):
+        return plain_folder(given)
+    address = given.partition("://")[2]
+    if "@" in address.partition("/")[0] or (
+        is_s3(given) and ("@" in address or ":" in address)
+    ):  # a secret may have slashes
+        raise SettingInvalid(
+            "SLUICE_ROOT has keys in it, and logs and tables show it.",
+            "Leave them out; docs/deploy.md says how to give them.",
+        )
+    bucket, *parts = address.rstrip("/").split("/")
+    if is_s3(given) and not bucket:
+        raise SettingInvalid(
+            f"SLUICE_ROOT is {given!r}: it names no bucket.",
+            "Write it for example as s3://bucket/prefix.",
+        )
+    if odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]:
+        raise SettingInvalid(
+            f"SLUICE_ROOT is {given!r}: its part {odd[0]!r} is not the same for all its clients.",
+            "Between single slashes, use only ASCII letters, digits, and the characters . _ = -.",
+        )
+    return sluice_url(given.rstrip("/"))
+
+
+def _value(name: str) -> str:
+    about, default = VARIABLES[name]
+    value = os.environ.get(name) or default
+    if value is None or not (value or default == ""):
+        raise SettingInvalid(
+            f"{name} is not set: it must be {about}.",
+            "`make up` starts a local Kafka and prints the line to set it.",
+        )
+    return value
+
+
+def _secret_file(path: str) -> str:
+    """The checked path of a file that holds a secret; empty for none. Raises SettingInvalid."""
+    if not path:
+        return ""
+    source = f"SLUICE_SPARK_SECRET_FILE={path}"
+    try:
+        exposed = exposure(Path(path))
+        empty = not Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingInvalid(
+            f"{source} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.",
+            "Set it to a readable file with the secret of Spark's master and workers.",
+        ) from None
+    if exposed:
+        raise SettingInvalid(f"{source} holds a secret, and {exposed}.", f"chmod 600 {path}")
+    if empty:
+        raise SettingInvalid(
+            f"{source} is empty.", "Write the secret of Spark's master and workers into it."
+        )
+    return path
+
+
+def _one_of(name: str, value: str, values: tuple[str, ...], why: str) -> str:
+    if value not in values:
+        raise SettingInvalid(
+            f"{name} is {value!r}: it must be {' or '.join(values)}.",
+            f"Leave it out for {values[0]}; {why}.",
+        )
+    return value
+
+
+def _retention(history: str, rejected: str) -> tuple[str, str]:
+    """Days that history and rejected records are kept. Raises SettingInvalid.
+
+    Only ops.batches knows when a record was rejected, so its rows must be kept as long.
+    """
+    for name, value in (("SLUICE_HISTORY_DAYS", history), ("SLUICE_REJECTED_DAYS", rejected)):
+        if value != FOREVER and not (value.isascii() and value.isdigit() and int(value)):
+            raise SettingInvalid(
+                f"{name} is {value!r}: it is neither a whole number of days greater than 0 nor "
+                f"{FOREVER}.",
+                f"Leave it out for {VARIABLES[name][1]}.",
+            )
+    if FOREVER not in {history, rejected} and int(rejected) > int(history):
+        raise SettingInvalid(
+            f"SLUICE_REJECTED_DAYS is {rejected}, and SLUICE_HISTORY_DAYS {history}: the time at "
+            "which a record was rejected is in ops.batches, which is not kept that long.",
+            "Set SLUICE_REJECTED_DAYS to forever, or to at most SLUICE_HISTORY_DAYS.",
+        )
+    return history, rejected
+
+
+def _cron(value: str) -> str:
+    if value != NEVER and (why := invalid_because(value)):
+        raise SettingInvalid(
+            f"SLUICE_MAINTAIN_CRON is {value!r}: {why}.",
+            f"Leave it out for weekly, or set {NEVER}.",
+        )
+    return value
+
+
+def _whole_number(name: str, value: str) -> str:
+    if not (value.isascii() and value.isdigit() and int(value)):
+        raise SettingInvalid(
+            f"{name} is {value!r}: it is not a whole number greater than 0.",
+            f"Leave it out for {VARIABLES[name][1]}.",
+        )
+    return value
+
+
+def _seconds(name: str, value: str) -> str:
+    if not (value.isascii() and value.isdigit() and int(value)):
+        raise SettingInvalid(
+            f"{name} is {value!r}: it is not a whole number of seconds greater than 0.",
+            "Leave it out for 120.",
+        )
+    return value

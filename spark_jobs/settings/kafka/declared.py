@@ -1,0 +1,175 @@
+"""Translates a Kafka declaration, as a user wrote it, to librdkafka's names and PEM text; or
+refuses a property by its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NoReturn
+
+from spark_jobs.errors import KafkaConfigInvalid
+from spark_jobs.settings.kafka import jaas, pem
+from spark_jobs.settings.kafka.consistency import HIDDEN, NEEDED, OAUTH, Consistency
+from spark_jobs.settings.kafka.names import BY_NAME, FIXED, HANDLER, JAAS, KEYSTORE, REFUSED, TABLE
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+class Declared:
+    """The properties of one source: a file or a connection."""
+
+    def __init__(self, given: Iterable[tuple[str, str]], source: str) -> None:
+        self._source = source
+        self._values: dict[str, str] = {}
+        self._from: dict[str, str] = {}
+        for name, value in given:
+            self._take(name, value)
+
+    def values(self) -> dict[str, str]:
+        """The properties under librdkafka's names.
+
+        Raises KafkaConfigInvalid where two of them conflict or one is missing.
+        """
+        return Consistency(self._values, self._from, self._refuse).checked()
+
+    def _take(self, name: str, value: str) -> None:
+        if name in FIXED:
+            only, why = FIXED[name]
+            if value.casefold() != only.casefold():
+                self._refuse(name, repr(value), why, f"Give {only}, or leave it out")
+        elif name == JAAS:
+            self._take_jaas(value)
+        elif name == KEYSTORE:
+            content = self._content(name, value, secret=True)
+            self._put("ssl.key.pem", name, pem.key(content))
+            self._put("ssl.certificate.pem", name, pem.certificates(content))
+        elif name not in BY_NAME:
+            self._refuse_unknown(name)
+        elif not value:
+            self._refuse(name, repr(value), "it is empty", "Give it a value, or leave it out")
+        else:
+            row = BY_NAME[name]
+            self._put(
+                row.name,
+                name,
+                self._content(name, value, secret=row.secret) if name in row.file else value,
+            )
+
+    def _put(self, name: str, given: str, value: str) -> None:
+        """Store the value of the property `name`, which the user gave under the name `given`."""
+        if name == "security.protocol":
+            value = value.upper()
+        shown = HIDDEN if name.endswith(".pem") or BY_NAME[name].secret else repr(value)
+        allowed = {
+            "security.protocol": PROTOCOLS,
+            "sasl.mechanism": tuple(NEEDED),
+            f"{OAUTH}method": ("oidc",),
+        }.get(name)
+        if allowed and value not in allowed:
+            why = (
+                "Sluice does not support Kerberos yet"
+                if value == "GSSAPI"
+                else "Sluice does not know this value"
+            )
+            self._refuse(given, shown, why, f"Use {' or '.join(allowed)}")
+        if name.endswith("ca.pem") or name == "ssl.certificate.pem":
+            value = pem.certificates(value)
+            if not value:
+                self._refuse(
+                    given,
+                    HIDDEN,
+                    "it has no certificate in PEM",
+                    "Give text that starts with -----BEGIN CERTIFICATE-----",
+                )
+        if not name.endswith(".pem") and _has_controls(value):
+            self._refuse(
+                given,
+                shown,
+                "it has a line break or another control character",
+                "In a properties file, write a backslash as two backslashes",
+            )
+        if self._values.get(name, value) != value:
+            self._refuse(
+                given, shown, f"{self._from[name]} has another value", "Give one of the two"
+            )
+        self._values[name] = value
+        self._from[name] = given
+
+    def _take_jaas(self, text: str) -> None:
+        entry = jaas.parse(text)
+        if entry is None or entry.module not in jaas.MODULES.values():
+            module = f"its login module is {entry.module}" if entry else "it does not parse"
+            self._refuse(
+                JAAS,
+                HIDDEN,
+                module,
+                f'Write <login module> required name="value" ...; with one of '
+                f"{', '.join(sorted(set(jaas.MODULES.values())))}",
+            )
+        rows = {row.jaas: row for row in TABLE if row.jaas}
+        extensions = [
+            f"{n.removeprefix('extension_')}={v}"
+            for n, v in entry.options.items()
+            if n.startswith("extension_")
+        ]
+        if extensions:
+            self._put(f"{OAUTH}extensions", JAAS, ",".join(extensions))
+        for name, value in entry.options.items():
+            if name in rows:
+                self._put(rows[name].name, f"{JAAS} ({name})", value)
+            elif name != "ssl.truststore.type" and not name.startswith("extension_"):
+                self._refuse(
+                    f"{JAAS} ({name})",
+                    HIDDEN,
+                    "Sluice does not know this option",
+                    f"Use {', '.join(rows)}",
+                )
+
+    def _content(self, name: str, path: str, *, secret: bool) -> str:
+        """The text of a PEM file."""
+        if "-----BEGIN" in path or _has_controls(path):
+            home = BY_NAME[name].name if name in BY_NAME else "ssl.key.pem and ssl.certificate.pem"
+            self._refuse(
+                name,
+                HIDDEN,
+                "it is not a path",
+                f"Give the path of a PEM file; PEM text belongs in {home}",
+            )
+        try:
+            exposed = pem.exposure(Path(path)) if secret else ""
+            text = Path(path).read_text(encoding="ascii", errors="replace")
+        except OSError as error:
+            # A name that is too long is more likely a key without its first line.
+            shown = HIDDEN if error.errno == errno.ENAMETOOLONG else repr(path)
+            self._refuse(
+                name,
+                shown,
+                f"it cannot be read ({error.strerror})",
+                "Name a PEM file that this user may read",
+            )
+        if exposed:
+            self._refuse(
+                name, repr(path), f"it holds a private key, and {exposed}", f"chmod 600 {path}"
+            )
+        return text
+
+    def _refuse_unknown(self, name: str) -> NoReturn:
+        known = sorted({*BY_NAME, *FIXED, JAAS, KEYSTORE} - {HANDLER})
+        close = difflib.get_close_matches(name, known, n=1)
+        why = REFUSED.get(name) or "Sluice does not know this property"
+        remedy = "Leave it out" if name in REFUSED or not close else f"Did you mean {close[0]}?"
+        raise KafkaConfigInvalid(
+            f"{self._source}: property {name!r}: {why}.",
+            remedy.rstrip("?.")
+            + ("?" if remedy.endswith("?") else f"; use one of {', '.join(known)}."),
+        )
+
+    def _refuse(self, name: str, shown: str, why: str, remedy: str) -> NoReturn:
+        raise KafkaConfigInvalid(f"{self._source}: {name} is {shown}: {why}.", f"{remedy}.")
+
+
+def _has_controls(text: str) -> bool:
+    return any(ord(letter) < ord(" ") for letter in text)

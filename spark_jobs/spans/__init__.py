@@ -1,0 +1,1 @@
+"""Spans of event time, and the positions of rows on that axis; for Python, and as SQL."""

@@ -1,0 +1,40 @@
+"""The one door for whoever writes a pipeline: all that a `spec.py` needs, and nothing else.
+
+    from spark_jobs.spec import Aggregate, Deduplicate, Field, Pipeline, Topic, Tumbling
+
+Done here: what a user declares is read, checked, and refused in words.
+It may import: errors, pinned, spans, values. Who may import it: everybody; the names of `__all__`
+by this door, others by their module. Never here: what needs Spark, a file, a broker or a setting.
+"""
+
+from __future__ import annotations
+
+from spark_jobs.spec.archive import Archive
+from spark_jobs.spec.checks import Check, within
+from spark_jobs.spec.pipeline import Pipeline, Schedule, State
+from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.steps.aggregate import Aggregate
+from spark_jobs.spec.steps.deduplicate import Deduplicate
+from spark_jobs.spec.steps.group_state import GroupState
+from spark_jobs.spec.steps.transform import Transform
+from spark_jobs.spec.topic import Field, Topic
+from spark_jobs.spec.windows import Session, Sliding, Tumbling
+
+__all__ = [
+    "Aggregate",
+    "Archive",
+    "Check",
+    "Deduplicate",
+    "Field",
+    "GroupState",
+    "Pipeline",
+    "Ranges",
+    "Schedule",
+    "Session",
+    "Sliding",
+    "State",
+    "Topic",
+    "Transform",
+    "Tumbling",
+    "within",
+]

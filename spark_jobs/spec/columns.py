@@ -1,0 +1,52 @@
+"""The names of the columns that enter and leave a step, as far as a spec knows them
+without Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from spark_jobs.spec.model import refuse
+from spark_jobs.values.own_columns import is_own
+
+Columns = tuple[str, ...] | None
+"""None where only Spark can resolve them."""
+
+
+def _quotable(given: str) -> str:
+    if "`" in given or not given:
+        refuse("column", given, "Sluice writes the name into SQL, in back-quotes", "Rename it")
+    return given
+
+
+ColumnName = Annotated[str, AfterValidator(_quotable)]
+"""A column that Sluice names in SQL of its own, and that only Spark may know."""
+
+
+def refuse_unknown(step: str, field: str, wanted: tuple[str, ...], columns: Columns) -> None:
+    """Refuse each wanted name that is not among the columns that enter the step."""
+    for name in wanted:
+        if columns is not None and name not in columns:
+            refuse(
+                f"{step}.{field}",
+                name,
+                "the step's input has no such column",
+                f"Use one of {', '.join(columns)}",
+            )
+
+
+def refuse_repeated(field: str, names: Iterable[str]) -> None:
+    """Refuse a name that is listed more than once."""
+    given = list(names)
+    twice = sorted({name for name in given if given.count(name) > 1})
+    if twice:
+        refuse(field, twice, "it is listed more than once", "List each name once")
+
+
+def refuse_own(field: str, names: Iterable[str]) -> None:
+    """Refuse a name that one of Sluice's own columns has."""
+    if taken := sorted({name for name in names if is_own(name)}):
+        refuse(field, taken, "Sluice adds columns with these names", "Choose another name")

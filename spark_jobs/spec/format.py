@@ -1,0 +1,40 @@
+"""Formats: how a topic's values, or keys, are encoded, as a spec declares it.
+
+Light: a format names its decoder, which is imported where bytes are decoded (decode/formats.py). A
+package of yours brings another one as a class of its own; no table names it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from pydantic import SerializeAsAny
+
+from spark_jobs.spec.model import Model
+
+
+class Format(Model):
+    """One encoding, with its settings: `Json()`, another one below, or a class of your own."""
+
+    kind: ClassVar[str]
+    """Its name, in the fingerprint and in texts."""
+    decoder: ClassVar[str]
+    """The class of its decoder (decode/formats.py), as module:name."""
+    not_rows: ClassVar[frozenset[str]] = frozenset()
+    """Fields that change no row, as an address. All others are in the fingerprint."""
+    reads_headers: ClassVar[bool] = False
+    """Whether its decoder needs the headers of a record."""
+
+
+class Json(Format):
+    """One JSON object a record (RFC 8259), in UTF-8."""
+
+    kind: ClassVar[str] = "json"
+    decoder: ClassVar[str] = "spark_jobs.decode.json_decoder:JsonDecoder"
+
+
+AnyFormat = SerializeAsAny[Format]
+"""A field that holds one: written with the fields of its class."""
+JSON: Final = Json()
+FORMATS: Final[tuple[type[Format], ...]] = (Json,)
+"""Those that Sluice brings."""

@@ -1,0 +1,96 @@
+"""The base of all declarations: frozen, no unknown fields, and errors that name field, value,
+reason and remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, ClassVar, NoReturn
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from spark_jobs.errors import SluiceError, SpecInvalid
+
+_REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two."}
+"""pydantic's type of error -> the remedy, which pydantic's message lacks."""
+
+
+class Model(BaseModel):
+    """A frozen value. Its constructor raises SpecInvalid, with all problems in one message."""
+
+    refused_as: ClassVar[type[SluiceError]] = SpecInvalid
+    """What the constructor raises: another error where no spec is declared."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        validate_default=True,
+        arbitrary_types_allowed=False,
+    )
+
+    def __init__(self, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise self.refused_as(_explain(type(self), data, error)) from None
+
+
+def refuse(field: str, given: object, why: str, remedy: str) -> NoReturn:
+    """Refuse a value, inside a validator.
+
+    `field` is the dotted name, counted from the model that is constructed.
+
+    If the validator belongs to a field's type, the message names the field of that type instead.
+    """
+    raise PydanticCustomError(
+        "refused", "{why}", {"field": field, "given": repr(given), "why": why, "remedy": remedy}
+    )
+
+
+def _explain(model: type[BaseModel], data: dict[str, Any], error: ValidationError) -> str:
+    name = data.get("name")
+    subject = f"{model.__name__} {name!r}" if isinstance(name, str) else model.__name__
+    return f"{subject}: " + "; ".join(_sentence(model, detail) for detail in error.errors())
+
+
+def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
+    names = {name: each.alias or name for name, each in model.model_fields.items()}
+    field = _dotted(names, detail["loc"])
+    if detail["type"] == "refused":
+        context = detail["ctx"]
+        return (
+            f"{field or context['field']} is {context['given']}: {context['why']}. "
+            f"{context['remedy']}."
+        )
+    if detail["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(str(detail["loc"][-1]), names.values(), n=1)
+        hint = (
+            f"did you mean {close[0]!r}?"
+            if close
+            else f"the fields are {', '.join(names.values())}."
+        )
+        return f"unknown field {field!r} (given {detail['input']!r}): {hint}"
+    if detail["type"] == "missing":
+        about = model.model_fields[field].description if field in model.model_fields else None
+        return (
+            f"field {field!r} is missing: it has no default"
+            + (f" ({about})" if about else "")
+            + "."
+        )
+    remedy = _REMEDIES.get(detail["type"], "")
+    return (
+        f"{field} is {detail['input']!r}: {detail['msg'][:1].lower()}{detail['msg'][1:]}.{remedy}"
+    )
+
+
+def _dotted(names: dict[str, str], place: tuple[int | str, ...]) -> str:
+    """The field's name, as whoever fills it in knows it: by its alias, though code may use the name
+    in Python.
+
+    >>> _dotted({"start": "from"}, ("start",)), _dotted({"steps": "steps"}, ("steps", 0))
+    ('from', 'steps.0')
+    """
+    parts = [str(each) for each in place]
+    return ".".join(names.get(part, part) if n == 0 else part for n, part in enumerate(parts))

@@ -1,0 +1,441 @@
+"""The spec of a pipeline. It declares everything in which two pipelines differ."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.spec import cron, output_mode
+from spark_jobs.spec.checks import CONDITION, Check
+from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.model import Model, refuse
+from spark_jobs.spec.output_mode import OutputMode
+from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.reader_options import ReaderOptions
+from spark_jobs.spec.spark_options import SparkOptions
+from spark_jobs.spec.sql.types import raw_bytes_in
+from spark_jobs.spec.state_metrics import STATE_METRICS
+from spark_jobs.spec.steps.union import Deduplicate, GroupState, Stateful, Step, Transform
+from spark_jobs.spec.topic import Name, Topic
+from spark_jobs.spec.windows import Session
+
+MOST_PARTITIONS = 10_000
+"""State stores that a stateful step may have."""
+NO_RAW = "kafka.raw is kept of rejected records only, and is null in all others"
+NO_RAW_WAY = (
+    "Use the topic's fields, and kafka.partition, kafka.offset and kafka.timestamp; what you need "
+    "of the key, the producer writes into the value too"
+)
+
+
+class State(Model):
+    """How Spark stores state. The first batch fixes provider, format and partitions in the
+    checkpoint.
+    """
+
+    version: int = Described(
+        default=1,
+        ge=1,
+        description="the v1 in the checkpoint's path; NEXT, the spec that `sluice rebuild` "
+        "computes, has another one than SPEC",
+    )
+    shuffle_partitions: int = Described(
+        default=2,
+        ge=1,
+        le=MOST_PARTITIONS,
+        description="state stores for each stateful step: about as many as cores, since each "
+        "costs time in every batch; the first batch fixes it, and `sluice repartition` changes it",
+    )
+    provider: Literal["rocksdb", "hdfs"] = Described(
+        default="rocksdb",
+        description="rocksdb keeps state off the JVM's heap; hdfs is faster while all state fits "
+        "into the heap",
+    )
+    budget_rows: int | None = Described(
+        default=None,
+        ge=1,
+        description="most rows of state before a critical check fails; required if nothing evicts "
+        "state",
+    )
+    budget_bytes: int = Described(
+        default=2**30,
+        ge=1,
+        description="bytes of memory and disk that the state may use before a check warns",
+    )
+
+    @property
+    def format(self) -> int:
+        """The version of Spark's state checkpoint format.
+
+        Version 2 gives each checkpoint an id, so that a batch that ran twice cannot leave a mixture
+        of two states. Only RocksDB has version 2.
+        """
+        return 2 if self.provider == "rocksdb" else 1
+
+    @property
+    def takes_trials(self) -> bool:
+        """Whether a batch may be tried, and then be run with other records.
+
+        Not without those ids: Spark's maintenance may write a snapshot of what the try did. The
+        batch then overwrites its changes only, and the next process reads the snapshot.
+        """
+        return self.provider == "rocksdb"
+
+
+def positive(field: str, value: timedelta) -> None:
+    """Refuse a duration that is not more than 0."""
+    if value <= timedelta():
+        refuse(field, value, "it must be more than 0", "Write for example '30 minutes'")
+
+
+class Schedule(Model):
+    """When Airflow runs the drain. Times are UTC."""
+
+    cron: str = Described(
+        default="0 * * * *",
+        description="five cron fields: minute, hour, day of month, month, day of week",
+    )
+    start: datetime = Described(
+        default=datetime(2026, 1, 1, tzinfo=UTC), description="no run before this time"
+    )
+    execution_timeout: Duration = Described(
+        default=timedelta(hours=6),
+        strict=False,
+        description="after this, Airflow ends the drain; another try resumes",
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        wrong = cron.invalid_because(self.cron)
+        if wrong:
+            refuse(
+                "cron",
+                self.cron,
+                wrong,
+                "Write for example '0 * * * *' (hourly) or '30 6 * * mon-fri'",
+            )
+        positive("execution_timeout", self.execution_timeout)
+        if self.start.tzinfo is None:
+            refuse(
+                "start",
+                self.start,
+                "it has no time zone, so it means another time on another machine",
+                "Use datetime(..., tzinfo=UTC)",
+            )
+        return self
+
+
+class Pipeline(Model):
+    """One computation from a Kafka topic to a Delta table."""
+
+    name: Name = Described(description="the name of the folder, the table and the DAG")
+    about: str = Described(description="one sentence for the list of DAGs", min_length=1)
+    topic: Topic = Described(description="the topic that it reads")
+    watermark_delay: Duration | None = Described(
+        default=None,
+        strict=False,
+        description="how long to wait for out-of-order events: the delay of Spark's withWatermark",
+    )
+    steps: tuple[Step, ...] = Described(
+        description="the steps that a record passes, in order", min_length=1
+    )
+    output_mode: OutputMode = Described(
+        default="append",
+        description="append: a row is written once, when it is final; update: a changed group is "
+        "written again and "
+        "replaces its last row; complete: every batch writes the whole result",
+    )
+    max_offsets_per_batch: int | None = Described(
+        default=None,
+        ge=1,
+        description="a drain has batches of at most this many offsets; default: one batch",
+    )
+    on_lost_records: Literal["refuse", "skip"] = Described(
+        default="refuse",
+        description="if retention removed unread records: refuse to run, or skip them and record "
+        "how many",
+    )
+    on_failing_expression: Literal["refuse", "quarantine"] = Described(
+        default="refuse",
+        description="if an expression fails on several records together, as a sum that overflows, "
+        "or on more than 100 of a batch: refuse, and propose them to `sluice quarantine`; or put "
+        "them into quarantine, of a group all of the batch's records",
+    )
+    reader_options: ReaderOptions = Described(
+        default_factory=dict,
+        description="options of Spark's Kafka reader; Sluice refuses the ones that it sets itself",
+    )
+    spark: SparkOptions = Described(
+        default_factory=dict,
+        description="Spark options for this pipeline's runs; they override all others: "
+        "docs/deploy.md",
+    )
+    max_batches: int | None = Described(
+        default=None,
+        ge=1,
+        description="end a run after this many batches; the next run reads the rest",
+    )
+    max_minutes: float | None = Described(
+        default=None,
+        gt=0,
+        description="start no batch later than this many minutes after the query's start; the "
+        "next run reads the rest",
+    )
+    stall_timeout: Duration = Described(
+        default=timedelta(minutes=30),
+        strict=False,
+        description="end a run in which no batch, job or task has begun or ended for this long, "
+        "and keep a thread dump. Outside of the query, five minutes at least",
+    )
+    close_after: Duration | None = Described(
+        default=None,
+        strict=False,
+        description="once the topic is silent for this long, event time advances to now minus "
+        "this, so windows close",
+    )
+    state: State = Described(default_factory=State, description="how Spark stores state")
+    published_table: bool = Described(
+        default=True,
+        description="publish moves a second table, `<root>/published/<pipeline>`, to each version "
+        "that passed: it shows judged rows only, and has no data of its own",
+    )
+    compatible_logic: tuple[str, ...] = Described(
+        default=(),
+        description="digests of earlier code (logic.py and the modules that it imports) whose "
+        "state the present code can use; a failed or refused run names the digest",
+    )
+    compatible_expressions: tuple[str, ...] = Described(
+        default=(),
+        description="earlier texts of where, sql, measures and gap_sql whose state the present "
+        "ones can use; a refused run names them",
+    )
+    schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
+    ranges: Ranges = Described(
+        default_factory=Ranges, description="how ranges of the output are computed again"
+    )
+    output_checks: tuple[Check, ...] = Described(
+        default=(), description="checks over the rows that a run wrote"
+    )
+    state_checks: tuple[Check, ...] = Described(
+        default=(),
+        description="checks over a run's state metrics; each replaces the default check on its "
+        "metric",
+    )
+    state_checks_off: tuple[str, ...] = Described(
+        default=(), description="state metrics without their default check"
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        self._refuse_watermark()
+        self._refuse_close_after()
+        positive("stall_timeout", self.stall_timeout)
+        columns: Columns = self.topic.columns
+        types = {field.name: field.type for field in self.topic.fields}
+        time: str | None = self.topic.event_time
+        for index, step in enumerate(self.steps):
+            if step.stateful and time is None:
+                self._refuse_without_time(index)
+            # No other step's keys decide what evicts it.
+            if (
+                isinstance(step, Deduplicate)
+                and step.scope == "event_time"
+                and time not in step.keys
+            ):
+                refuse(
+                    "Deduplicate.keys",
+                    step.keys,
+                    f"scope 'event_time' evicts by {time}, which is not in keys",
+                    "Add it to the keys, or use scope 'watermark'",
+                )
+            if isinstance(step, GroupState) and step.form == "buckets":
+                self._refuse_double_keys(step, types)
+            columns, time = step.columns_after(columns), step.time_after(time)
+            types = step.types_after(types)
+        output_mode.refuse_impossible(self.output_mode, self.steps)
+        self._refuse_provider()
+        self._refuse_unknown_columns("output_checks", self.output_checks, columns)
+        self._refuse_unknown_columns("state_checks", self.state_checks, tuple(STATE_METRICS))
+        self._refuse_conditions()
+        self._refuse_raw_bytes()
+        self._refuse_ranges(columns)
+        for metric in self.state_checks_off:
+            if metric not in STATE_METRICS:
+                refuse(
+                    "state_checks_off",
+                    metric,
+                    "it is not a state metric",
+                    f"Use one of {', '.join(STATE_METRICS)}",
+                )
+            if metric in ("unaccounted", "groups_unaccounted", "state_rows"):
+                refuse(
+                    "state_checks_off",
+                    metric,
+                    "you cannot disable this check",
+                    "Remove it from the list",
+                )
+        return self
+
+    def _refuse_double_keys(self, step: GroupState, types: dict[str, str]) -> None:
+        if doubles := [key for key in step.keys if types.get(key) == "double"]:
+            refuse(
+                "GroupState.keys",
+                doubles,
+                "form 'buckets' has no keys of type double: NaN and -0.0 are other keys in Arrow "
+                "than in Spark",
+                "Use a key of another type, or form='row'",
+            )
+
+    def _refuse_ranges(self, columns: Columns) -> None:
+        by, context = self.ranges.by, self.ranges.context
+        if by is not None and columns is not None and by not in columns:
+            refuse(
+                "ranges.by", by, "the output has no such column", f"Use one of {', '.join(columns)}"
+            )
+        if context is not None and not any(
+            isinstance(step, GroupState) or isinstance(step.grouping_window, Session)
+            for step in self.steps
+        ):
+            refuse(
+                "ranges.context",
+                str(context),
+                "Sluice derives it from the steps, where none is a GroupState or makes sessions",
+                "Leave it out",
+            )
+
+    def _refuse_without_time(self, index: int) -> None:
+        before = next(step for step in reversed(self.steps[:index]) if step.time_after("") is None)
+        untimed = {"apply": "applyInPandasWithState", "buckets": "a GroupState in buckets"}
+        if isinstance(before, GroupState) and before.form in untimed:  # they take no event_time
+            refuse(
+                "steps",
+                self.steps[index].kind,
+                f"no stateful step can follow {untimed[before.form]}"
+                if before.form == "buckets"
+                else f"Spark allows no stateful step after {untimed[before.form]}",
+                "Use form='row' or 'pandas', or put it last",
+            )
+        refuse(
+            "steps",
+            self.steps[index].kind,
+            f"rows that leave {before.kind} have no event time for a later stateful step",
+            f"Give the {before.kind} an event_time, or put it last",
+        )
+
+    def _refuse_provider(self) -> None:
+        if self.state.provider != "rocksdb" and any(step.needs_rocksdb for step in self.steps):
+            refuse(
+                "state.provider",
+                self.state.provider,
+                "Spark runs transformWithState only on RocksDB",
+                "Use provider='rocksdb', or GroupState(form='apply')",
+            )
+
+    def _refuse_close_after(self) -> None:
+        if self.close_after is not None and self.watermark_delay is None:
+            refuse(
+                "close_after",
+                str(self.close_after),
+                "it moves the watermark, and the pipeline has none",
+                "Set watermark_delay too",
+            )
+
+    def _refuse_unknown_columns(
+        self, field: str, checks: tuple[Check, ...], columns: Columns
+    ) -> None:
+        for check in checks:
+            unknown = [
+                name for name in check.columns if columns is not None and name not in columns
+            ]
+            if columns is not None and unknown:
+                refuse(
+                    f"{field}: {check.type}",
+                    unknown,
+                    "there is no such column",
+                    f"Use one of {', '.join(columns)}",
+                )
+
+    def _refuse_conditions(self) -> None:
+        for check in self.state_checks:
+            if CONDITION in check.kwargs:
+                refuse(
+                    f"state_checks: {check.type}",
+                    check.kwargs[CONDITION],
+                    "the state metrics are one row, which a condition would leave out",
+                    f"Leave out {CONDITION}",
+                )
+
+    def _refuse_raw_bytes(self) -> None:
+        for number, step in enumerate(self.before_state, 1):
+            for sql in step.sql_texts:
+                if raw_bytes_in(sql.text):
+                    refuse(
+                        f"step {number} ({step.kind}): {sql.field}", sql.text, NO_RAW, NO_RAW_WAY
+                    )
+
+    def _refuse_watermark(self) -> None:
+        unbounded = output_mode.unbounded(self.output_mode, self.steps)
+        by_time = [
+            step.kind for step in self.steps if step.stateful and step.evicted_by == "watermark"
+        ]
+        evicted = [kind for kind in by_time if kind not in unbounded]
+        if evicted and self.watermark_delay is None:
+            refuse(
+                "watermark_delay",
+                None,
+                f"only a watermark evicts the state of {evicted[0]}; without one it grows for ever",
+                "Set how long to wait for out-of-order events, for example watermark_delay='2 "
+                "hours'",
+            )
+        if unbounded and self.state.budget_rows is None:
+            refuse(
+                "state.budget_rows",
+                None,
+                f"nothing evicts the state of {unbounded[0]}",
+                "Set the most rows of state that you allow, or use a step that the watermark "
+                "evicts",
+            )
+        if self.watermark_delay is not None and self.watermark_delay <= timedelta():
+            refuse(
+                "watermark_delay",
+                str(self.watermark_delay),
+                "Spark then drops rows whose time equals the newest one seen",
+                "Wait for at least a second; minutes or hours are usual",
+            )
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether its output is the record itself (registry/archive_spec.py)."""
+        return False
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether any step does."""
+        return self.first_stateful < len(self.steps)
+
+    @property
+    def first_stateful(self) -> int:
+        """The index of the first step that keeps state; len(steps) where none does."""
+        return next(
+            (index for index, step in enumerate(self.steps) if step.stateful), len(self.steps)
+        )
+
+    @property
+    def before_state(self) -> tuple[Transform, ...]:
+        """The steps before the first stateful one. Each of their rows is still one record."""
+        return tuple(step for step in self.steps[: self.first_stateful] if not step.stateful)
+
+    @property
+    def entry(self) -> Stateful | None:
+        """The first stateful step, which drops late records. None where no step keeps state."""
+        return next((step for step in self.steps if step.stateful), None)
+
+    @property
+    def endless(self) -> bool:
+        """Whether Spark alone would never end an availableNow run: a step uses processing-time
+        timers or TTL.
+        """
+        return any(step.endless for step in self.steps)

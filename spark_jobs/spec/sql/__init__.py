@@ -1,0 +1,1 @@
+"""Spark SQL in a spec: its types, texts and tokens, and what is refused without a JVM."""

@@ -1,0 +1,1 @@
+"""The steps of a pipeline as declarations, one file a step."""

@@ -1,0 +1,195 @@
+"""Aggregate, as a spec declares it. Its Spark code: steps/aggregate.py."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.spans.span_sql import Times
+from spark_jobs.spec.columns import ColumnName, Columns, refuse_own, refuse_repeated, refuse_unknown
+from spark_jobs.spec.model import refuse
+from spark_jobs.spec.origin import Origins, computed, of_sql
+from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.sql.types import Expression
+from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.windows import Session, Sliding, Tumbling, Window
+from spark_jobs.values.own_columns import WINDOW
+
+
+class Aggregate(StepBase):
+    """Groups rows by keys and a window of the event time. The measures are Spark SQL aggregates:
+    Spark's groupBy(...).agg(...).
+
+    Without a window a group is never final, so the output mode must be update or complete.
+    """
+
+    kind: Literal["aggregate"] = "aggregate"
+    window: Window | None = Described(
+        default=None, description="the window of the event time, if any"
+    )
+    keys: tuple[str, ...] = Described(
+        default=(), description="the grouping columns besides the window"
+    )
+    measures: dict[str, Expression] = Described(
+        description="output column -> Spark SQL aggregate", min_length=1
+    )
+    counts: str | None = Described(
+        default=None,
+        description="the measure that is count(*); with it the account also compares accepted "
+        "rows with groups",
+    )
+    event_time: ColumnName | None = Described(
+        default=None,
+        description="the name of an output column with the window's last instant: a later "
+        "stateful step's event time",
+    )
+    stateful: Literal[True] = True
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        refuse_repeated("keys", self.keys)
+        refuse_own("keys", self.keys)
+        refuse_own("measures", (*self.measures, self.event_time or ""))
+        made = sorted({WINDOW, "window_start", "window_end"} & set(self.keys))
+        if made:
+            refuse(
+                "keys",
+                made,
+                "the Aggregate adds columns with these names itself",
+                "Leave them out, or rename the field",
+            )
+        for name in self.measures:
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
+                refuse(
+                    "measures",
+                    name,
+                    "a measure must be a column name",
+                    "Use lower-case letters, digits and underscores, a letter first",
+                )
+        clash = sorted(
+            {*self.measures, *filter(None, [self.event_time])}
+            & {*self.keys, "window_start", "window_end"}
+        )
+        clash += [WINDOW] if self.window and WINDOW in self.measures else []
+        if clash:
+            refuse(
+                "measures",
+                clash,
+                "the output already has columns with these names",
+                "Rename the measure",
+            )
+        if self.event_time is not None and (
+            self.window is None or self.event_time in self.measures
+        ):
+            refuse(
+                "event_time",
+                self.event_time,
+                "it is a column with the window's last instant, and no measure",
+                "Give the Aggregate a window, and this column another name than the measures",
+            )
+        if (
+            self.counts is not None
+            and self.measures.get(self.counts, "").replace(" ", "").lower() != "count(*)"
+        ):
+            refuse(
+                "counts",
+                self.counts,
+                "no measure of that name is count(*)",
+                "Name the measure whose expression is count(*)",
+            )
+        return self
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The output columns that identify a group."""
+        return (*(("window_start", "window_end") if self.window else ()), *self.keys)
+
+    @property
+    def evicted_by(self) -> EvictedBy:
+        return "watermark" if self.window else "nothing"
+
+    @property
+    def rows_per_record(self) -> int:
+        return -(-self.window.size // self.window.slide) if isinstance(self.window, Sliding) else 1
+
+    @property
+    def update_key(self) -> tuple[str, ...]:
+        return self.group
+
+    @property
+    def balance(self) -> Balance:
+        return Balance(
+            counted_in="groups", drops_duplicates=False, only_fewer=False, several_per_key=False
+        )
+
+    @property
+    def logic(self) -> None:
+        return None
+
+    @property
+    def grouping_window(self) -> Window | None:
+        return self.window
+
+    @property
+    def late_after(self) -> timedelta | None:
+        return self.window.first_end_after if self.window else None
+
+    @property
+    def endless(self) -> bool:
+        return False
+
+    @property
+    def needs_rocksdb(self) -> bool:
+        return False
+
+    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+        return self.group
+
+    def columns_after(self, columns: Columns) -> Columns:
+        refuse_unknown("Aggregate", "keys", self.keys, columns)
+        return (*self.group, *self.measures, *filter(None, [self.event_time]))
+
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:
+        return {name: kind for name, kind in types.items() if name in self.keys}
+
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
+        times = {"window_start", "window_end"} if self.window else set()
+        of_window = computed(filter(None, [event_time]), origins, "transformation")
+        found = {
+            **{name: origins.get(name, ()) for name in self.keys},
+            **dict.fromkeys((*times, *filter(None, [self.event_time])), of_window),
+            **{name: of_sql(sql, origins, "aggregation") for name, sql in self.measures.items()},
+        }
+        return {name: from_ for name, from_ in found.items() if from_}
+
+    def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
+        return self.event_time
+
+    def unranged(self, ranges: Ranges) -> str | None:
+        if self.window is None:
+            return "each record changes its group of an Aggregate without a window for good"
+        return self.window.unranged(ranges.context) if isinstance(self.window, Session) else None
+
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        if isinstance(self.window, Session):
+            return self.window.needed(positions, ranges.context or timedelta())
+        return self._aligned_window().needed(positions)
+
+    def touched(self, positions: Times, ranges: Ranges) -> Times:
+        if isinstance(self.window, Session):
+            return self.window.touched(positions, ranges.context or timedelta())
+        return self._aligned_window().touched(positions)
+
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+        return Position("window_end", "end") if self.window else None
+
+    def _aligned_window(self) -> Tumbling | Sliding:
+        if isinstance(self.window, Tumbling | Sliding):
+            return self.window
+        message = "neither Tumbling nor Sliding"
+        raise TypeError(message)

@@ -1,0 +1,127 @@
+"""Deduplicate, as a spec declares it. Its Spark code: steps/deduplicate.py."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.spans.span_sql import Times
+from spark_jobs.spec.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.spec.origin import Origins
+from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+
+
+class Deduplicate(StepBase):
+    """Drops rows with a key that came before. `scope` says how long a key stays in the state:
+
+    watermark   until the watermark passes its event time plus the delay: Spark's
+                dropDuplicatesWithinWatermark.
+    event_time  until the watermark passes its event time, which is one of the keys: Spark's
+                dropDuplicates.
+    for_ever    always: Spark's dropDuplicates. The spec must set state.budget_rows.
+    """
+
+    kind: Literal["deduplicate"] = "deduplicate"
+    keys: tuple[str, ...] = Described(
+        description="the columns of the key: rows with equal keys are duplicates; ('*',) for all "
+        "columns",
+        min_length=1,
+    )
+    scope: Literal["watermark", "event_time", "for_ever"] = Described(
+        default="watermark",
+        description="how long a key stays in the state. watermark: until the watermark passes its "
+        "event time plus the delay; "
+        "event_time: until the watermark passes its event time, which must be one of the keys; "
+        "for_ever: always",
+    )
+    stateful: Literal[True] = True
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        refuse_repeated("keys", self.keys)
+        return self
+
+    @property
+    def whole_row(self) -> bool:
+        """Whether the key is all columns."""
+        return self.keys == ("*",)
+
+    @property
+    def evicted_by(self) -> EvictedBy:
+        return "nothing" if self.scope == "for_ever" else "watermark"
+
+    @property
+    def rows_per_record(self) -> int:
+        return 1
+
+    @property
+    def update_key(self) -> None:
+        return None
+
+    @property
+    def balance(self) -> Balance:
+        return Balance(
+            counted_in="rows", drops_duplicates=True, only_fewer=True, several_per_key=False
+        )
+
+    @property
+    def logic(self) -> None:
+        return None
+
+    @property
+    def grouping_window(self) -> None:
+        return None
+
+    @property
+    def late_after(self) -> timedelta:
+        return timedelta()
+
+    @property
+    def endless(self) -> bool:
+        return False
+
+    @property
+    def needs_rocksdb(self) -> bool:
+        return False
+
+    def state_key(self, columns: Columns) -> Columns:
+        return columns if self.whole_row else self.keys
+
+    def columns_after(self, columns: Columns) -> Columns:
+        if not self.whole_row:
+            refuse_unknown("Deduplicate", "keys", self.keys, columns)
+        return columns
+
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:
+        return types
+
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+        return origins
+
+    def time_after(self, event_time: str | None) -> str | None:
+        return event_time
+
+    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+        if self.scope == "for_ever":
+            return (
+                "a Deduplicate with scope 'for_ever' drops a row because of a copy at any time "
+                "before it"
+            )
+        return None
+
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        # With the event time among the keys, copies have the same one.
+        wider = delay if self.scope == "watermark" else timedelta()
+        return positions.widened(wider, wider)
+
+    def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
+        # An accepted copy is kept before a late one, so a late record changes its own row alone.
+        return positions
+
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+        return position

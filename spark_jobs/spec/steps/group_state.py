@@ -1,0 +1,288 @@
+"""GroupState, as a spec declares it: the form of Spark's arbitrary state, its clock and its initial
+state.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.spans.span_sql import Times
+from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
+from spark_jobs.spec.model import refuse
+from spark_jobs.spec.origin import Origins
+from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.topic import Field
+
+MOST_BUCKETS = 10_000
+"""Each batch visits every bucket, at some tenths of a millisecond each."""
+
+
+class GroupState(StepBase):
+    """Arbitrary state for each key, which code in the pipeline's logic.py reads and writes.
+
+    row     a StatefulProcessor that gets rows: Spark's transformWithState. Choose it in most cases.
+    pandas  a StatefulProcessor that gets and yields pandas frames: transformWithStateInPandas. For
+            few keys with many rows.
+    apply   a function (key, frames, state): applyInPandasWithState, Spark's flatMapGroupsWithState
+            in Python. A key has one
+            state and one time-out. No stateful step can follow.
+    buckets a function (rows, state) that gets pyarrow Tables with the rows and the state of many
+            keys at once. For many keys, in time mode none. No stateful step can follow.
+
+    A processor declares its own value, list and map states, their TTL (in time mode processing) and
+    its timers.
+    """
+
+    kind: Literal["group_state"] = "group_state"
+    form: Literal["row", "pandas", "apply", "buckets"] = Described(
+        default="row",
+        description="row: transformWithState, row by row; pandas: transformWithStateInPandas, "
+        "frame by frame; "
+        "apply: applyInPandasWithState, one state and one time-out per key, and no stateful step "
+        "after it; buckets: rows and state of many keys at once, as pyarrow Tables, in time mode "
+        "none, and no stateful step after it",
+    )
+    processor: Annotated[
+        str,
+        Described(
+            description="the name of the class in logic.py; for apply and buckets, of the function",
+            pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
+        ),
+    ]
+    keys: tuple[str, ...] = Described(
+        description="the columns of the key; each combination of values has its own state",
+        min_length=1,
+    )
+    output: tuple[Field, ...] = Described(
+        description="the columns that the processor yields", min_length=1
+    )
+    state: tuple[Field, ...] = Described(
+        default=(), description="the columns of a key's state, for apply and buckets only"
+    )
+    buckets: int | None = Described(
+        default=None,
+        description="how many buckets the keys are put into, for buckets only: a batch reads and "
+        "writes the whole state of each bucket of which it has rows",
+    )
+    time_mode: Literal["none", "event", "processing"] = Described(
+        default="event",
+        description="the clock of timers and time-outs: none, event or processing time; TTL needs "
+        "processing",
+    )
+    initial_state: str | None = Described(
+        default=None,
+        description="a Delta table with the initial state of keys: a name under <root>/tables, or "
+        "a path",
+    )
+    event_time: str | None = Described(
+        default=None, description="the output column with the event time, for a later stateful step"
+    )
+    stateful: Literal[True] = True
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        refuse_repeated("keys", self.keys)
+        refuse_own("keys", self.keys)
+        refuse_own("output", self.output_columns)
+        refuse_repeated("output", (field.name for field in self.output))
+        refuse_repeated("state", (field.name for field in self.state))
+        if self.form == "apply":
+            self._refuse_in_apply()
+        elif self.form == "buckets":
+            self._refuse_in_buckets()
+        elif self.state:
+            refuse(
+                "state",
+                [field.name for field in self.state],
+                "a StatefulProcessor declares its states in its method init",
+                "Leave it out, or use form='apply' or 'buckets'",
+            )
+        if self.form != "buckets" and self.buckets is not None:
+            refuse(
+                "buckets",
+                self.buckets,
+                f"form {self.form!r} keeps each key's state by itself",
+                "Leave it out, or use form='buckets'",
+            )
+        if self.event_time is not None:
+            self._refuse_no_time(self.event_time)
+        return self
+
+    def _refuse_in_apply(self) -> None:
+        if not self.state:
+            refuse(
+                "state",
+                (),
+                "applyInPandasWithState must know the columns of a key's state before it runs",
+                "Declare them: state=(Field(name='seen', type='bigint'),)",
+            )
+        if self.initial_state is not None:
+            refuse(
+                "initial_state",
+                self.initial_state,
+                "Spark's applyInPandasWithState takes no initial state in Python",
+                "Use form='row' or 'pandas', whose processor has handleInitialState",
+            )
+        if self.event_time is not None:
+            refuse(
+                "event_time",
+                self.event_time,
+                "no stateful step can follow applyInPandasWithState",
+                "Leave it out",
+            )
+
+    def _refuse_in_buckets(self) -> None:
+        if self.buckets is None or not 1 <= self.buckets <= MOST_BUCKETS:
+            refuse(
+                "buckets",
+                self.buckets,
+                f"form 'buckets' needs a number of buckets, from 1 to {MOST_BUCKETS:,}",
+                "Write for example buckets=64: a bucket is best of 1,000 to 10,000 keys",
+            )
+        if self.time_mode != "none":
+            refuse(
+                "time_mode",
+                self.time_mode,
+                "Spark compares rows with the watermark and fires timers one by one, and here it "
+                "sees buckets alone",
+                "Use time_mode='none', or form='row' for timers and late rows",
+            )
+        if not self.state:
+            refuse(
+                "state",
+                (),
+                "the columns of the state must be known before the function runs",
+                "Declare them: state=(Field(name='seen', type='bigint'),)",
+            )
+        if twice := sorted({*self.keys} & {field.name for field in self.state}):
+            refuse(
+                "state",
+                twice,
+                "the function gets the keys as columns of the state, beside those of `state`",
+                "Leave the keys out of `state`",
+            )
+        if self.initial_state is not None:
+            refuse(
+                "initial_state",
+                self.initial_state,
+                "buckets take no initial state",
+                "Use form='row' or 'pandas', whose processor has handleInitialState",
+            )
+
+    def _refuse_no_time(self, name: str) -> None:
+        if not any(
+            field.name == name and field.type == "timestamp" and field.required
+            for field in self.output
+        ):
+            refuse(
+                "event_time",
+                name,
+                "it is not a required timestamp column of output",
+                "Name such a column, or declare this one so",
+            )
+        if self.time_mode != "event":
+            refuse(
+                "event_time",
+                name,
+                f"in time mode {self.time_mode} Spark does not compare the output with the "
+                "watermark",
+                "Use time_mode='event'",
+            )
+
+    @property
+    def output_columns(self) -> tuple[str, ...]:
+        """The columns that the processor yields."""
+        return tuple(field.name for field in self.output)
+
+    @property
+    def evicted_by(self) -> EvictedBy:
+        match self.time_mode:
+            case "event":
+                return "watermark"
+            case "processing":
+                return "processor"
+            case "none":
+                return "nothing"
+
+    @property
+    def rows_per_record(self) -> int:
+        # Else a guess: Sluice cannot know how much state a processor keeps.
+        return 1 if self.form == "buckets" else 4
+
+    @property
+    def update_key(self) -> tuple[str, ...]:
+        return self.keys
+
+    @property
+    def balance(self) -> Balance:
+        return Balance(
+            counted_in="rows", drops_duplicates=False, only_fewer=False, several_per_key=True
+        )
+
+    @property
+    def logic(self) -> str:
+        return self.processor
+
+    @property
+    def grouping_window(self) -> None:
+        return None
+
+    @property
+    def late_after(self) -> timedelta | None:
+        # Spark compares rows with the watermark only in this time mode.
+        return timedelta() if self.time_mode == "event" else None
+
+    @property
+    def endless(self) -> bool:
+        # SPARK-50180: with processing-time timers or TTL, Spark plans no-data batches for ever.
+        return self.time_mode == "processing"
+
+    @property
+    def needs_rocksdb(self) -> bool:
+        return self.form != "apply"  # Spark runs transformWithState only on RocksDB
+
+    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+        return self.keys
+
+    def columns_after(self, columns: Columns) -> Columns:
+        refuse_unknown("GroupState", "keys", self.keys, columns)
+        return self.output_columns
+
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:  # noqa: ARG002 - as the other steps
+        return {field.name: field.type for field in self.output}
+
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+        return {}
+
+    def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
+        return self.event_time
+
+    def unranged(self, ranges: Ranges) -> str | None:
+        if self.time_mode != "event":
+            return f"a GroupState in time mode {self.time_mode} depends on more than event time"
+        if self.initial_state is not None:
+            return (
+                f"a GroupState's rows may depend on {self.initial_state!r}, its initial_state, "
+                "which only the first batch of all reads"
+            )
+        if ranges.context is None:
+            return (
+                "only you know how far before a row the events are on which a GroupState's row "
+                "depends: declare ranges=Ranges(by=..., context=...)"
+            )
+        return None
+
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        return positions.widened(ranges.context or timedelta(), ranges.settle)
+
+    def touched(self, positions: Times, ranges: Ranges) -> Times:
+        return positions.widened(ranges.settle, ranges.context or timedelta())
+
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+        return Position(self.event_time) if self.event_time else None

@@ -1,0 +1,151 @@
+"""The facts that every step declares, without Spark. Its Spark code is in spark_jobs/steps."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from datetime import timedelta
+from typing import Literal, NamedTuple
+
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.spans.span_sql import Times
+from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.model import Model
+from spark_jobs.spec.origin import Origins
+from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.sql.texts import SqlText, sql_texts
+from spark_jobs.spec.windows import Window
+
+EvictedBy = Literal["watermark", "processor", "nothing"]
+
+
+class Balance(NamedTuple):
+    """How the account compares the rows that entered a step with the rows that left it."""
+
+    counted_in: Literal["rows", "groups"]
+    """The unit of Spark's metrics of the step: of its state, and of what the watermark drops."""
+    drops_duplicates: bool
+    """Whether rows out = rows in - the duplicates that Spark counts."""
+    only_fewer: bool
+    """Whether each row that enters makes at most one row, which leaves in the same batch."""
+    several_per_key: bool
+    """Whether several rows of one key may leave in a batch. Update mode then writes the last one.
+    """
+
+
+class StepBase(Model):
+    """The base of all steps.
+
+    Its members are abstract, so a step class without one of them cannot be constructed.
+    """
+
+    @property
+    @abstractmethod
+    def evicted_by(self) -> EvictedBy:
+        """What removes rows from the state."""
+
+    @property
+    @abstractmethod
+    def rows_per_record(self) -> int:
+        """The most rows of state that one record can create; 0 without state."""
+
+    @property
+    @abstractmethod
+    def update_key(self) -> tuple[str, ...] | None:
+        """The output columns by which update mode merges into the table; () for a single row; None:
+        no update mode.
+        """
+
+    @property
+    @abstractmethod
+    def balance(self) -> Balance:
+        """How the account balances the step."""
+
+    @property
+    @abstractmethod
+    def logic(self) -> str | None:
+        """The name in the pipeline's logic.py that the step runs, if any."""
+
+    @property
+    @abstractmethod
+    def grouping_window(self) -> Window | None:
+        """The window of the event time by which it groups, if any: it closes when the watermark
+        passes its end.
+        """
+
+    @property
+    @abstractmethod
+    def late_after(self) -> timedelta | None:
+        """A record whose event time is at least so far behind the watermark is late for certain, if
+        this is the first stateful step; None if there is no such time.
+        """
+
+    @property
+    @abstractmethod
+    def endless(self) -> bool:
+        """Whether Spark plans no-data batches for ever, so that an availableNow run would
+        not end.
+        """
+
+    @property
+    @abstractmethod
+    def needs_rocksdb(self) -> bool:
+        """Whether Spark runs the step only with the RocksDB state store."""
+
+    @property
+    def sql_texts(self) -> tuple[SqlText, ...]:
+        """All Spark SQL in the step's fields."""
+        return sql_texts(self)
+
+    @abstractmethod
+    def state_key(self, columns: Columns) -> Columns:
+        """The columns of the state's key, given the input's; () without state, None where only
+        Spark can resolve them.
+        """
+
+    @abstractmethod
+    def columns_after(self, columns: Columns) -> Columns:
+        """The columns of the output, given the input's.
+
+        Refuses columns that the input does not have.
+        """
+
+    @abstractmethod
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:
+        """Output column -> Spark SQL type, given the same of the input.
+
+        Only the types that are known without Spark.
+        """
+
+    @abstractmethod
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
+        """Output column -> the topic's columns that it is computed from, given the same of the
+        input and its event-time column.
+
+        Only what is known without Spark, and without reading the pipeline's code.
+        """
+
+    @abstractmethod
+    def time_after(self, event_time: str | None) -> str | None:
+        """The output's event-time column, given the input's; None where the output has none."""
+
+    @abstractmethod
+    def unranged(self, ranges: Ranges) -> str | None:
+        """Why a range of its output cannot be computed by itself; None if it can."""
+
+    @abstractmethod
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
+        """The positions of the input rows on which the output rows at these positions depend.
+
+        `delay` is the watermark's.
+        """
+
+    @abstractmethod
+    def touched(self, positions: Times, ranges: Ranges) -> Times:
+        """The positions of the output rows that may change with an input row at these positions."""
+
+    @abstractmethod
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
+        """The position of the output's rows, given that of the input's; None where only
+        `ranges.by` can say it.
+        """

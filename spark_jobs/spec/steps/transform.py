@@ -1,0 +1,127 @@
+"""Transform, as a spec declares it. Its Spark code: steps/transform.py."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.spans.span_sql import Times
+from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.model import refuse
+from spark_jobs.spec.origin import Origins
+from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.sql.types import Expression, Query
+from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+
+
+class Transform(StepBase):
+    """A step without state: a filter, a SQL query or a function. In SQL the input is the table
+    `rows`.
+
+    Before the first stateful step it must return at most one row for each row and keep the column
+    `kafka`, as SELECT * does: Sluice finds late records by that column. After the first stateful
+    step the rows have no such column.
+    """
+
+    kind: Literal["transform"] = "transform"
+    where: Expression | None = Described(
+        default=None,
+        description="a Spark SQL condition: keep the rows for which it is true",
+        min_length=1,
+    )
+    sql: Query | None = Described(
+        default=None, description="a Spark SQL query: SELECT ... FROM rows", min_length=1
+    )
+    function: str | None = Described(
+        default=None,
+        description="the name of a function DataFrame -> DataFrame in logic.py",
+        pattern=r"^[a-z][a-z0-9_]*$",
+    )
+    stateful: Literal[False] = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        given = [name for name in ("where", "sql", "function") if getattr(self, name) is not None]
+        if len(given) != 1:
+            refuse(
+                "where",
+                given,
+                "a Transform needs exactly one of where, sql and function",
+                "Give one of them",
+            )
+        if self.sql is not None and not re.search(r"\brows\b", self.sql):
+            refuse("sql", self.sql, "it does not read the table rows", "Write SELECT ... FROM rows")
+        return self
+
+    @property
+    def evicted_by(self) -> EvictedBy:
+        return "nothing"
+
+    @property
+    def rows_per_record(self) -> int:
+        return 0
+
+    @property
+    def update_key(self) -> None:
+        return None
+
+    @property
+    def balance(self) -> Balance:
+        only_fewer = (
+            self.where is not None
+        )  # Sluice cannot know how many rows SQL or a function returns
+        return Balance(
+            counted_in="rows", drops_duplicates=False, only_fewer=only_fewer, several_per_key=False
+        )
+
+    @property
+    def logic(self) -> str | None:
+        return self.function
+
+    @property
+    def grouping_window(self) -> None:
+        return None
+
+    @property
+    def late_after(self) -> None:
+        return None
+
+    @property
+    def endless(self) -> bool:
+        return False
+
+    @property
+    def needs_rocksdb(self) -> bool:
+        return False
+
+    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+        return ()
+
+    def columns_after(self, columns: Columns) -> Columns:
+        return columns if self.where else None
+
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:
+        return types if self.where else {}
+
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+        return origins if self.where else {}
+
+    def time_after(self, event_time: str | None) -> str | None:
+        return event_time
+
+    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+        return None
+
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        return positions
+
+    def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
+        return positions
+
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+        return position if self.where else None

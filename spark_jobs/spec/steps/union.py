@@ -1,0 +1,22 @@
+"""The union of all steps. Each is a declaration in a file of spec/steps/, whose step.py has the
+facts that every step must declare.
+
+A new one joins Stateful here, or Step if it keeps no state, and gets an operator in
+steps/operators.py. mypy and tests/unit/test_steps.py name what is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field as Described
+
+from spark_jobs.spec.steps.aggregate import Aggregate
+from spark_jobs.spec.steps.deduplicate import Deduplicate
+from spark_jobs.spec.steps.group_state import GroupState
+from spark_jobs.spec.steps.transform import Transform
+
+__all__ = ["Aggregate", "Deduplicate", "GroupState", "Stateful", "Step", "Transform"]
+
+Stateful = Deduplicate | Aggregate | GroupState
+Step = Annotated[Stateful | Transform, Described(discriminator="kind")]

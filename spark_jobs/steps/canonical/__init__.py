@@ -1,0 +1,1 @@
+"""The steps as one computation over all rows at once: their canonical result."""

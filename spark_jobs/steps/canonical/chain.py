@@ -1,0 +1,93 @@
+"""Applies the steps in order as a batch query: their canonical result, over all rows at once.
+
+chain.py is the drain's. There is no watermark here, so no row is late and each group is final. A
+GroupState is no batch query (repair/compute/replay.py): the steps before it and behind it are two.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, assert_never
+
+from pyspark.sql import Observation
+
+from spark_jobs.analysis.rounding import deciding
+from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Transform
+from spark_jobs.steps import transform
+from spark_jobs.steps.aggregate import grouped
+from spark_jobs.steps.canonical.deduplicate import arrival, canonical
+from spark_jobs.steps.canonical.rounding import with_moved
+from spark_jobs.values.own_columns import KAFKA
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_jobs.spec import Pipeline
+
+Counted = dict[int, Observation]
+"""Index of a Deduplicate -> its reused_keys and ambiguous_copies. `get` waits until an action has
+computed its rows.
+"""
+
+
+def canonical_output(
+    rows: DataFrame,
+    spec: Pipeline,
+    first: int | None = None,
+    until: int | None = None,
+    counted: Counted | None = None,
+    *,
+    moved: bool = False,
+) -> DataFrame:
+    """The rows that leave the steps from `first` to before `until`, none of them a GroupState:
+    default, from the first stateful step to the last.
+
+    `rows` enter the step `first`: the stateful input, with the column kafka, or what the step
+    before it gave. No output row has kafka. `counted` is given an Observation for each Deduplicate
+    that counts; another call needs another. With `moved`, the groups have the columns of
+    steps/canonical/rounding.py too.
+    """
+    first = spec.first_stateful if first is None else first
+    until = len(spec.steps) if until is None else until
+    time = event_time(spec, first)
+    for index, step in enumerate(spec.steps[first:until], first):
+        match step:
+            case Deduplicate():
+                seen = Observation() if counted is not None and step.scope == "watermark" else None
+                if counted is not None and seen is not None:
+                    counted[index] = seen
+                delay = spec.watermark_delay or timedelta()
+                rows = canonical(rows, step, time, delay, arrival(rows), seen).drop(KAFKA)
+            case Aggregate():
+                given = rows.drop(KAFKA)
+                rows = grouped(given, step, time)
+                if moved and index == deciding(spec):
+                    rows = grouped(given, with_moved(given, step, rows.schema), time)
+            case Transform():
+                rows = transform.apply(rows.drop(KAFKA), step, spec.name)
+            case GroupState():
+                raise AssertionError("a GroupState runs in a query of its own")
+            case _:
+                assert_never(step)
+        time = step.time_after(time) or ""
+    # Spark looks for observations in the plan as it was given, and there a Transform's SQL has the
+    # name of a view: without another node on top, `Observation.get` would wait for ever.
+    return rows.drop(KAFKA).select("*")
+
+
+def event_time(spec: Pipeline, index: int) -> str:
+    """The event time column of the rows that enter the step; empty if they have none."""
+    time = spec.topic.event_time
+    for step in spec.steps[spec.first_stateful : index]:
+        time = step.time_after(time) or ""
+    return time
+
+
+def next_group_state(spec: Pipeline, first: int) -> int:
+    """The index of the first GroupState from the step `first` on; len(steps) if there is none."""
+    found = (
+        index
+        for index, step in enumerate(spec.steps)
+        if index >= first and isinstance(step, GroupState)
+    )
+    return next(found, len(spec.steps))

@@ -1,0 +1,1 @@
+"""What Spark's own parser makes of the SQL in a spec."""

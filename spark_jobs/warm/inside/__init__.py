@@ -1,0 +1,1 @@
+"""Inside the worker: what runs in its process."""

@@ -1,0 +1,37 @@
+"""Recycling: when a worker ends by itself. Pure: the clock and the memory are arguments."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from spark_jobs.settings.installation import Settings
+
+
+class Limits(NamedTuple):
+    """How long a worker may live."""
+
+    drains: int
+    idle_seconds: float
+    memory_mb: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        """Those of the installation."""
+        return cls(
+            int(settings.warm_drains),
+            60.0 * int(settings.warm_idle_minutes),
+            int(settings.warm_memory_mb),
+        )
+
+    def end_because(self, status: int, drains: int, memory_mb: int) -> str:
+        """Why the worker ends behind a drain with this exit status; empty if it does not.
+
+        `drains`: how many it has done. Whatever failed may have left something behind.
+        """
+        if status:
+            return f"a drain ended with exit status {status}"
+        if drains >= self.drains:
+            return f"it has done {drains} drains (SLUICE_WARM_DRAINS)"
+        if memory_mb > self.memory_mb:
+            return f"it uses {memory_mb} MB, more than {self.memory_mb} (SLUICE_WARM_MEMORY_MB)"
+        return ""
