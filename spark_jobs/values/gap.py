@@ -1,5 +1,5 @@
 """Gap: times that a GroupState does not hold, as each Python worker must know them: so without the
-rest of the contract, whose import takes a quarter of a second.
+rest of a spec, whose import takes a quarter of a second.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def test_an_unknown_name_that_resembles_none_is_refused_with_all_there_are() -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["..", "../contract", "flight_events/../flight_events", "", "flight_events\n"]
+    "name", ["..", "../registry", "flight_events/../flight_events", "", "flight_events\n"]
 )
 def test_a_name_that_leaves_the_folder_is_unknown(name: str) -> None:
     with pytest.raises(PipelineUnknown):
@@ -116,8 +116,9 @@ def test_one_bad_spec_fails_loading_all_instead_of_vanishing(folder: Path) -> No
 def test_loading_every_spec_loads_nothing_heavy() -> None:
     """In a process of its own, as a DAG file would: this one has long loaded pyspark."""
     code = (
-        "import sys; from spark_jobs.registry import find as registry; from spark_jobs.messages import report; from spark_jobs.settings import installation as settings; from "
-        "spark_jobs.launch import submit;"
+        "import sys; from spark_jobs.registry import find as registry;"
+        "from spark_jobs.messages import report; from spark_jobs.settings import installation;"
+        "from spark_jobs.launch import submit;"
         f"assert len(registry.load_all()) >= {len(SHIPPED)};"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )

@@ -68,7 +68,7 @@ class ConfirmOperator(ApprovalOperator):
         from spark_jobs.repair.exchange.exchange import is_going_in  # noqa: PLC0415 - as above
         from spark_jobs.repair.exchange.sample import sample  # noqa: PLC0415 - as above
         from spark_jobs.repair.exchange.swap import SETTLED  # noqa: PLC0415 - as above
-        from spark_jobs.repair.exchange.unready import (
+        from spark_jobs.repair.exchange.unready import (  # noqa: PLC0415 - as above
             refuse_ended,
             refuse_other_spec,
             refuse_unranged,

@@ -2,7 +2,7 @@
 
 The code sees the rows of a batch and the state of their keys, and nothing of other keys: what it
 gives back takes the place of that state. So a key's state changes just as in the forms that run
-key by key. Nothing here needs Spark, or the contract: each Python worker loads it anew.
+key by key. Nothing here needs Spark, or a spec: each Python worker loads it anew.
 """
 
 from __future__ import annotations
