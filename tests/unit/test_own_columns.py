@@ -75,15 +75,16 @@ def named() -> Iterator[tuple[str, str]]:
     a variable has it.
     """
     for package in PACKAGES:
-        for path in sorted((SOURCES / "spark_jobs" / package).glob("*.py")):
-            module = f"spark_jobs.{package}.{path.stem}"
+        for path in sorted((SOURCES / "spark_jobs" / package).rglob("*.py")):
+            place = path.relative_to(SOURCES)
+            module = ".".join(place.with_suffix("").parts)
             for call in _calls(ast.parse(path.read_text())):
                 if (
                     _called(call) in NAMING
                     and call.args
                     and (name := _name(call.args[0], module)) is not None
                 ):
-                    yield f"{package}/{path.name}", name
+                    yield place.relative_to("spark_jobs").as_posix(), name
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
