@@ -91,20 +91,25 @@ class Commands:
         return Given("maintain", self.world.maintain)
 
     def _delete_bad(self, _: random.Random) -> Given:
-        return Given("delete bad", self.world.delete_bad, lambda m: self._deleted(m, None))
+        return Given("delete bad", self.world.delete_bad, self._deleted(None))
 
     def _delete(self, chance: random.Random) -> Given:
         key = _key(chance, SHOPS)
         return Given(
             f"a person's DELETE of {tuple(key)}",
             lambda: self.world.delete(key),
-            lambda m: self._deleted(m, key),
+            self._deleted(key),
         )
 
-    def _deleted(self, model: Model, key: Key | None) -> Model:
-        """Who takes an earlier RESTORE back takes this back too."""
-        done = model.done([Delete(key)])
-        return done.perhaps(model) if self.world.restores else done
+    def _deleted(self, key: Key | None) -> Callable[[Model], Model]:
+        """Who takes an earlier RESTORE back, or completes a rewind, takes this back too."""
+        unsure = self.world.restores or self.world.under_way
+
+        def then(model: Model) -> Model:
+            done = model.done([Delete(key)])
+            return done.perhaps(model) if unsure else done
+
+        return then
 
     def _optimize(self, _: random.Random) -> Given:
         return Given("a person's OPTIMIZE", self.world.optimize)

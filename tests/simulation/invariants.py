@@ -76,6 +76,8 @@ def published_is_good(world: World) -> None:
     try:
         shown = world.published()
     except Exception as error:
+        if world.remote and world.resets:
+            return  # an object store has no links: it leads nowhere until the next publish
         raise Violation("unreadable", f"consumers cannot read: {error}") from error
     bad = [k for k, sales in shown.items() if sales == BAD_SALES and k not in world.accepted]
     if bad:

@@ -24,7 +24,7 @@ def records(folder: Path, at: int | None = None) -> list[dict[str, Any]]:
     """Its rows at a version, or now; none without a table."""
     found: list[dict[str, Any]] = []
     for name in _files(folder, at):
-        found += _content(str((folder / name).resolve()))
+        found += _content(str((folder / name).resolve(strict=True)))
     return found
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import deltalake
+from deltalake.exceptions import CommitFailedError
 
 from spark_jobs.admin.accept import accept
 from spark_jobs.admin.doctor import doctor
@@ -29,6 +30,7 @@ from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import HeldLease, holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.errors import TableContended
 from spark_jobs.fingerprint.environment import environment
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.journal.begun import refuse_under_way
@@ -392,8 +394,12 @@ class World:
             )
 
     def _of_person(self, act: Any) -> None:
-        if self.has_table:  # a reset beside it has moved it
+        if not self.has_table:
+            return  # a reset beside it has moved it
+        try:
             act(delta.open_table(self.paths.table))
+        except CommitFailedError as error:  # Delta refuses the second of two
+            raise TableContended(str(error)) from None
 
 
 def _row(key: Key, sales: int) -> dict[str, Any]:
