@@ -31,7 +31,6 @@ from spark_jobs.fingerprint.fields import (
     Fingerprint,
     fingerprint,
     idle_declarations,
-    in_todays_form,
 )
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
@@ -237,17 +236,17 @@ def verify_identity(spec: Pipeline, paths: Paths, topic: SourceState) -> Identit
 def _differences(
     known: Identity, now: tuple[Fingerprint, Environment], spec: Pipeline, paths: Paths
 ) -> tuple[Identity, Fingerprint, list[Change]]:
-    """The identity of the newest batch, its fingerprint in today's form, and what differs from it
-    now: nothing where it is what the last run accepted.
+    """The identity of the newest batch, its fingerprint, and what differs from it now: nothing
+    where it is what the last run accepted.
     """
     made = known.of_newest_batch(paths)
     found = [
-        all_changes((in_todays_form(each.fingerprint, spec), each.environment or now[1]), now, spec)
+        all_changes((each.fingerprint, each.environment or now[1]), now, spec)
         for each in (known, made)
     ]
     if not found[0]:
-        return made, in_todays_form(known.fingerprint, spec), []
-    return made, in_todays_form(made.fingerprint, spec), found[1]
+        return made, known.fingerprint, []
+    return made, made.fingerprint, found[1]
 
 
 def _refuse_changes(spec: Pipeline, paths: Paths, differences: list[Change]) -> None:

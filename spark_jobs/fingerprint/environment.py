@@ -99,19 +99,14 @@ def all_changes(
     """The fields of the spec and of the environment that differ."""
     (was, around), (wanted, current) = stored, now
     around = around.with_unrecorded(current)
-    own = was.get("logic")
     found = changes(
         _with_imports(was, around.imports), _with_imports(wanted, current.imports), spec
     )
     for place, change in enumerate(found):
         if change.field != "logic":
             continue
-        # A digest that was declared before imports were counted.
-        declared = around.imports == current.imports and own in spec.compatible_logic
-        found[place] = change._replace(
-            weight="warned" if declared else change.weight,
-            detail=_changed_files(around, current, own == wanted.get("logic")),
-        )
+        same = was.get("logic") == wanted.get("logic")
+        found[place] = change._replace(detail=_changed_files(around, current, same))
     return [*found, *_settings(around, current), *_version_changes(around, current)]
 
 

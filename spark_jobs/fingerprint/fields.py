@@ -130,14 +130,6 @@ def _formats(topic: Topic) -> Fingerprint:
     return {f"topic.format.{name}": value for name, value in values.items()}
 
 
-def in_todays_form(stored: Fingerprint, spec: Pipeline) -> Fingerprint:
-    """The stored fingerprint, with the digest of an unchanged logic.py as it is made today."""
-    path = registry.logic_path(spec.name)
-    if "logic" not in stored or stored["logic"] != logic.first_digest(path):
-        return stored
-    return stored | {"logic": logic.digest(path)}
-
-
 def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Change]:
     """The fields that differ, sorted by name."""
     return [

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -67,14 +66,6 @@ def digest(path: Path) -> str | None:
     if tree is None:
         return None
     return VERSION + hashlib.sha256(_as_json(tree).encode()).hexdigest()[:12]
-
-
-def first_digest(path: Path) -> str | None:
-    """The digest as checkpoints of before 0.1.0 have it: of ast.dump, which differs by Python."""
-    tree = without_docstrings(path)
-    with suppress(RecursionError):  # no checkpoint has it then
-        return None if tree is None else hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
-    return None
 
 
 def without_docstrings(path: Path) -> ast.Module | None:

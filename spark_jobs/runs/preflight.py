@@ -25,7 +25,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.fingerprint.classification import with_classification
 from spark_jobs.fingerprint.correction import with_expressions
-from spark_jobs.fingerprint.fields import in_force, in_todays_form
+from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.messages.held_back import held_back_lines
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
@@ -105,7 +105,7 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     ours = in_force(spec, identity.fingerprint)
     known = read_identity(paths) if Checkpoint(target.checkpoint).planned() else None
     made = known.of_newest_batch(paths) if known else identity
-    other_code = _other_code(made, identity, spec)
+    other_code = _other_code(made, identity)
     earlier = with_expressions(ours, made.fingerprint)
     if made.classification:
         earlier = with_classification(earlier, made.classification, other_code=other_code)
@@ -144,9 +144,9 @@ def _long_replay(spec: Pipeline, settings: Settings) -> tuple[str, ...]:
     )
 
 
-def _other_code(made: Identity, now: Identity, spec: Pipeline) -> bool:
-    """Whether logic.py differs, or what it imports; an older Sluice did not record that."""
-    was, wanted = (in_todays_form(one.fingerprint, spec).get("logic") for one in (made, now))
+def _other_code(made: Identity, now: Identity) -> bool:
+    """Whether logic.py differs, or what it imports."""
+    was, wanted = (one.fingerprint.get("logic") for one in (made, now))
     if was != wanted or made.environment is None or now.environment is None:
         return was != wanted
     return made.environment.imports != now.environment.imports

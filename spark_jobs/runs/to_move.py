@@ -10,7 +10,7 @@ from spark_jobs.checkpoint.integrity import refuse_damaged_logs, refuse_missing_
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
 from spark_jobs.errors import RepartitionRefused, StateIncompatible
-from spark_jobs.fingerprint.fields import changes, fingerprint, in_force, in_todays_form, movable
+from spark_jobs.fingerprint.fields import changes, fingerprint, in_force, movable
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.rebuild.side import read_begun
 from spark_jobs.root.paths import Paths
@@ -105,7 +105,7 @@ def _refuse_other_steps(spec: Pipeline, known: Identity, paths: Paths) -> None:
     found = [
         [
             str(change)
-            for change in changes(in_todays_form(each.fingerprint, spec), now, spec)
+            for change in changes(each.fingerprint, now, spec)
             if change.weight == "refused" and change.field.startswith("steps[")
         ]
         for each in (known, known.of_newest_batch(paths))

@@ -24,8 +24,8 @@ from spark_jobs.admin.taken_back import take_back, taken_back
 from spark_jobs.journal.runner import settle
 from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.repair.exchange import swap as swapping
 from spark_jobs.repair.exchange.bad_rows import BAD, put_bad
-from spark_jobs.repair.exchange.exchange import swap as swapping
 from spark_jobs.repair.manifest import MergedRecord, read_manifest
 from spark_jobs.root.paths import Paths
 from tests.harness.long_form import long_form

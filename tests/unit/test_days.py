@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from spark_jobs.analysis.ranged import Ranged
-from spark_jobs.ops import repairs
 from spark_jobs.runs.publish import days
 from spark_jobs.spec import Pipeline
 from tests.harness.listener import Listener
@@ -86,16 +85,6 @@ def test_a_repair_tells_the_days_in_which_rows_changed_and_no_other_that_it_comp
     assert told(root) == ["2026-03-01"]
     root.undo("r1")
     assert told(root) == ["2026-03-01"], "an undo changes them again"
-
-
-def test_a_repair_of_an_older_sluice_tells_the_days_that_it_computed(root: Root) -> None:
-    root.drain(0, 50)
-    told(root)
-    root.stage("r1", [(row(1, "a"), row(1, "a", 2))], spans=(hours(0, 47),))
-    root.swap("r1")
-    [known] = repairs.stored(root.paths.root, SPEC.name)
-    repairs.put(root.paths.root, [known | {"differing": None}])
-    assert told(root) == ["2026-03-01", "2026-03-02"]
 
 
 def test_a_table_whose_ranges_cannot_be_computed_again_has_no_days(root: Root) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -120,58 +119,6 @@ def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code: C
     assert "(changed: logic.py, pipelines.shared.rules)" in code.refused().what
     code.run(declared(before))
     assert spec_warnings(SHOPS, code.paths) == ()
-
-
-def test_the_digest_of_logic_alone_is_a_declaration_as_long_as_no_module_changed(
-    code: Code,
-) -> None:
-    """Specs of before imports were counted have it."""
-    own = logic.digest(registry.logic_path(NAME))
-    code.write(text=LOGIC + "    least = 1\n")
-    assert verify_identity(declared(own), code.paths, BROKER)
-    code.write("most = 6\n", text=LOGIC + "    least = 1\n")
-    code.refused(declared(own))
-
-
-def test_an_identity_of_an_older_sluice_resumes_and_is_filled_in(code: Code) -> None:
-    today = read_identity(code.paths)
-    older = {
-        "format_version": 1,
-        "generation": "0a1b2c3d4e5f",
-        "rewound": [],
-        "topic_id": "topic-1",
-        "table_id": "",
-        "fingerprint": {
-            "spark": "4.2",
-            "topic.name": "sales",
-            "topic.event_time": "at",
-            "output_mode": "append",
-            "watermark_delay": "2:00:00",
-            "state.provider": "rocksdb",
-            "state.format": 2,
-            "state.shuffle_partitions": 2,
-            "topic.fields.id": "string",
-            "topic.fields.at": "timestamp",
-            "topic.fields.shop": "string",
-            "topic.fields.amount": "bigint",
-            "steps[0].kind": "group_state",
-            "steps[0].keys": ["shop"],
-            "steps[0].processor": "Shops",
-            "steps[0].form": "row",
-            "steps[0].output": [{"name": "shop", "type": "string", "required": True}],
-            "steps[0].state": [],
-            "steps[0].time_mode": "event",
-            "logic": logic.first_digest(registry.logic_path(NAME)),
-        },
-    }
-    code.paths.identity.write_text(json.dumps(older))
-    assert spec_warnings(SHOPS, code.paths) == ()
-    filled = code.run()
-    assert today is not None
-    assert (filled.generation, filled.environment) == ("0a1b2c3d4e5f", today.environment)
-    assert filled.fingerprint == today.fingerprint
-    code.write("most = 6\n")
-    code.refused()
 
 
 def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code: Code) -> None:

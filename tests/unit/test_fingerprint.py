@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.fingerprint.fields import FROZEN, changes, fingerprint, in_force, in_todays_form
-from spark_jobs.registry import find as registry, logic
+from spark_jobs.fingerprint.fields import FROZEN, changes, fingerprint, in_force
+from spark_jobs.registry import find as registry
 from spark_jobs.spec import Field, Pipeline, Schedule, State, Transform, Tumbling
 from tests.unit.specs import (
     FIELDS,
@@ -291,21 +291,6 @@ def test_a_newer_minor_spark_is_a_recorded_change_and_an_older_or_a_major_one_is
     [change] = changes(fingerprint(spec, "4.2.0"), fingerprint(spec, version), spec)
     assert (change.field, change.weight) == ("spark", weight)
     assert weight == "refused" or "cannot resume it any more" in change.meaning
-
-
-def test_a_digest_of_the_first_form_is_no_change_and_is_stored_in_todays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "sales_hourly" / "logic.py"
-    path.parent.mkdir()
-    path.write_text("class Shops:\n    most = 5\n")
-    monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
-    today = fingerprint(SHOPS, "4.2.0")
-    older = today | {"logic": logic.first_digest(path)}
-    assert older != today
-    assert in_todays_form(older, SHOPS) == today
-    other = today | {"logic": "0123456789ab"}
-    assert in_todays_form(other, SHOPS) == other
 
 
 @pytest.mark.parametrize(

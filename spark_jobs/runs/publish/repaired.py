@@ -42,10 +42,9 @@ def differing(paths: Paths, known: Identity, fact: Published) -> list[Span]:
 
 def changed_spans(row: Row) -> list[Span]:
     """The spans in which a repair or an undo changed rows, in whole hours or days, by its row of
-    ops.repairs. An older Sluice noted only what it computed, which has them too.
+    ops.repairs.
     """
-    spans = row["ranges"] if row["differing"] is None else row["differing"]
-    return [Span(each["start"], each["end"]) for each in spans or ()]
+    return [Span(each["start"], each["end"]) for each in row["differing"] or ()]
 
 
 def _behind(paths: Paths, known: Identity, fact: Published, version: int | None) -> list[Row]:
