@@ -15,7 +15,7 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.micro_batch import Parts
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings

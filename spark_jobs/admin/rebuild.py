@@ -22,7 +22,8 @@ from spark_jobs.repair.offsets.beginning import beginning
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Offsets
-from spark_jobs.source.port import SourceState, source_of
+from spark_jobs.source.port import SourceState
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 
 Lost = tuple[tuple[int, int, int], ...]

@@ -24,7 +24,7 @@ from spark_jobs.repair.exchange.commit import refuse_features
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.storage.folders import move_folder, remove_folder

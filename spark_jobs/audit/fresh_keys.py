@@ -13,7 +13,7 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Deduplicate
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 
 
 class Visible(NamedTuple):

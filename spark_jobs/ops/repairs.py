@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.merged import TAKEN_OUT
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span, joined
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from spark_jobs.ops.schema import Row
 
-TAKEN_OUT = "taken out"
-"""In ops.merged, in place of the source of a record from quarantine that is not in the rows."""
 UNDO = "/undo"
 """The end of an undo's id, after the repair's."""
 State = Literal["staged", "rejected", "canonical", "swapped", "undone", "failed"]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.repairs import TAKEN_OUT
+from spark_jobs.ops.merged import TAKEN_OUT
 from spark_jobs.ops.schema import SCHEMAS
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from spark_jobs.errors import CheckBroken
 from spark_jobs.launch.session import CHECKPOINTS
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.paths import Paths
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.steps.timers import Timers
 

@@ -14,7 +14,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts, unbounded
 from spark_jobs.spec.steps.union import Stateful

@@ -32,7 +32,8 @@ from spark_jobs.runs.watch.stall import StallWatch
 from spark_jobs.runs.watch.stillness import PULSE
 from spark_jobs.sink import table, writer
 from spark_jobs.source.micro_batch import Offsets
-from spark_jobs.source.port import SourceState, source_of
+from spark_jobs.source.port import SourceState
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.steps.timers import Timers
 

@@ -1,26 +1,23 @@
 """Port: what a pipeline's source is asked for, whatever it is.
 
 A source has partitions, and in each of them records at offsets that only grow. Kafka is one
-(kafka.py), a topic's archive another (archive.py). Outside this room nobody knows more of it.
+(kafka.py), a topic's archive another (archive.py). Outside this room nobody knows more of it;
+sources.py has which one a spec declares.
 Without Spark, until records are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.source.micro_batch import Offsets, Parts
-from spark_jobs.spec import Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline
 
 
 class SourceState(NamedTuple):
@@ -84,18 +81,3 @@ class Source(Records, Protocol):
 
         Column: as above. Spark's offset log has one line for it: name -> partition -> offset.
         """
-
-
-def _kafka(spec: Pipeline, settings: Settings) -> Source:
-    from spark_jobs.source.kafka import KafkaSource  # noqa: PLC0415 - Kafka's client
-
-    return KafkaSource(spec, settings)
-
-
-SOURCES: Final[dict[type[Topic], Callable[[Pipeline, Settings], Source]]] = {Topic: _kafka}
-"""The class of a declaration -> what reads it."""
-
-
-def source_of(spec: Pipeline, settings: Settings) -> Source:
-    """The source that the spec declares."""
-    return SOURCES[type(spec.topic)](spec, settings)

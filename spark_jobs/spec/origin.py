@@ -5,12 +5,9 @@ says it without Spark.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from spark_jobs.spec.sql.types import names_in
-
-if TYPE_CHECKING:
-    from spark_jobs.spec.pipeline import Pipeline
 
 How = Literal["identity", "transformation", "aggregation"]
 _ORDER: tuple[How, ...] = ("identity", "transformation", "aggregation")
@@ -27,15 +24,6 @@ Origins = dict[str, tuple[Origin, ...]]
 """Column -> its origins. A column whose origins only Spark or the pipeline's code knows has no
 entry.
 """
-
-
-def origins_of(spec: Pipeline) -> Origins:
-    """Those of the columns of the table."""
-    origins: Origins = {name: (Origin(name, "identity"),) for name in spec.topic.columns}
-    time: str | None = spec.topic.event_time
-    for step in spec.steps:
-        origins, time = step.origins_after(origins, time), step.time_after(time)
-    return origins
 
 
 def computed(names: Iterable[str], origins: Origins, how: How) -> tuple[Origin, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from spark_jobs.source import port
+from spark_jobs.source import sources
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Topic
 
@@ -58,4 +58,4 @@ def says(
 ) -> None:
     """From now on the brokers say this of every topic."""
     asked = state if callable(state) else lambda: state
-    patch.setitem(port.SOURCES, Topic, lambda *_: Said(asked, newest, records))
+    patch.setitem(sources.SOURCES, Topic, lambda *_: Said(asked, newest, records))

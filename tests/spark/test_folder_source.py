@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.source import port
+from spark_jobs.source import sources
 from tests.harness import oracle
 from tests.harness.folder import Folder, FolderScene, folder_source
 from tests.spark import operators, truth
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("spark")
 def test_a_folder_of_files_is_drained_repaired_and_verified_without_any_broker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(port.SOURCES, Folder, folder_source)
+    monkeypatch.setitem(sources.SOURCES, Folder, folder_source)
     operator = operators.named("update_window")
     made = FolderScene(tmp_path, operator.spec, events=1500, stores=1, partitions=2)
     drained(made)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.analysis.origins import origins_of
 from spark_jobs.spec import Transform, Tumbling
-from spark_jobs.spec.origin import Origin, origins_of
+from spark_jobs.spec.origin import Origin
 from spark_jobs.spec.sql.types import names_in
 from spark_jobs.spec.steps.union import Step
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline

@@ -33,7 +33,8 @@ from pathlib import Path
 from typer.testing import CliRunner
 from spark_jobs.cli import app
 from spark_jobs.spec import Topic
-from spark_jobs.source.port import SOURCES, SourceState
+from spark_jobs.source.port import SourceState
+from spark_jobs.source.sources import SOURCES
 from tests.harness.sources import Said
 
 said, noted = json.load(sys.stdin), Path(sys.argv[1])

@@ -17,9 +17,10 @@ from openlineage.client.facet_v2 import (
 
 from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
 from sluice_airflow.lineage.names import Name, table_name, topic_name
+from spark_jobs.analysis.origins import origins_of
 from spark_jobs.registry import archive_spec
 from spark_jobs.root.paths import Paths
-from spark_jobs.spec.origin import Origin, Origins, origins_of
+from spark_jobs.spec.origin import Origin, Origins
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import DatasetFacet

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from sluice_airflow.web import data, pages
 from sluice_airflow.web.headers import Headers
-from sluice_airflow.web.mount import PREFIX
+from sluice_airflow.web.prefix import PREFIX
 from spark_jobs.errors import RangeInvalid, RangeOpen, RangeUnsupported, SluiceError
 
 STATUS = {

@@ -11,8 +11,8 @@ import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-PREFIX = "/sluice"
-"""Where Airflow mounts the app."""
+from sluice_airflow.web.prefix import PREFIX
+
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 

@@ -14,8 +14,8 @@ from fastapi.responses import HTMLResponse, Response
 
 from sluice_airflow.web import readings
 from sluice_airflow.web.apart import Apart
-from sluice_airflow.web.mount import PREFIX
 from sluice_airflow.web.ops import installed
+from sluice_airflow.web.prefix import PREFIX
 from sluice_airflow.web.readings import From, Place, To
 from sluice_airflow.web.rights import (
     BytesWithheld,

@@ -14,7 +14,7 @@ from typing import Final
 from spark_jobs.errors import SluiceError
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Offsets
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 
 COUNTS_SECONDS: Final = 60.0

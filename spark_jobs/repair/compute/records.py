@@ -14,7 +14,7 @@ from spark_jobs.repair.compute import kept
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.paths import live_root
 from spark_jobs.source.archive import ArchiveRecords
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

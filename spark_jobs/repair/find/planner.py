@@ -37,7 +37,7 @@ from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.sink import table
 from spark_jobs.source.archive import ArchiveRecords
 from spark_jobs.source.micro_batch import Parts
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.spans.span import Span, joined
 from spark_jobs.storage.delta import is_table
 from spark_jobs.storage.object_store import require_writable

@@ -12,7 +12,7 @@ from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.repair.offsets.archived import located
 from spark_jobs.repair.offsets.slices import clipped
 from spark_jobs.source.micro_batch import Parts
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan

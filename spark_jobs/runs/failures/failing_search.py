@@ -26,7 +26,7 @@ from spark_jobs.runs.failures.record_search import Failing, failing
 from spark_jobs.runs.failures.try_search import all_failing
 from spark_jobs.sink.table import newest_batch
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.steps import chain
 
 LOG = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.checkpoint.notes.failing import FailingRecord
 from spark_jobs.dataflow import dataflow
 from spark_jobs.runs.failures.trial import trial
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Aggregate, GroupState, Tumbling
 
 if TYPE_CHECKING:

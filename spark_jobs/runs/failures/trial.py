@@ -14,7 +14,7 @@ from pyspark.errors import StreamingQueryException
 from spark_jobs.dataflow import dataflow
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.runs.failures.data_error import DataError
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.steps.timers import Timers
 
 if TYPE_CHECKING:

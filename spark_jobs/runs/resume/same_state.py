@@ -15,7 +15,7 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.run import Run
 from spark_jobs.sink.table import newest_batch
-from spark_jobs.source.port import source_of
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.state_types import state_types
 from spark_jobs.steps.timers import Timers
