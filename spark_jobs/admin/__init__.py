@@ -1,4 +1,6 @@
-"""Admin: commands that change what runs have written.
+"""Admin: commands that change what runs have written, one file a command. Each shows its changes
+first, and makes them with --execute.
 
-Each shows its changes first, and makes them with --execute.
+May import: any room below. Imported by: cli.
+Never here: a command's words and options, which cli has.
 """

@@ -1,1 +1,5 @@
-"""What can be told from a spec alone, without Spark and without data."""
+"""Analysis: what a spec alone tells, without Spark and without data.
+
+May import: errors, spans, spec, values. Imported by: any room above.
+Never here: a path, a setting or a broker.
+"""

@@ -1,1 +1,5 @@
-"""Checks: Great Expectations over the rows of a run and over its state metrics."""
+"""Checks: Great Expectations over the rows of a run and over its state metrics.
+
+May import: any room below. Imported by: repair, runs.
+Never here: what a verdict leads to.
+"""

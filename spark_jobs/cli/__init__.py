@@ -1,7 +1,8 @@
-"""`sluice`: the command line.
+"""`sluice`: the command line. One file for each group of commands: run.py, look.py, admin.py. It
+calls the same functions as Airflow's tasks; a command that needs Spark is also one of main.py.
 
-It calls the same functions as Airflow's tasks. One file for each group of commands: run.py,
-look.py, admin.py. A command that needs Spark is also one of main.py, which launch/submit.py starts.
+May import: any room below. Imported by: nobody.
+Never here: what a command does.
 """
 
 from __future__ import annotations

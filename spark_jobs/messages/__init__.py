@@ -1,1 +1,5 @@
-"""What processes tell each other: reports, asset events, requests, verdicts."""
+"""Messages: what processes tell each other: requests, reports, verdicts, asset events.
+
+May import: errors, root, settings, spans, spec. Imported by: any room above.
+Never here: how a message comes about.
+"""

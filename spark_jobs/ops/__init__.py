@@ -1,3 +1,6 @@
 """Ops: the Delta tables with the history of runs, batches, rejected records and checks, and the
 views of them.
+
+May import: any room below. Imported by: any room above.
+Never here: a decision by what they say.
 """

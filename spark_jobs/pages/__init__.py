@@ -1,4 +1,6 @@
-"""What a person sees of a pipeline: the figures of its charts, their templates and their style.
+"""Pages: what a person sees of a pipeline: the figures of its charts, their templates and their
+style. The views in Airflow's UI and `sluice report` share them.
 
-The views in Airflow's UI and `sluice report` share them. No Spark, no JVM, no script.
+May import: any room below. Imported by: cli.
+Never here: Spark, a JVM, or a script.
 """

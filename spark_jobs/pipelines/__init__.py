@@ -1,1 +1,5 @@
-"""One folder for each pipeline: spec.py, and logic.py if it has its own code."""
+"""Pipelines: one folder for each, with spec.py, and logic.py if it has its own code.
+
+May import: spec, topics. Imported by: nobody: the registry finds them by name.
+Never here: code that several pipelines need and that is no topic.
+"""

@@ -1,1 +1,5 @@
-"""Which pipelines there are, and what their code is, read as text."""
+"""Registry: finds the pipelines, and reads their code as text, without running it.
+
+May import: errors, settings, spec. Imported by: any room above.
+Never here: what Spark or a broker is needed for.
+"""

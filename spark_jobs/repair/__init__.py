@@ -1,1 +1,6 @@
-"""Repair: ranges of a pipeline's table, computed again from their records and swapped in."""
+"""Repair: ranges of a table computed again from their records. find/ and offsets/ plan it,
+compute/ stages its rows, exchange/ swaps them in.
+
+May import: any room below. Imported by: admin, cli, main, pages.
+Never here: the live checkpoint's state, which a repair never touches.
+"""

@@ -1,1 +1,6 @@
-"""The root: its paths, its object store, and files that are written whole or not at all."""
+"""Root: the paths under the root, its object store, and files that are written whole or not at
+all.
+
+May import: errors, spec. Imported by: any room above.
+Never here: Delta's and Spark's files, which storage and checkpoint know.
+"""

@@ -1,1 +1,6 @@
-"""Runs: what a run does from the preflight to the report. drain.py has the order."""
+"""Runs: a drain's way from the preflight to the report, in the order of drain.py. What goes wrong,
+what is judged, watched and published has rooms of its own within.
+
+May import: any room below. Imported by: admin, cli, main, repair.
+Never here: a command, or a range computed again.
+"""

@@ -1,1 +1,5 @@
-"""Schemas: those of a schema registry, asked for once and kept under the root for good."""
+"""Schemas: those of a schema registry, asked for once and kept under the root for good.
+
+May import: any room below. Imported by: decode.
+Never here: bytes of records.
+"""

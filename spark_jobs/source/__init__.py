@@ -1,1 +1,6 @@
-"""Source: reads records from Kafka, and asks the brokers for a topic's id and offsets."""
+"""Source: the port by which records come, their identity, positions and places; Kafka and a
+topic's archive are two of it.
+
+May import: any room below. Imported by: any room above.
+Never here: what a record says.
+"""

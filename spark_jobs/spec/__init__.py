@@ -1,10 +1,12 @@
-"""The one door for whoever writes a pipeline: all that a `spec.py` needs, and nothing else.
+"""Spec: the one door for whoever writes a pipeline: all that a `spec.py` needs, and nothing else.
 
     from spark_jobs.spec import Aggregate, Deduplicate, Field, Pipeline, Topic, Tumbling
 
-Done here: what a user declares is read, checked, and refused in words.
-It may import: errors, pinned, spans, values. Who may import it: everybody; the names of `__all__`
-by this door, others by their module. Never here: what needs Spark, a file, a broker or a setting.
+What a user declares is read here, checked, and refused in words. The names of `__all__` come by
+this door, everywhere; others, which no spec needs, by their module.
+
+May import: errors, pinned, spans, values. Imported by: any room above.
+Never here: what needs Spark, a file, a broker or a setting.
 """
 
 from __future__ import annotations

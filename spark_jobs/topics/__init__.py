@@ -1,4 +1,6 @@
-"""Topics that more than one pipeline reads.
+"""Topics that more than one pipeline reads. A topic with a single reader is declared in that
+pipeline's spec.
 
-A topic with a single reader is declared in that pipeline's spec.
+May import: spec. Imported by: pipelines.
+Never here: anything but declarations.
 """

@@ -1,1 +1,4 @@
-"""Tables of the command line: for people, and for programs."""
+"""Tables of the command line: for people, and for programs.
+
+Never here: what is read for them.
+"""

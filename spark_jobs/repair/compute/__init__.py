@@ -1,1 +1,4 @@
-"""Computes the rows of a plan, and stages them beside the table; with Spark."""
+"""Compute: the rows of a plan, compared with the table's and staged beside it. With Spark.
+
+Never here: a change of the table.
+"""

@@ -1,1 +1,4 @@
-"""Finds which ranges are computed again, and from which records; without Spark."""
+"""Find: which ranges are computed again, and from which records. Without Spark.
+
+Never here: a change of the table.
+"""

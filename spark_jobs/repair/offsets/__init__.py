@@ -1,1 +1,4 @@
-"""At which offsets the records of a range are, and who still has them."""
+"""Offsets: at which of them the records of a range are, and who still has them. Without Spark.
+
+Never here: what is computed of the records.
+"""

@@ -1,1 +1,4 @@
-"""What made a query fail, in words, and which records did."""
+"""Failures: what made a query fail, in words, and which records did.
+
+Never here: what is done about it.
+"""

@@ -1,1 +1,4 @@
-"""Judges the rows and the state of a run, by its checks."""
+"""Judge: the rows and the state of a run, by its checks.
+
+Never here: a check's own evaluation, which is in checks/.
+"""

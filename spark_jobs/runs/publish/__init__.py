@@ -1,1 +1,4 @@
-"""What `publish` tells consumers."""
+"""Publish: what consumers are told of, and what with it.
+
+Never here: how Airflow tells it.
+"""

@@ -1,1 +1,4 @@
-"""What is settled before a drain resumes a checkpoint."""
+"""Resume: what is settled before a drain goes on with a checkpoint.
+
+Never here: a batch.
+"""

@@ -1,1 +1,4 @@
-"""Watches a run from its side: its progress, and whether it still moves."""
+"""Watch: a run's progress, and whether it still moves.
+
+Never here: a change of what it watches, but for its end.
+"""

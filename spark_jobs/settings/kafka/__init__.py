@@ -1,1 +1,4 @@
-"""The Kafka declaration: properties under librdkafka's names, checked, and translated for Java."""
+"""The Kafka declaration: properties under librdkafka's names, checked, and translated for Java.
+
+Never here: a connection to a broker.
+"""

@@ -1,1 +1,4 @@
-"""Spark SQL in a spec: its types, texts and tokens, and what is refused without a JVM."""
+"""Spark SQL in a spec: its types, texts and tokens, and what is refused without a JVM.
+
+Never here: Spark's parser, which steps/sql asks.
+"""

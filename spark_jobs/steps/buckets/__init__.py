@@ -1,1 +1,4 @@
-"""GroupState in buckets: many keys of a GroupState as one key of Spark's."""
+"""Buckets: many keys of a GroupState as one key of Spark's.
+
+Never here: a step's declaration.
+"""

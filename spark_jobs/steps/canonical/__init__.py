@@ -1,1 +1,4 @@
-"""The steps as one computation over all rows at once: their canonical result."""
+"""Canonical: the steps as one computation over all rows at once.
+
+Never here: a stream, or state.
+"""

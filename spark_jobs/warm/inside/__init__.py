@@ -1,1 +1,4 @@
-"""Inside the worker: what runs in its process."""
+"""Inside the worker: what runs in its process.
+
+Never here: what a client imports.
+"""
