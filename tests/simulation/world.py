@@ -382,11 +382,8 @@ class World:
         self._of_person(lambda found: found.optimize.compact())
 
     def vacuum(self) -> None:
-        """Of all that the newest version does not have, where consumers are at it, and nobody works."""
-        cursor = self.cursor()
-        if holder(self.paths.lease):
-            return
-        if self.has_table and cursor.judged_table_version == table.version(self.paths.table):
+        """Of all that the newest version does not have, where nobody works or reads older ones."""
+        if not holder(self.paths.lease) and self.published() == self.rows():
             self._of_person(
                 lambda found: found.vacuum(
                     0, dry_run=False, enforce_retention_duration=False, full=True
