@@ -76,7 +76,7 @@ def machines() -> Iterator[None]:
     readers = [
         module
         for name, module in sys.modules.items()
-        if name.startswith(("spark_jobs.", "tests.simulation.world"))
+        if name.startswith(("spark_jobs.", "tests.simulation.drain"))
         and module.__dict__.get("datetime") is datetime
     ]
     for module in readers:

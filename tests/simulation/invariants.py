@@ -6,7 +6,8 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.messages.event import Event
 from spark_jobs.ops import ops_tables, repairs
 from tests.simulation.model import BAD_SALES, Deeds, standing
-from tests.simulation.world import World, of_day
+from tests.simulation.rows import of_day
+from tests.simulation.world import World
 from tests.unit.repaired import SPEC
 
 

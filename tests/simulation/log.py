@@ -23,25 +23,30 @@ def is_table(folder: Path) -> bool:
 def records(folder: Path, at: int | None = None) -> list[dict[str, Any]]:
     """Its rows at a version, or now; none without a table."""
     found: list[dict[str, Any]] = []
-    for name in _files(folder, at):
+    for name in _entries(folder, at):
         found += _content(str((folder / name).resolve(strict=True)))
     return found
 
 
-def _files(folder: Path, at: int | None) -> list[str]:
-    files: dict[str, None] = {}
+def files(folder: Path) -> frozenset[str]:
+    """The names of the files that it has now, without their folders."""
+    return frozenset(Path(each).name for each in _entries(folder, None))
+
+
+def _entries(folder: Path, at: int | None) -> list[str]:
+    added: dict[str, None] = {}
     for commit in sorted((folder / "_delta_log").glob("*.json")):
         if at is not None and int(commit.stem) > at:
             break
         actions = [json.loads(line) for line in commit.read_text().splitlines()]
         for action in actions:
             if "remove" in action:
-                files.pop(action["remove"]["path"], None)
+                added.pop(action["remove"]["path"], None)
         for action in actions:
             if "add" in action:
                 assert not action["add"].get("deletionVector")
-                files[action["add"]["path"]] = None
-    return [*files]
+                added[action["add"]["path"]] = None
+    return [*added]
 
 
 @cache

@@ -49,7 +49,13 @@ class Delete(NamedTuple):
     """Of one row; None: the bad ones."""
 
 
-Deed = Batch | Swap | Undo | Delete
+class Switch(NamedTuple):
+    """A rebuild took the place of the table with these deeds. It is the first of its table's."""
+
+    before: Deeds
+
+
+Deed = Batch | Swap | Undo | Delete | Switch
 Deeds = tuple[Deed, ...]
 Rows = dict[Key, int]
 
@@ -74,9 +80,19 @@ class Model(NamedTuple):
         """Nothing is left."""
         return self._replace(possible=frozenset({()}))
 
+    def switched(self, batch: int) -> Model:
+        """A table that has been computed up to this batch is the one."""
+        batches = tuple(Batch(each) for each in range(batch + 1))
+        found = ((Switch(_alone(each)), *batches) for each in self.possible)
+        return self._replace(possible=frozenset(found))
+
+    def back(self) -> Model:
+        """The table from before the last switch is the one again."""
+        return self._replace(possible=frozenset(map(_before, self.possible)))
+
     def some(self) -> Model:
         """The first of them, or all: a RESTORE took the others out, and it may be mended or not."""
-        found = (each[:at] for each in self.possible for at in range(len(each) + 1))
+        found = {each[:at] for each in self.possible for at in range(len(each) + 1)}
         return self._replace(possible=frozenset(found))
 
     def perhaps(self, other: Model) -> Model:
@@ -131,6 +147,15 @@ def _with(deeds: Deeds, added: Deeds) -> Deeds:
             continue
         deeds = (*deeds, deed)
     return deeds
+
+
+def _alone(deeds: Deeds) -> Deeds:
+    """Without the table before: from a switch one goes back one step."""
+    return deeds[1:] if deeds and isinstance(deeds[0], Switch) else deeds
+
+
+def _before(deeds: Deeds) -> Deeds:
+    return deeds[0].before if deeds and isinstance(deeds[0], Switch) else deeds
 
 
 def _until(deeds: Deeds, batch: int) -> Deeds:

@@ -1,24 +1,17 @@
-"""World: one root with real Delta logs, the commands of the product over it, and who listens.
-
-Only Spark and Kafka are stood in for: `drain` writes what a real one writes, in its order.
-"""
+"""World: one root with real Delta logs, the commands of the product over it, and who listens."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
-from importlib.metadata import version
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-import deltalake
 from deltalake.exceptions import CommitFailedError
 
 from spark_jobs.admin.accept import accept
@@ -26,39 +19,29 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.lease import HeldLease, holder, lease
-from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import TableContended
-from spark_jobs.fingerprint.environment import environment
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.journal.begun import refuse_under_way
-from spark_jobs.journal.runner import leased
 from spark_jobs.messages.event import Event
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report
-from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
-from spark_jobs.runs.run_record import append_row
-from spark_jobs.sink import table
-from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
-from spark_jobs.storage.folders import remove_folder
-from spark_jobs.storage.object_store import require_writable
 from tests.simulation.bucket import FOLDER
-from tests.simulation.log import is_table, records
-from tests.simulation.model import BAD_SALES, SHOPS, Batch, Key, Model, Rows, Swap
+from tests.simulation.drain import CHECK, Drain
+from tests.simulation.log import files, is_table
+from tests.simulation.model import BAD_SALES, Batch, Key, Model, Rows, Swap
 from tests.simulation.places import arrived
-from tests.unit.checkpoints import begin, commit_batch, plan_batch
-from tests.unit.repaired import DAY, SPEC, STRUCT, Root, hour, row
+from tests.simulation.rows import EVENING, of_day, row_of, rows_in
+from tests.unit.repaired import SPEC, Root, hour
 
-CHECK = "expect_x"
-COLUMNS: Any = SimpleNamespace(json=lambda: json.dumps(STRUCT), jsonValue=lambda: STRUCT)
-EVENING = 20
-"""The hour of the first batch: a day is final some batches later."""
 FIRST = 5
 """The last of the batches that a root has at the beginning."""
 NEWER = 99
@@ -67,24 +50,14 @@ _MADE: list[TemporaryDirectory[str]] = []
 """A root with its first batches, made once and copied."""
 
 
-def identity(generation: str) -> Identity:
-    """That of a checkpoint without a table."""
-    return Identity(
-        generation=generation,
-        topic_id="topic-1",
-        fingerprint=fingerprint(SPEC, version("pyspark")),
-        environment=environment(SPEC),
-    )
-
-
 class World:
     """A root, what its commands do, and what consumers have been told."""
 
     def __init__(self, folder: Path, bad: frozenset[int], *, remote: bool) -> None:
         """`folder` is below FOLDER. `remote`: the product finds it in an object store."""
         self.folder, self.remote = folder, remote
-        self.made = Root(f"s3://{folder.relative_to(FOLDER)}" if remote else folder)
-        self.paths, self.settings = self.made.paths, self.made.settings
+        root = f"s3://{folder.relative_to(FOLDER)}" if remote else str(folder)
+        self.settings = Settings(root, "broker:9092", Path("jars"), "local[1]", "1g")
         self.model = Model(bad)
         self.airflow: list[Event] = []
         """The events that consumers had, in their order."""
@@ -108,6 +81,7 @@ class World:
         """One with its first batches, all of which are good."""
         if not _MADE:
             made = TemporaryDirectory(prefix="sluice-simulated-", dir=FOLDER)
+            Root(Path(made.name))
             first = cls(Path(made.name), frozenset(), remote=False)
             for _ in range(FIRST + 1):
                 first.drain()
@@ -119,26 +93,27 @@ class World:
 
     # What is there
 
+    @property
+    def spec(self) -> Pipeline:
+        """That of the state version which drains now."""
+        return SPEC
+
+    @property
+    def paths(self) -> Paths:
+        """As they are now: a command has its own."""
+        return Paths(self.settings.root, self.spec)
+
     def rows(self, at: int | None = None) -> Rows:
         """The rows of the table, now or at a version."""
-        return self._read(self.folder / "tables" / SPEC.name, at)
+        return rows_in(self.folder / "tables" / self.paths.table.name, at)
 
     def published(self) -> Rows:
         """What consumers read; nothing before the first publish."""
-        return self._read(self.folder / "published" / SPEC.name)
-
-    def _read(self, folder: Path, at: int | None = None) -> Rows:
-        rows: Rows = {}
-        for each in records(folder, at):
-            number = int((each["windowEnd"] - hour(EVENING)) / timedelta(hours=1))
-            key = Key(number, each["shop"])
-            assert key not in rows, f"two rows of {key}"
-            rows[key] = each["sales"]
-        return rows
+        return rows_in(self.folder / "published" / SPEC.name)
 
     @property
     def has_table(self) -> bool:
-        return is_table(self.folder / "tables" / SPEC.name)
+        return is_table(self.folder / "tables" / self.paths.table.name)
 
     @property
     def under_way(self) -> bool:
@@ -163,124 +138,11 @@ class World:
 
     # Commands
 
-    def drain(self) -> int:
-        """Complete what an earlier drain left, then one batch; judge; its number."""
-        require_writable(self.paths)
-        with leased(SPEC, self.paths, "drain") as held:
-            require_writable(self.paths)
-            known = self._identity(held)
-            cursor = self.cursor()
-            owner = known.owner(SPEC.name)
-            table.refuse_replaced(self.paths.table, SPEC.name, known.table_id)
-            refuse_restored(self.paths, cursor.judged_table_version)
-            checkpoint = Checkpoint(self.paths.checkpoint)
-            table.refuse_ahead(self.paths.table, owner, checkpoint)
-            committed = checkpoint.committed()
-            for batch in (each for each in committed if each > cursor.audited):
-                self._account(batch, known, held)
-            left = [each for each in checkpoint.planned() if each not in committed]
-            batch = left[0] if left else max(committed, default=-1) + 1
-            self._batch(batch, known, held)
-            self._account(batch, known, held)
-            self._judge(batch, known, held)
-        return batch
-
-    def _identity(self, held: HeldLease) -> Identity:
-        """The checkpoint's; behind a reset that of a new one, with its table."""
-        held.confirm()
-        known = read_identity(self.paths)
-        if known is None:
-            known = identity(uuid.uuid4().hex[:8])
-            known.write(self.paths.identity)
-        if not self.paths.cursor.exists():
-            Cursor(judged_table_version=0).write(self.paths.cursor)
-        folder = self.paths.checkpoint
-        if not (folder / "sources" / "0" / "0").exists():
-            remove_folder(folder)  # Spark begins again what was killed in between
-            begin(folder, {0: 0}, "sales")
-        if not known.table_id:
-            table.ensure(self.paths.table, COLUMNS, SPEC, known.generation)
-            known = known.model_copy(update={"table_id": table.identifier(self.paths.table)})
-            known.write(self.paths.identity)
-        return known
-
-    def _batch(self, batch: int, known: Identity, held: HeldLease) -> None:
-        folder = self.paths.checkpoint
-        if batch not in Checkpoint(folder).planned():
-            held.confirm()
-            plan_batch(folder, batch, {0: batch + 1}, topic="sales")
-        owner = known.owner(SPEC.name)
-        if table.newest_batch(self.paths.table, owner) < batch:
-            rows = [_row(Key(batch, shop), self.model.sales(batch, shop)) for shop in SHOPS]
-            said = {"userMetadata": json.dumps({"sluice": owner, "batch": batch})}
-            held.confirm()
-            self.made.append(rows, said, [deltalake.Transaction(owner, batch)])
-        store = folder / "state" / "0" / "0"
-        store.mkdir(parents=True, exist_ok=True)
-        (store / f"{batch + 1}.snapshot").write_bytes(b"state")
-        held.confirm()
-        commit_batch(folder, batch)
-
-    def _account(self, batch: int, known: Identity, held: HeldLease) -> None:
-        counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
-        now = table.version(self.paths.table)
-        told = counts | {
-            "pipeline": SPEC.name,
-            "generation": known.generation,
-            "batch_id": batch,
-            "run_id": f"run-{batch}",
-            "offsets_start": "{}",
-            "offsets_end": json.dumps({0: batch + 1}),
-            "audited_at": datetime.now(UTC),
-            "watermark": DAY + timedelta(hours=EVENING + batch),
-            "table_version": now,
-        }
-        where = ops_tables.equals(
-            {"pipeline": SPEC.name, "generation": known.generation, "batch_id": batch}
-        )
-        held.confirm()
-        ops_tables.replace(self.paths.root, "batches", [told], where)
-        self._move(held, audited=batch, table_version=now)
-
-    def _judge(self, batch: int, known: Identity, held: HeldLease) -> None:
-        """Great Expectations' part: no row that is not judged yet is bad."""
-        cursor, judged = self.cursor(), table.version(self.paths.table)
-        refuse_restored(self.paths, cursor.judged_table_version)
-        before = self.rows(at=cursor.judged_table_version)
-        red = [k for k, n in self.rows().items() if n == BAD_SALES and before.get(k) != n]
-        now = datetime.now(UTC)
-        result = CheckResult.model_validate(
-            {
-                "suite": "output",
-                "type": CHECK,
-                "column": "n",
-                "severity": "critical",
-                "outcome": "failed" if red else "passed",
-                "unexpected": len(red),
-            }
-        )
-        if not red:
-            self._move(held, judged=batch, judged_table_version=judged)
-        append_row(
-            Report(
-                pipeline=SPEC.name,
-                run_id=f"run-{batch}",
-                status="failed" if red else "succeeded",
-                problem=Problem(code="CHECK_FAILED", what="") if red else None,
-                started_at=now,
-                ended_at=now,
-                generation=known.generation,
-                table_version=judged,
-                table_version_before=cursor.judged_table_version,
-                batches=(batch,),
-                checks=(result,),
-            ),
-            self.settings.root,
-        )
-
-    def _move(self, held: HeldLease, **changes: int | None) -> None:
-        held.confirm()
-        self.cursor().model_copy(update=changes).write(self.paths.cursor)
+    def drain(self, spec: Pipeline | None = None) -> int:
+        """The number of its batch."""
+        spec = spec or self.spec
+        paths = Paths(self.settings.root, spec)
+        return Drain(spec, paths, self.settings, self.model, self.folder).run()
 
     def stage(self, repair: str, key: Key, made: list[Swap]) -> None:
         """What a stage leaves for another number in one row, if there is such a row."""
@@ -291,9 +153,9 @@ class World:
             if before in {None, BAD_SALES}:
                 return
             assert before is not None
-            old, new = _row(key, before), _row(key, before + 100)
+            old, new = row_of(key, before), row_of(key, before + 100)
             deed = Swap(repair, key, before, before + 100)
-            self.made.stage(repair, [(old, new)])
+            Root(self.settings.root, paths=self.paths).stage(repair, [(old, new)])
             told = {
                 "pipeline": SPEC.name,
                 "repair_id": repair,
@@ -383,7 +245,9 @@ class World:
 
     def vacuum(self) -> None:
         """Of all that the newest version does not have, where nobody works or reads older ones."""
-        if not holder(self.paths.lease) and self.published() == self.rows():
+        shown = self.folder / "published" / SPEC.name
+        has = files(self.folder / "tables" / self.paths.table.name)
+        if not holder(self.paths.lease) and files(shown) <= has:
             self._of_person(
                 lambda found: found.vacuum(
                     0, dry_run=False, enforce_retention_duration=False, full=True
@@ -399,19 +263,6 @@ class World:
             raise TableContended(str(error)) from None
 
 
-def _row(key: Key, sales: int) -> dict[str, Any]:
-    return row(EVENING + key.batch, key.shop, sales)
-
-
 def _done(intent: Any) -> None:
     if intent.execute:
         intent.execute()
-
-
-def of_day(rows: Rows, day: date) -> Rows:
-    """Windows whose last moment is on that day."""
-    return {
-        key: sales
-        for key, sales in rows.items()
-        if (hour(EVENING + key.batch) - timedelta(microseconds=1)).date() == day
-    }

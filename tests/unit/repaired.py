@@ -90,15 +90,17 @@ _MADE: dict[tuple[int, bool], TemporaryDirectory[str]] = {}
 class Root:
     """Batch n reads the record with offset n, and writes the windows of hour n."""
 
-    def __init__(self, folder: Path | str, *, hourly: bool = False) -> None:
-        """`hourly`: the account of batch n says that the watermark is the beginning of hour n. One
-        that is there already is taken as it is.
+    def __init__(
+        self, folder: Path | str, *, hourly: bool = False, paths: Paths | None = None
+    ) -> None:
+        """`hourly`: the account of batch n says that the watermark is the beginning of hour n.
+        `paths`: of one that is there already.
         """
         self.hourly = hourly
         self.settings = Settings(str(folder), "broker:9092", Path("jars"), "local[1]", "1g")
-        self.paths = Paths(str(folder), SPEC)
+        self.paths = paths or Paths(str(folder), SPEC)
         self.folder = self.paths.checkpoint
-        if self.paths.identity.exists():
+        if paths:
             return
         self.paths.ensure_writable()
         begin(self.folder, {0: 0}, "sales")
