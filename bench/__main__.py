@@ -21,11 +21,8 @@ from rich.console import Console
 
 from bench import (
     group_state,
-    keys,
-    long_history,
     repairs,
     results,
-    small_batches,
     workload,
 )
 from bench.arms import settings
@@ -43,10 +40,7 @@ class Part(StrEnum):
     """What can be measured alone."""
 
     flights = "flights"
-    batches = "batches"
     state = "state"
-    keys = "keys"
-    history = "history"
     repairs = "repairs"
 
 
@@ -58,11 +52,7 @@ class Sizes(NamedTuple):
     later: int
     size: int
     idle: int
-    small_batches: int
     group_state: int
-    keys: int
-    runs: int
-    history: int
     on_cluster: int
     repaired: int
 
@@ -92,49 +82,12 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
     ] = None,
     size: Annotated[int, typer.Option(min=100, help="flight events of each of them")] = 20_000,
     idle: Annotated[int, typer.Option(min=0, help="runs with nothing new")] = 5,
-    small: Annotated[
-        int | None,
-        typer.Option(
-            "--small-batches",
-            min=0,
-            help="runs of ten small batches. Default: as many as repetitions",
-            show_default=False,
-        ),
-    ] = None,
     state: Annotated[
         int | None,
         typer.Option(
             "--group-state",
             min=0,
             help="rounds of Python group state, many keys and few. Default: as many as repetitions",
-            show_default=False,
-        ),
-    ] = None,
-    over_keys: Annotated[
-        int | None,
-        typer.Option(
-            "--keys",
-            min=0,
-            help="deliveries over 5, 50 and 200 times as many keys of state as they bring, a 50th "
-            "of the records at most: 0.1, 1 and 4 million. Default: as many as repetitions",
-            show_default=False,
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="the last of so many runs is held against the second. Default: 60, but 10 where "
-            "there is one repetition",
-            show_default=False,
-        ),
-    ] = None,
-    history: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="batches in the ops tables; 0 leaves runs out too. Default: 5000, but 200 where "
-            "there is one repetition",
             show_default=False,
         ),
     ] = None,
@@ -160,7 +113,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "batches, state, keys, history, repairs. Default: all",
+            "state, repairs. Default: all",
             show_default=False,
         ),
     ] = None,
@@ -194,11 +147,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         given(later, 1 if alone else 3 * repetitions),
         size,
         idle,
-        given(small, repetitions),
         given(state, repetitions),
-        given(over_keys, repetitions),
-        given(runs, 10 if alone else 60),
-        given(history, 200 if alone else 5_000),
         given(on_cluster, 0 if alone else 1),
         given(repaired, 0 if alone else repetitions),
     )
@@ -239,17 +188,8 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         )
     if Part.flights in parts:
         yield from _of_flights(home, at, sizes, say)
-    if Part.batches in parts and sizes.small_batches:
-        yield small_batches.measures(home / "batches", at, say, sizes.small_batches)
     if Part.state in parts and sizes.group_state:
         yield group_state.measures(home / "state", at, say, sizes.records, sizes.group_state)
-    if Part.keys in parts and sizes.keys:
-        each = max(100, min(sizes.size, sizes.records // 50))
-        yield keys.measures(home / "keys", at, say, each, sizes.keys)
-    if Part.history in parts and sizes.history:
-        past = long_history.Past(sizes.runs, sizes.history)
-        rounds = 1 if sizes.repetitions == 1 else 3 * sizes.repetitions
-        yield long_history.measures(home / "history", at, say, past, rounds)
     if Part.repairs in parts and sizes.repaired:
         yield repairs.measures(home / "repairs", at, say, sizes.records, sizes.repaired)
 

@@ -4,20 +4,16 @@ and Kafka.
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from upath import UPath
 
-from spark_jobs.admin.maintain import maintain, maintain_ops
 from spark_jobs.messages.report import Account, CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import OPERATOR
-from spark_jobs.registry import find as registry
 from spark_jobs.runs.run_record import append_row, row_of
-from spark_jobs.settings.installation import Settings
 
 PIPELINE = "departure_delays"
 CHECKS = 12
@@ -31,7 +27,6 @@ class History:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.root = UPath(folder)
-        self.settings = Settings(str(folder), "none:1", folder, "local[1]", "1g")
         counted = ops_tables.query(self.root, "batches", "SELECT count(*) AS n FROM batches")
         self.batches = int(counted.to_pylist()[0]["n"])
 
@@ -55,39 +50,6 @@ class History:
         ops_tables.append(self.root, "batches", rows)
         ops_tables.append(self.root, "checks", [row for each in reports for row in _checks(each)])
         ops_tables.append(self.root, "runs", [row_of(each) for each in reports])
-
-    def age(self, batches: int) -> None:
-        """Write so many runs, of which the last week's, but a tenth at most, are in commits of
-        their own: what the next `sluice maintain` joins.
-        """
-        new = min(A_WEEK, batches // 10)
-        self.begin_with(batches - new)
-        self.grow(batches)
-
-    def run(self) -> float:
-        """Seconds of all writes of a run: its bad records, its batch, its checks, its own row."""
-        row = self._row()
-        key = {name: row[name] for name in ("pipeline", "generation", "batch_id")}
-        own = ops_tables.equals(key)
-        record = key | {"topic": "flights", "partition": 0, "offset": self.batches, "value": b"?"}
-        began = time.perf_counter()
-        for table in ("quarantine", "late"):
-            ops_tables.replace(self.root, table, [record], own)
-        ops_tables.replace(self.root, "batches", [row], own)
-        self._judged()
-        self.batches += 1
-        return time.perf_counter() - began
-
-    def maintain(self) -> float:
-        """Seconds that `sluice maintain --execute` takes."""
-        began = time.perf_counter()
-        for intent in (
-            maintain(registry.load(PIPELINE), self.settings),
-            maintain_ops(self.settings),
-        ):
-            if intent.execute:
-                intent.execute()
-        return time.perf_counter() - began
 
     def _row(self, at: datetime | None = None) -> dict[str, Any]:
         at = at or datetime.now(UTC)

@@ -373,11 +373,7 @@ def test_the_command_names_its_options_and_starts_nothing_for_its_help() -> None
             "--repetitions",
             "--idle",
             "--repaired",
-            "--small-batches",
             "--group-state",
-            "--keys",
-            "--runs",
-            "--history",
             "--only",
             "--keep",
         )
