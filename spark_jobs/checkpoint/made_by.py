@@ -4,12 +4,16 @@ replaced.
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.fingerprint.classification import Classification
-from spark_jobs.fingerprint.environment import Environment
+from spark_jobs.fingerprint.classification import Classification, classification
+from spark_jobs.fingerprint.environment import Environment, environment
+from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.root.paths import Paths
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage.delta import is_table, open_table
 
 
@@ -36,6 +40,15 @@ class MadeBy(BaseModel):
                 "classification": self.classification or now.classification,
             }
         )
+
+
+def present(spec: Pipeline) -> MadeBy:
+    """What a batch of this spec would be made by now."""
+    return MadeBy(
+        fingerprint=fingerprint(spec, version("pyspark")),
+        environment=environment(spec),
+        classification=classification(spec),
+    )
 
 
 class Before(BaseModel):

@@ -12,17 +12,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.identity import (
-    DataLoss,
-    Identity,
-    data_loss,
-    format_data_loss,
-    read_identity,
-    spec_warnings,
-    verify_identity,
-)
+from spark_jobs.checkpoint.data_loss import DataLoss, data_loss, format_data_loss
+from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.fingerprint.classification import with_classification
 from spark_jobs.fingerprint.correction import with_expressions
 from spark_jobs.fingerprint.fields import in_force
@@ -95,8 +89,8 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     OffsetsWentBack, CheckpointBroken, CheckpointForeign or RecordsGone; TableReplaced.
     """
     topic = source_of(spec, settings).state()
-    warnings = spec_warnings(spec, paths)
-    identity = verify_identity(spec, paths, topic)
+    held = standing(spec, paths)
+    identity = held.identity(topic)
     gone = data_loss(paths, topic)
     target = Target.live(paths, identity.owner(spec.name))
     cursor = read_cursor(paths.cursor)
@@ -104,8 +98,7 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     refuse_restored(paths, cursor.judged_table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
     ours = in_force(spec, identity.fingerprint)
-    known = read_identity(paths) if Checkpoint(target.checkpoint).planned() else None
-    made = known.of_newest_batch(paths) if known else identity
+    made = held.made if held.made and Checkpoint(target.checkpoint).planned() else identity
     other_code = _other_code(made, identity)
     earlier = with_expressions(ours, made.fingerprint)
     if made.classification:
@@ -116,7 +109,7 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
         *held_back_lines(topic.held),
     )
     return Preflight(
-        ours, topic, identity, target, cursor, gone, earlier, other_code, warnings, told
+        ours, topic, identity, target, cursor, gone, earlier, other_code, held.warnings, told
     )
 
 

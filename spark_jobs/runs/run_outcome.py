@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from spark_jobs.checkpoint.identity import DataLoss
+from spark_jobs.checkpoint.data_loss import DataLoss
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack

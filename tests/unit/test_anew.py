@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.checkpoint.identity import read_identity, verify_identity
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.fingerprint.classification import classification
 from spark_jobs.journal.runner import leased
@@ -107,7 +108,7 @@ def test_a_plan_says_that_the_changed_spec_begins_anew_and_a_run_does_it(
     rows = ops_tables.query(vain.paths.root, "batches", "SELECT malformed FROM batches")
     assert rows["malformed"].to_pylist() == [9, 9], "what was read stays accounted for"
     assert read_cursor(vain.paths.cursor).audited == -1
-    fresh = verify_identity(spec, vain.paths, SourceState("topic-1", {0: 0}, {0: 20}))
+    fresh = standing(spec, vain.paths).identity(SourceState("topic-1", {0: 0}, {0: 20}))
     assert fresh.generation != "g1"
     assert planning.plan(spec, vain.settings).new_offsets == 20
     assert begin(vain, spec) == ()

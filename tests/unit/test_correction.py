@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checkpoint.identity import spec_warnings, verify_identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.fingerprint.correction import with_expressions
 from spark_jobs.fingerprint.fields import changes, fingerprint, idle_declarations
@@ -93,7 +93,7 @@ def test_a_run_names_the_declaration_takes_it_and_stores_the_new_expression(tmp_
     paths = Paths(str(tmp_path), spec)
     paths.ensure_writable()
     topic = SourceState(id="topic-1", earliest={0: 0}, latest={0: 50})
-    verify_identity(spec, paths, topic).model_copy(update={"table_id": "t"}).write(paths.identity)
+    standing(spec, paths).identity(topic).model_copy(update={"table_id": "t"}).write(paths.identity)
     Cursor().write(paths.cursor)
     folder = begin(Path(str(paths.checkpoint)))
     plan_batch(folder, 0, {0: 10})
@@ -101,21 +101,21 @@ def test_a_run_names_the_declaration_takes_it_and_stores_the_new_expression(tmp_
 
     corrected = measuring(TRIED)
     with pytest.raises(StateIncompatible) as refused:
-        verify_identity(corrected, paths, topic)
+        standing(corrected, paths).identity(topic)
     assert f"add {SUM!r} to compatible_expressions" in refused.value.remedy
 
     declared = corrected.model_copy(update={"compatible_expressions": (SUM,)})
-    [line] = spec_warnings(declared, paths)
+    [line] = standing(declared, paths).warnings
     assert SUM in line
     assert TRIED in line
     assert "declares the old expression compatible" in line
-    verify_identity(declared, paths, topic).write(paths.identity)
-    assert spec_warnings(corrected, paths) == ()
+    standing(declared, paths).identity(topic).write(paths.identity)
+    assert standing(corrected, paths).warnings == ()
     plan_batch(folder, 1, {0: 20})
     commit_batch(folder, 1)
-    assert spec_warnings(corrected, paths) == ()
+    assert standing(corrected, paths).warnings == ()
     with pytest.raises(StateIncompatible):
-        verify_identity(spec, paths, topic)
+        standing(spec, paths).identity(topic)
 
 
 def test_a_change_that_nobody_can_declare_names_no_declaration(tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_a_change_that_nobody_can_declare_names_no_declaration(tmp_path: Path) -
     paths = Paths(str(tmp_path), spec)
     paths.ensure_writable()
     topic = SourceState(id="topic-1", earliest={0: 0}, latest={0: 50})
-    verify_identity(spec, paths, topic).model_copy(update={"table_id": "t"}).write(paths.identity)
+    standing(spec, paths).identity(topic).model_copy(update={"table_id": "t"}).write(paths.identity)
     with pytest.raises(StateIncompatible) as refused:
-        verify_identity(measuring(TRIED, more="max(amount)"), paths, topic)
+        standing(measuring(TRIED, more="max(amount)"), paths).identity(topic)
     assert "compatible" not in refused.value.remedy
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.registry import find as registry
@@ -27,7 +27,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
     spec = registry.load(NAME)
     made = Paths(str(tmp_path), spec)
     made.ensure_writable()
-    verify_identity(spec, made, SourceState("topic-1", {0: 0}, {0: 5})).write(made.identity)
+    standing(spec, made).identity(SourceState("topic-1", {0: 0}, {0: 5})).write(made.identity)
     begin(Path(str(made.checkpoint)), {0: 0})
     plan_batch(made.checkpoint, 0, {0: 5})
     return made

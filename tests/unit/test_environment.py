@@ -7,13 +7,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.checkpoint.identity import (
-    Identity,
-    read_identity,
-    spec_warnings,
-    verify_identity,
-)
+from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.fingerprint.environment import Environment, code_digest
 from spark_jobs.launch import session
@@ -48,13 +44,13 @@ class Code:
 
     def run(self, spec: Pipeline = SHOPS) -> Identity:
         """What a run stores."""
-        identity = verify_identity(spec, self.paths, BROKER)
+        identity = standing(spec, self.paths).identity(BROKER)
         identity.write(self.paths.identity)
         return identity
 
     def refused(self, spec: Pipeline = SHOPS) -> StateIncompatible:
         with pytest.raises(StateIncompatible) as error:
-            verify_identity(spec, self.paths, BROKER)
+            standing(spec, self.paths).identity(BROKER)
         return error.value
 
     def record(self, **environment: dict[str, str]) -> None:
@@ -97,16 +93,16 @@ def test_a_module_that_logic_imports_is_as_good_as_logic_itself(code: Code) -> N
 
 def test_a_comment_in_an_imported_module_is_no_change(code: Code) -> None:
     code.write('"""Rules."""\nmost = 5  # at most\n')
-    assert verify_identity(SHOPS, code.paths, BROKER) == read_identity(code.paths)
+    assert standing(SHOPS, code.paths).identity(BROKER) == read_identity(code.paths)
 
 
 def test_a_declared_change_of_a_module_is_said_once_and_recorded(code: Code) -> None:
     spec = declared(code_digest(NAME))
     code.write("most = 6\n")
-    [line] = spec_warnings(spec, code.paths)
+    [line] = standing(spec, code.paths).warnings
     assert line.startswith("pipelines.shared.rules changed; the spec declares the code compatible")
     code.run(spec)
-    assert spec_warnings(SHOPS, code.paths) == ()
+    assert standing(SHOPS, code.paths).warnings == ()
     plan_batch(code.paths.checkpoint, 1, {0: 20, 1: 20})
     commit_batch(code.paths.checkpoint, 1)
     code.write("most = 5\n")
@@ -118,7 +114,7 @@ def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code: C
     code.write("", text="class Shops:\n    most = 5\n")
     assert "(changed: logic.py, pipelines.shared.rules)" in code.refused().what
     code.run(declared(before))
-    assert spec_warnings(SHOPS, code.paths) == ()
+    assert standing(SHOPS, code.paths).warnings == ()
 
 
 def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code: Code) -> None:
@@ -130,13 +126,13 @@ def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code: Code) -> None
 
 def test_another_version_is_said_once_and_recorded(code: Code) -> None:
     code.record(versions={"Delta": "4.3.9", "msgspec": "0.1"})
-    lines = spec_warnings(SHOPS, code.paths)
+    lines = standing(SHOPS, code.paths).warnings
     assert [line.partition(",")[0] for line in lines] == [
         "version of Delta: was '4.3.9'",
         "version of msgspec: was '0.1'",
     ]
     assert set(code.run().environment.versions) == {"Delta", "Sluice", "msgspec"}  # type: ignore[union-attr]
-    assert spec_warnings(SHOPS, code.paths) == ()
+    assert standing(SHOPS, code.paths).warnings == ()
 
 
 def test_another_value_of_a_setting_that_changes_results_is_refused(code: Code) -> None:
@@ -152,7 +148,7 @@ def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(cod
     code.record(
         settings={"spark.sql.of.before": "1"} | {n: v for n, v in PINNED.items() if n != name}
     )
-    assert spec_warnings(SHOPS, code.paths) == ()
+    assert standing(SHOPS, code.paths).warnings == ()
     environment = code.run().environment
     assert environment is not None
     assert environment.settings == {**PINNED, **language.JAVA, **language.VARIABLES}
@@ -160,7 +156,7 @@ def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(cod
 
 def test_a_pipeline_without_code_of_its_own_imports_nothing(tmp_path: Path) -> None:
     spec = pipeline()
-    identity = verify_identity(spec, Paths(str(tmp_path), spec), BROKER)
+    identity = standing(spec, Paths(str(tmp_path), spec)).identity(BROKER)
     assert isinstance(identity.environment, Environment)
     assert identity.environment.imports == {}
 

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 
-from spark_jobs.checkpoint import identity
-from spark_jobs.checkpoint.identity import read_identity, spec_warnings, verify_identity
+from spark_jobs.checkpoint import made_by
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import (
     CheckpointForeign,
     FormatNewer,
@@ -42,7 +43,7 @@ def paths(tmp_path: Path) -> Paths:
     """A pipeline that has run twice: partition 0 is read up to 12, partition 1 up to 30."""
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    verify_identity(SPEC, paths, broker()).write(paths.identity)
+    standing(SPEC, paths).identity(broker()).write(paths.identity)
     Cursor().write(paths.cursor)
     folder = begin(Path(str(paths.checkpoint)))
     for batch, end in enumerate(({0: 10, 1: 10}, {0: 12, 1: 30})):
@@ -53,7 +54,7 @@ def paths(tmp_path: Path) -> Paths:
 
 def test_a_new_checkpoint_gets_a_generation_of_its_own(tmp_path: Path) -> None:
     paths = Paths(str(tmp_path), SPEC)
-    generations = {verify_identity(SPEC, paths, broker()).generation for _ in range(3)}
+    generations = {standing(SPEC, paths).identity(broker()).generation for _ in range(3)}
     assert len(generations) == 3
     assert all(generations)
 
@@ -62,36 +63,36 @@ def test_a_first_run_that_ended_before_its_first_batch_binds_nobody(tmp_path: Pa
     """It may have made the table, so its generation stays; no state is there to fit a spec."""
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    first = verify_identity(SPEC, paths, broker())
+    first = standing(SPEC, paths).identity(broker())
     first.write(paths.identity)
     other = pipeline(output_mode="update", steps=SPEC.steps[1:])
-    again = verify_identity(other, paths, broker(id="topic-2"))
+    again = standing(other, paths).identity(broker(id="topic-2"))
     assert again.generation == first.generation
     assert (again.topic_id, again.fingerprint["output_mode"]) == ("topic-2", "update")
     Cursor(audited=0).write(paths.cursor)
     with pytest.raises(CheckpointForeign):
-        verify_identity(SPEC, paths, broker())
+        standing(SPEC, paths).identity(broker())
 
 
 def test_settling_writes_nothing(tmp_path: Path) -> None:
-    verify_identity(SPEC, Paths(str(tmp_path), SPEC), broker())
+    standing(SPEC, Paths(str(tmp_path), SPEC)).identity(broker())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unchanged_spec_resumes_its_checkpoint_under_its_generation(paths: Paths) -> None:
-    assert verify_identity(SPEC, paths, broker()) == read_identity(paths)
+    assert standing(SPEC, paths).identity(broker()) == read_identity(paths)
 
 
 def test_more_records_and_more_partitions_are_no_change(paths: Paths) -> None:
     more = broker(earliest={0: 12, 1: 30, 2: 0}, latest={0: 900, 1: 900, 2: 900})
-    assert verify_identity(SPEC, paths, more) == read_identity(paths)
+    assert standing(SPEC, paths).identity(more) == read_identity(paths)
 
 
 def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(
     paths: Paths,
 ) -> None:
     with pytest.raises(StateIncompatible) as refused:
-        verify_identity(pipeline(output_mode="update", steps=SPEC.steps[1:]), paths, broker())
+        standing(pipeline(output_mode="update", steps=SPEC.steps[1:]), paths).identity(broker())
     for said in (
         "output_mode: was 'append', is 'update'",
         "Revert the spec",
@@ -106,14 +107,14 @@ def test_another_state_version_starts_beside_the_old_one(paths: Paths) -> None:
     other = Paths(str(paths.root), spec)
     before = read_identity(paths)
     assert before is not None
-    assert verify_identity(spec, other, broker()).generation != before.generation
+    assert standing(spec, other).identity(broker()).generation != before.generation
     assert other.version != paths.version
     assert other.table == paths.table
 
 
 def test_a_topic_made_anew_is_refused_with_both_ids(paths: Paths) -> None:
     with pytest.raises(TopicRemade) as refused:
-        verify_identity(SPEC, paths, broker(id="topic-2", latest={0: 900, 1: 900}))
+        standing(SPEC, paths).identity(broker(id="topic-2", latest={0: 900, 1: 900}))
     for said in ("'sales'", "topic-1", "topic-2"):
         assert said in refused.value.what
 
@@ -122,7 +123,7 @@ def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown
     paths: Paths,
 ) -> None:
     with pytest.raises(OffsetsWentBack) as refused:
-        verify_identity(SPEC, paths, broker(latest={0: 7, 1: 35}))
+        standing(SPEC, paths).identity(broker(latest={0: 7, 1: 35}))
     for said in ("'sales'", "partition 0 ends at 7", "to 12", "sluice reset sales_hourly"):
         assert said in str(refused.value)
     assert "partition 1" not in str(refused.value)
@@ -130,33 +131,33 @@ def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown
 
 def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths: Paths) -> None:
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
-    assert verify_identity(SPEC, paths, broker(latest={0: 40, 1: 40}))
+    assert standing(SPEC, paths).identity(broker(latest={0: 40, 1: 40}))
     with pytest.raises(OffsetsWentBack, match="partition 1 ends at 39"):
-        verify_identity(SPEC, paths, broker(latest={0: 40, 1: 39}))
+        standing(SPEC, paths).identity(broker(latest={0: 40, 1: 39}))
 
 
 def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(
     paths: Paths,
 ) -> None:
     with pytest.raises(RecordsGone) as refused:
-        verify_identity(SPEC, paths, broker(earliest={0: 15, 1: 31}))
+        standing(SPEC, paths).identity(broker(earliest={0: 15, 1: 31}))
     for said in ("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)"):
         assert said in refused.value.what
 
 
 def test_records_that_retention_took_after_they_were_read_are_nobodys_loss(paths: Paths) -> None:
-    assert verify_identity(SPEC, paths, broker(earliest={0: 12, 1: 20}))
+    assert standing(SPEC, paths).identity(broker(earliest={0: 12, 1: 20}))
 
 
 def test_a_batch_that_was_planned_and_not_committed_still_needs_its_records(paths: Paths) -> None:
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     with pytest.raises(RecordsGone, match=r"partition 0: 8 records \(12 to 19\)"):
-        verify_identity(SPEC, paths, broker(earliest={0: 20, 1: 0}))
+        standing(SPEC, paths).identity(broker(earliest={0: 20, 1: 0}))
 
 
 def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths: Paths) -> None:
     with pytest.raises(RecordsGone, match=r"partition 2: 5 records \(0 to 4\)"):
-        verify_identity(SPEC, paths, broker(earliest={0: 0, 1: 0, 2: 5}))
+        standing(SPEC, paths).identity(broker(earliest={0: 0, 1: 0, 2: 5}))
 
 
 def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(
@@ -164,34 +165,34 @@ def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(
 ) -> None:
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    verify_identity(SPEC, paths, broker()).write(paths.identity)
+    standing(SPEC, paths).identity(broker()).write(paths.identity)
     plan_batch(begin(Path(str(paths.checkpoint)), {0: 5, 1: 0}), 0, {0: 50, 1: 50})
-    assert verify_identity(SPEC, paths, broker(earliest={0: 5, 1: 0}))
+    assert standing(SPEC, paths).identity(broker(earliest={0: 5, 1: 0}))
     with pytest.raises(RecordsGone, match=r"partition 0: 2 records \(5 to 6\)"):
-        verify_identity(SPEC, paths, broker(earliest={0: 7, 1: 0}))
+        standing(SPEC, paths).identity(broker(earliest={0: 7, 1: 0}))
 
 
 def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths: Paths) -> None:
     Cursor(audited=1).write(paths.cursor)
-    assert verify_identity(SPEC, paths, broker())
+    assert standing(SPEC, paths).identity(broker())
     (paths.checkpoint / "commits" / "1").unlink()
-    assert verify_identity(SPEC, paths, broker()), "a batch without its commit is run again"
+    assert standing(SPEC, paths).identity(broker()), "a batch without its commit is run again"
     (paths.checkpoint / "offsets" / "1").unlink()
     with pytest.raises(CheckpointForeign, match=r"ends at batch 0, but batch 1 of generation"):
-        verify_identity(SPEC, paths, broker())
+        standing(SPEC, paths).identity(broker())
 
 
 def test_a_checkpoint_that_was_deleted_beside_its_identity_is_refused(paths: Paths) -> None:
     Cursor(audited=1).write(paths.cursor)
     shutil.rmtree(str(paths.checkpoint))
     with pytest.raises(CheckpointForeign, match=r"ends at batch -1, but batch 1 of generation"):
-        verify_identity(SPEC, paths, broker())
+        standing(SPEC, paths).identity(broker())
 
 
 def test_another_spec_is_said_before_another_topic(paths: Paths) -> None:
     """Whoever points a pipeline at another topic hears of the spec, which is what to revert."""
     with pytest.raises(StateIncompatible, match=r"topic\.name"):
-        verify_identity(pipeline(topic=topic(name="returns")), paths, broker(id="topic-2"))
+        standing(pipeline(topic=topic(name="returns")), paths).identity(broker(id="topic-2"))
 
 
 def more() -> Pipeline:
@@ -202,16 +203,16 @@ def more() -> Pipeline:
 
 def test_a_change_can_be_taken_back_until_a_batch_is_made_by_it(paths: Paths) -> None:
     first = read_identity(paths)
-    changed = verify_identity(more(), paths, broker())
+    changed = standing(more(), paths).identity(broker())
     changed.write(paths.identity)  # a run began, and its first batch failed
-    assert verify_identity(SPEC, paths, broker()) == first
-    assert verify_identity(more(), paths, broker()) == changed
+    assert standing(SPEC, paths).identity(broker()) == first
+    assert standing(more(), paths).identity(broker()) == changed
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
-    assert verify_identity(SPEC, paths, broker()) == first, "a planned batch has made nothing yet"
+    assert standing(SPEC, paths).identity(broker()) == first, "a planned batch has made nothing yet"
     commit_batch(paths.checkpoint, 2)
     with pytest.raises(StateIncompatible, match=r"topic\.fields\.later: was 'timestamp'"):
-        verify_identity(SPEC, paths, broker())
-    bound = verify_identity(more(), paths, broker())
+        standing(SPEC, paths).identity(broker())
+    bound = standing(more(), paths).identity(broker())
     assert (bound.fingerprint, bound.before) == (changed.fingerprint, None)
 
 
@@ -219,35 +220,35 @@ def test_an_older_spark_comes_back_after_a_newer_whose_first_batch_failed(
     paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = read_identity(paths)
-    monkeypatch.setattr(identity, "version", lambda _: "4.3.0")
-    verify_identity(SPEC, paths, broker()).write(paths.identity)
+    monkeypatch.setattr(made_by, "version", lambda _: "4.3.0")
+    standing(SPEC, paths).identity(broker()).write(paths.identity)
     monkeypatch.undo()
-    assert verify_identity(SPEC, paths, broker()) == first
+    assert standing(SPEC, paths).identity(broker()) == first
 
 
 def test_a_batch_in_the_table_binds_to_the_change_though_it_is_not_committed(
     paths: Paths,
 ) -> None:
-    changed = verify_identity(more(), paths, broker())
+    changed = standing(more(), paths).identity(broker())
     changed.write(paths.identity)
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     done = CommitProperties(app_transactions=[Transaction(changed.owner(SPEC.name), 2)])
     rows = pa.table({"id": ["a"]})
     write_deltalake(str(paths.table), rows, commit_properties=done)
     with pytest.raises(StateIncompatible, match=r"topic\.fields\.later"):
-        verify_identity(SPEC, paths, broker())
+        standing(SPEC, paths).identity(broker())
 
 
 def test_a_second_change_is_held_against_the_newest_batch_and_not_against_one_that_failed(
     paths: Paths,
 ) -> None:
-    verify_identity(more(), paths, broker()).write(paths.identity)
+    standing(more(), paths).identity(broker()).write(paths.identity)
     other = pipeline(watermark_delay="3 hours")
-    second = verify_identity(other, paths, broker())
+    second = standing(other, paths).identity(broker())
     second.write(paths.identity)
-    [line] = spec_warnings(pipeline(watermark_delay="4 hours"), paths)
+    [line] = standing(pipeline(watermark_delay="4 hours"), paths).warnings
     assert line.startswith("watermark_delay: was '2:00:00'")
-    assert spec_warnings(other, paths) == (), "it is said once"
+    assert standing(other, paths).warnings == (), "it is said once"
     assert "topic.fields.later" not in second.fingerprint
 
 
@@ -255,7 +256,7 @@ def test_an_identity_of_a_sluice_that_did_not_keep_it_is_filled_in(paths: Paths)
     text = json.loads(paths.identity.read_text())
     del text["classification"], text["before"]
     paths.identity.write_text(json.dumps(text))
-    filled = verify_identity(SPEC, paths, broker())
+    filled = standing(SPEC, paths).identity(broker())
     assert filled.classification == classification(SPEC)
     assert filled.before is None
 
@@ -265,8 +266,8 @@ def test_what_records_are_classified_with_changes_freely_and_is_kept_for_the_bat
 ) -> None:
     amount = FIELDS[3].model_copy(update={"required": True})
     other = pipeline(topic=topic(fields=(*FIELDS[:3], amount), max_ahead="2 days"))
-    assert spec_warnings(other, paths) == ()
-    verify_identity(other, paths, broker()).write(paths.identity)
+    assert standing(other, paths).warnings == ()
+    standing(other, paths).identity(broker()).write(paths.identity)
     known = read_identity(paths)
     assert known is not None
     assert known.classification == classification(other)

@@ -10,10 +10,10 @@ from typing import Literal
 
 import pytest
 
-from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published, publisher
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import (
     CheckpointBroken,
     LeaseHeld,
@@ -52,7 +52,7 @@ class Installation:
     def has_drained(self, *ends: dict[int, int], judged: int) -> None:
         """Batches that ended there and were committed, up to `judged` judged."""
         self.paths.ensure_writable()
-        verify_identity(SPEC, self.paths, self.topic).write(self.paths.identity)
+        standing(SPEC, self.paths).identity(self.topic).write(self.paths.identity)
         folder = begin(Path(str(self.paths.checkpoint)), self.topic.earliest)
         for batch, end in enumerate(ends):
             plan_batch(folder, batch, end)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.checkpoint.identity import verify_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.main import _parse, _state_query
 from spark_jobs.root.paths import Paths
@@ -35,9 +35,9 @@ def settings(tmp_path: Path) -> Settings:
     settings = Settings(str(tmp_path), "a:1", tmp_path, "local[2]", "2g")
     paths = Paths(settings.root, SPEC)
     paths.ensure_writable()
-    verify_identity(SPEC, paths, SourceState(id="topic-1", earliest={0: 0}, latest={0: 60})).write(
-        paths.identity
-    )
+    standing(SPEC, paths).identity(
+        SourceState(id="topic-1", earliest={0: 0}, latest={0: 60})
+    ).write(paths.identity)
     folder = begin(Path(str(paths.checkpoint)))
     for batch in range(7):
         plan_batch(folder, batch, {0: 10 * (batch + 1)})

@@ -8,11 +8,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.identity import Identity, changes_since, read_identity
+from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import SluiceError
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out
@@ -46,8 +47,8 @@ def anew_due(spec: Pipeline, paths: Paths) -> Anew | None:
 
 
 def _due(spec: Pipeline, paths: Paths) -> Anew | None:
-    known = read_identity(paths)
-    changed = changes_since(spec, known, paths) if known else ()
+    held = standing(spec, paths)
+    known, changed = held.stored, held.changes
     if known is None or not changed:
         return None
     read = _read_in_vain(paths, known)

@@ -1,0 +1,35 @@
+"""Data loss: records that retention took before a checkpoint read them."""
+
+from __future__ import annotations
+
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.root.paths import Paths
+from spark_jobs.source.port import SourceState
+
+DataLoss = dict[int, tuple[int, int]]
+"""Partition -> the first and last offset of the records that Kafka removed before the checkpoint
+read them.
+"""
+
+
+def data_loss(paths: Paths, topic: SourceState) -> DataLoss:
+    """The records that retention removed and no batch has read; empty if there are none, or no
+    batch is planned yet.
+    """
+    checkpoint = Checkpoint(paths.checkpoint)
+    planned, committed = checkpoint.planned(), checkpoint.committed()
+    if not planned:
+        return {}
+    next_to_read = (
+        checkpoint.batch(committed[-1]).end if committed else checkpoint.batch(planned[0]).start
+    )
+    # A partition that no batch has yet will be read from 0.
+    unread = {p: (next_to_read.get(p, 0), first - 1) for p, first in topic.earliest.items()}
+    return {p: (at, last) for p, (at, last) in unread.items() if last >= at}
+
+
+def format_data_loss(loss: DataLoss) -> str:
+    """The number of records and the offsets of each partition, on one line."""
+    return ", ".join(
+        f"partition {p}: {last - at + 1} records ({at} to {last})" for p, (at, last) in loss.items()
+    )

@@ -1,0 +1,213 @@
+"""Standing: a spec held against the checkpoint that it would resume."""
+
+from __future__ import annotations
+
+import uuid
+from typing import NamedTuple
+
+from spark_jobs.checkpoint.data_loss import data_loss, format_data_loss
+from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.integrity import refuse_damaged_logs
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.made_by import MadeBy, present
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.repartitioned import refuse_half_moved
+from spark_jobs.errors import (
+    CheckpointForeign,
+    OffsetsWentBack,
+    RecordsGone,
+    StateIncompatible,
+    TopicRemade,
+)
+from spark_jobs.fingerprint.environment import all_changes
+from spark_jobs.fingerprint.fields import FROZEN, Change, Fingerprint, idle_declarations
+from spark_jobs.root.paths import Paths
+from spark_jobs.source.port import SourceState
+from spark_jobs.spec import Pipeline
+
+
+class Standing(NamedTuple):
+    """What the next batch would be made by, beside what the newest one was made by."""
+
+    spec: Pipeline
+    paths: Paths
+    now: MadeBy
+    stored: Identity | None
+    """As it is beside the checkpoint; None if there is no checkpoint yet."""
+    made: Identity | None
+    """Of the newest batch."""
+    fields: Fingerprint
+    """Of the newest batch; where nothing differs from what the last run accepted, of that."""
+    differences: tuple[Change, ...]
+    """Between these fields, with what surrounds them, and now."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line for each allowed change of the spec since the newest batch was made, and for each
+        declaration that would allow one which nobody has decided.
+        """
+        if self.stored is None:
+            return ()
+        allowed = [change.meaning for change in self.differences if change.weight == "warned"]
+        return (*allowed, *idle_declarations(self.now.fingerprint, self.spec))
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What of the spec the newest batch was not made by, in words: all on which its account or
+        its state depends. Not the versions and settings of Spark, nor what the checkpoint has
+        fixed.
+        """
+        told = [
+            str(change)
+            for change in self.differences
+            if change.field not in FROZEN and not change.field.startswith(("spark", "version of"))
+        ]
+        was, now = self.made.classification if self.made else None, self.now.classification
+        if was is not None and was != now and not told:
+            told = [f"max_ahead or required: was {was!s}, is {now!s}"]
+        return tuple(told)
+
+    def identity(self, topic: SourceState) -> Identity:
+        """The identity of this run: a new one if there is no checkpoint, else the stored one,
+        verified and updated.
+
+        Raises StateIncompatible, TopicRemade, CheckpointBroken, CheckpointForeign or RecordsGone.
+        Writes nothing.
+        """
+        stored, made = self.stored, self.made
+        if stored is None or made is None:
+            return Identity(generation=uuid.uuid4().hex[:12], topic_id=topic.id, **dict(self.now))
+        if not stored.table_id and not Checkpoint(self.paths.checkpoint).planned():
+            # Its first run ended before the table was known to be its own: no state, nothing read.
+            _refuse_missing_batches(self.paths, stored.generation)
+            fresh = {"topic_id": topic.id, **dict(self.now), "before": None}
+            return stored.model_copy(update=fresh)
+        self._refuse_changes()
+        self._refuse_other_records(topic, made)
+        accepted = {
+            change.field: self.now.fingerprint[change.field]
+            for change in self.differences
+            if change.field not in FROZEN and change.field in self.now.fingerprint
+        }
+        now = self.now.model_copy(update={"fingerprint": self.fields | accepted})
+        return made.changed_to(now, self.paths)
+
+    def _refuse_changes(self) -> None:
+        refused = [change for change in self.differences if change.weight == "refused"]
+        if not refused:
+            return
+        settings = [change.field for change in refused if change.field.startswith("spark.")]
+        revert = "Run the Sluice that made the state" if settings else "Revert the spec"
+        raise StateIncompatible(
+            f"the state at {self.paths.version} was made by another spec: "
+            f"{'; '.join(map(str, refused))}.",
+            f"{revert};{_declaration(self.spec, refused)} or {_reset_remedy(self.spec)}.",
+        )
+
+    def _refuse_other_records(self, topic: SourceState, made: Identity) -> None:
+        """Unless what the checkpoint will read next is what follows on what it has read."""
+        spec, paths = self.spec, self.paths
+        if made.topic_id != topic.id:
+            raise TopicRemade(
+                f"topic {spec.topic.name!r} has id {topic.id}, but this checkpoint was made from "
+                f"{made.topic_id}: the topic was deleted and created again, so the stored offsets "
+                "mean other records.",
+                f"To read the new topic from its beginning, {_reset_remedy(spec)}.",
+            )
+        refuse_damaged_logs(Checkpoint(paths.checkpoint), spec.name)
+        if spec.keeps_state:
+            refuse_half_moved(paths)
+        _refuse_missing_batches(paths, made.generation)
+        _refuse_shortened_topic(spec, paths, topic)
+        loss = data_loss(paths, topic)
+        if loss and spec.on_lost_records == "refuse":
+            raise RecordsGone(
+                "Kafka's retention removed records that were never read: "
+                f"{format_data_loss(loss)}.",
+                "Lengthen the topic's retention. To skip these records, set "
+                f"on_lost_records='skip'; or {_reset_remedy(spec)}.",
+            )
+
+
+def standing(spec: Pipeline, paths: Paths) -> Standing:
+    """Read identity.json, and what the spec's code is. Raises CheckpointBroken."""
+    now, stored = present(spec), read_identity(paths)
+    if stored is None:
+        return Standing(spec, paths, now, None, None, {}, ())
+    made = stored.of_newest_batch(paths)
+    assert now.environment is not None
+    around = (now.fingerprint, now.environment)
+    since_last, since_made = (
+        tuple(all_changes((each.fingerprint, each.environment or now.environment), around, spec))
+        for each in (stored, made)
+    )
+    if not since_last:
+        return Standing(spec, paths, now, stored, made, stored.fingerprint, ())
+    return Standing(spec, paths, now, stored, made, made.fingerprint, since_made)
+
+
+def _declaration(spec: Pipeline, refused: list[Change]) -> str:
+    """How a person declares that the changes leave the state right; empty if nobody can."""
+    logic = [change.was for change in refused if change.field == "logic"]
+    expressions = [sql for change in refused for sql in change.expressions]
+    missing = [sql for sql in expressions if sql not in spec.compatible_expressions]
+    if not all(change.field == "logic" or change.expressions for change in refused):
+        return ""
+    told = [f"add {logic[0]!r} to compatible_logic in spec.py"] if logic else []
+    told += [f"add {', '.join(map(repr, missing))} to compatible_expressions"] if missing else []
+    return (
+        f" or, if the new code can use that state, {' and '.join(told)}, then run "
+        f"`sluice drain {spec.name}`;"
+    )
+
+
+def _reset_remedy(spec: Pipeline) -> str:
+    if spec.is_archive:
+        return (
+            f"begin a new checkpoint: `sluice reset {spec.name}` (the table keeps the records of a "
+            "topic that is no longer there)"
+        )
+    return (
+        f"start again from Kafka with new state and a new table: `sluice reset {spec.name}` "
+        "(it keeps the old ones)"
+    )
+
+
+def _refuse_missing_batches(paths: Paths, generation: str) -> None:
+    # Planned batches count, not committed ones: Spark runs a batch without a commit again, and the
+    # transaction id of its rows keeps them from being written twice.
+    audited = read_cursor(paths.cursor).audited
+    newest = max(Checkpoint(paths.checkpoint).planned(), default=-1)
+    if audited > newest:
+        raise CheckpointForeign(
+            f"{paths.checkpoint} ends at batch {newest}, but batch {audited} of generation "
+            f"{generation} is in the table: the checkpoint was deleted or is not complete.",
+            f"Restore the checkpoint, or start again with `sluice reset {paths.pipeline}`. A "
+            "run without the checkpoint "
+            f"would write those rows again into {paths.table}.",
+        )
+
+
+def _refuse_shortened_topic(spec: Pipeline, paths: Paths, topic: SourceState) -> None:
+    # The topic id is unchanged. New records get the offsets of the lost ones, and a query that
+    # resumes would skip them.
+    checkpoint = Checkpoint(paths.checkpoint)
+    planned = checkpoint.planned()
+    known = checkpoint.batch(planned[-1]).end if planned else {}
+    short = {
+        p: (latest, known[p]) for p, latest in topic.latest.items() if latest < known.get(p, 0)
+    }
+    if short:
+        where = ", ".join(
+            f"partition {p} ends at {latest}, but the checkpoint has offsets up to {end}"
+            for p, (latest, end) in short.items()
+        )
+        raise OffsetsWentBack(
+            f"topic {spec.topic.name!r} ends before this checkpoint's offsets: {where}. The "
+            "brokers lost records that they had "
+            "acknowledged, or an older copy of the topic was restored. New records at these "
+            "offsets would be skipped.",
+            "Restore the whole topic, or a root that is not newer than the topic. To read the "
+            "topic from its beginning, "
+            f"{_reset_remedy(spec)}.",
+        )
