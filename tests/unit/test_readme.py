@@ -77,3 +77,12 @@ def test_every_page_that_the_code_names_is_there() -> None:
         for name in re.findall(r"\bdocs/[a-z-]+\.md\b", path.read_text())
     }
     assert {name for name in named if not (REPO / name).exists()} == set()
+
+
+def test_every_room_is_in_the_table_of_the_architecture() -> None:
+    text = (REPO / "docs" / "architecture.md").read_text().split("## The rooms")[1]
+    table = text.partition("\n## ")[0]
+    rooms = {path.parent.name for path in (REPO / "spark_jobs").glob("*/__init__.py")}
+    named = set(re.findall(r"`([a-z]+)/`", table))
+    assert rooms - {"pipelines", "topics"} == {name for name in named if name in rooms}
+    assert [name for name in named if not (REPO / "spark_jobs" / name).is_dir()] == []
