@@ -1,7 +1,8 @@
 """The lease on an object store, which has no file locks: an object that is put if absent, with a
 fencing number and an expiry.
 
-The objects are `lease.<fence>` in the pipeline's checkpoint folder. The process with the newest
+The objects are `lease.<fence>` in the pipeline's checkpoint folder, and `staging.lease.<fence>`
+for the lease of that name. The process with the newest
 number holds the lease. Each number is put once, by the first process that asks, and its holder puts
 it again every RENEW_SECONDS. It expires TTL_SECONDS after its last put by the store's own clock:
 the clocks of two machines are never compared.
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 TTL_SECONDS = 60.0
 RENEW_SECONDS = 10.0
-NAME = "lease."
 
 
 class LeaseContent(TypedDict):
@@ -70,6 +70,7 @@ class ObjectLease:
 
     def __init__(self, path: UPath, run_id: str) -> None:
         self._path = path
+        self._prefix = f"{path.name}."
         self._store = client(delta_path(path.parent))
         self._content = LeaseContent(
             token=uuid.uuid4().hex,
@@ -199,7 +200,7 @@ class ObjectLease:
 
     def _now(self) -> datetime:
         """The time by the store's clock: that of an object which is put now."""
-        probe = f"{NAME}now-{socket.gethostname()}-{os.getpid()}"
+        probe = f"{self._prefix}now-{socket.gethostname()}-{os.getpid()}"
         obstore.put(self._store, probe, b"")
         now = obstore.head(self._store, probe)["last_modified"]
         obstore.delete(self._store, probe)
@@ -210,13 +211,13 @@ class ObjectLease:
 
     def _fences(self) -> list[int]:
         names = (
-            entry["path"].removeprefix(NAME)
+            entry["path"].removeprefix(self._prefix)
             for entry in obstore.list_with_delimiter(self._store)["objects"]
         )
         return sorted(int(name) for name in names if name.isdigit())
 
     def _name(self, fence: int) -> str:
-        return f"{NAME}{fence:012}"
+        return f"{self._prefix}{fence:012}"
 
     def _held(self, holder: str) -> LeaseHeld:
         return LeaseHeld(

@@ -96,6 +96,18 @@ def renewed(path: UPath) -> float:
     return max(found.stat().st_mtime for found in Path(path.path).parent.glob("lease.0*"))
 
 
+def test_a_stage_and_a_drain_hold_leases_of_their_own(tmp_path: Path) -> None:
+    drain = ObjectLease(UPath(tmp_path / "lease"), "drain")
+    stage = ObjectLease(UPath(tmp_path / "staging.lease"), "stage")
+    stage.take()
+    assert drain.holder() is None
+    drain.take()
+    stage.release()
+    assert stage.holder() is None
+    assert "run drain" in str(drain.holder())
+    drain.release()
+
+
 def test_of_processes_that_ask_at_once_one_has_it_and_the_others_are_told_who(path: UPath) -> None:
     for _ in range(3):
         with process(path, "run-a") as a, process(path, "run-b") as b:
