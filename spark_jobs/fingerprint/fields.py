@@ -36,7 +36,7 @@ ANOTHER_STORE = (
 NO_STATE = "which its first batch fixed; no step keeps state, so nothing depends on it"
 
 
-class Change(NamedTuple):
+class FieldChange(NamedTuple):
     """A field that differs: its value in the checkpoint, and its value in the spec."""
 
     field: str
@@ -130,10 +130,10 @@ def _formats(topic: Topic) -> Fingerprint:
     return {f"topic.format.{name}": value for name, value in values.items()}
 
 
-def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Change]:
+def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[FieldChange]:
     """The fields that differ, sorted by name."""
     return [
-        Change(name, was, now, _weight(name, was, now, spec), _detail(name, stored, spec))
+        FieldChange(name, was, now, _weight(name, was, now, spec), _detail(name, stored, spec))
         for name in sorted(stored.keys() | wanted.keys())
         if (was := stored.get(name, ABSENT)) != (now := wanted.get(name, ABSENT))
     ]
