@@ -19,7 +19,7 @@ from spark_jobs.classify.capture import observe_classified, observe_stateful_inp
 from spark_jobs.classify.classifier import classify, good_records, outcome_counts
 from spark_jobs.classify.unheld import refuse_unheld
 from spark_jobs.decode.decoder import decode
-from spark_jobs.decode.formats import prepare
+from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
@@ -103,7 +103,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         classified = observe_classified(classified, spec)
     if counts:
         classified = classified.observe(counts, *outcome_counts())
-    stateful_input = chain.stateful_input(good_records(classified), spec)
+    stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)
     if capture and observed:
         stateful_input = observe_stateful_input(stateful_input, spec, capture)
     return Dataflow(spec, classified, stateful_input, by_decoder)

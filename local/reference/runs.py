@@ -11,14 +11,14 @@ from local.reference.markdown import code, table
 from local.reference.models import model_section
 from spark_jobs.analysis.state_checks import ARCHIVE_LAG, GROUPS, state_checks_of
 from spark_jobs.messages import event
-from spark_jobs.messages.change import RowsChange
+from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, State, Topic
 from spark_jobs.spec.checks import STATE_METRICS
 
-REPORT = (Report, StateUse, HeldBack, Problem, RowsChange)
+REPORT = (Report, StateUse, HeldBack, Problem, Change)
 
 
 TYPES = {"timestamp[us, tz=UTC]": "time"}

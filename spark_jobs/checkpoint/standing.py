@@ -20,7 +20,7 @@ from spark_jobs.errors import (
     TopicRemade,
 )
 from spark_jobs.fingerprint.environment import all_changes
-from spark_jobs.fingerprint.fields import FROZEN, FieldChange, Fingerprint, idle_declarations
+from spark_jobs.fingerprint.fields import FROZEN, Change, Fingerprint, idle_declarations
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline
@@ -38,7 +38,7 @@ class Standing(NamedTuple):
     """Of the newest batch."""
     fields: Fingerprint
     """Of the newest batch; where nothing differs from what the last run accepted, of that."""
-    differences: tuple[FieldChange, ...]
+    differences: tuple[Change, ...]
     """Between these fields, with what surrounds them, and now."""
 
     @property
@@ -146,7 +146,7 @@ def standing(spec: Pipeline, paths: Paths) -> Standing:
     return Standing(spec, paths, now, stored, made, made.fingerprint, since_made)
 
 
-def _declaration(spec: Pipeline, refused: list[FieldChange]) -> str:
+def _declaration(spec: Pipeline, refused: list[Change]) -> str:
     """How a person declares that the changes leave the state right; empty if nobody can."""
     logic = [change.was for change in refused if change.field == "logic"]
     expressions = [sql for change in refused for sql in change.expressions]

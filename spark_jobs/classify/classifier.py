@@ -22,9 +22,19 @@ def classify(decoded: DataFrame, topic: Topic, clock: Column) -> DataFrame:
     return decoded.withColumn(OUTCOME, outcome)
 
 
-def good_records(classified: DataFrame) -> DataFrame:
-    """The good records. Columns: the decoded fields, and kafka."""
-    return classified.where(_is(Outcome.GOOD)).drop(MALFORMED, OUTCOME)
+def good_records(classified: DataFrame, topic: Topic) -> DataFrame:
+    """The good records, without tombstones that the topic drops. Columns: the decoded fields, and
+    kafka.
+    """
+    good = _is(Outcome.GOOD) & _kept(topic)
+    return classified.where(good).drop(MALFORMED, OUTCOME)
+
+
+def _kept(topic: Topic) -> Column:
+    """False for a tombstone that the topic drops: the one record that is good and has no event
+    time. As any that enters no step it counts as filtered.
+    """
+    return F.col(topic.event_time).isNotNull() if topic.tombstones == "dropped" else F.lit(True)
 
 
 def has_outcome(outcomes: Iterable[Outcome]) -> Column:
@@ -74,7 +84,7 @@ def resolve_outcomes(
     good = _is(Outcome.GOOD)
     conditions = [step.where for step in spec.before_state]
     if all(conditions):
-        reached = F.lit(True)
+        reached = _kept(spec.topic)
         for where in conditions:
             reached = reached & F.coalesce(F.expr(where or ""), F.lit(False))
         outcome = F.when(~good, F.col(OUTCOME)).otherwise(at_state)

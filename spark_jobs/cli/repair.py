@@ -117,7 +117,7 @@ def verify(
     without_lost: WithoutLost = False,
     only_plan: Annotated[
         bool,
-        typer.Option("--plan", help="Only show what it would read."),
+        typer.Option("--plan", help="Only show what it would read, and about how long it takes."),
     ] = False,
     execute: Annotated[
         bool, typer.Option("--execute", hidden=True, help="It runs anyway: it changes nothing.")

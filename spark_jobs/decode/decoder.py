@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs.decode.formats import Prepared, RecordDecoder, Records
+from spark_jobs.decode.formats import Records
+from spark_jobs.decode.prepared import Prepared
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slice_notes import SliceNotes
@@ -26,6 +27,8 @@ from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from spark_jobs.decode.record_decoder import RecordDecoder
 
 
 def decode(

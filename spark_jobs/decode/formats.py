@@ -9,15 +9,13 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from spark_jobs.decode.taken import taken
-from spark_jobs.spec.place import Place, value_places
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Topic
     from spark_jobs.spec.format import Format
+    from spark_jobs.spec.place import Place
 
 EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 
@@ -84,42 +82,8 @@ class Decoder(Protocol):
         """
 
 
-class Prepared(NamedTuple):
-    """All that a task needs to decode a topic's records. Can be pickled."""
-
-    topic: Topic
-    wanted: tuple[str, ...]
-    given: Any
-
-    def decoder(self) -> RecordDecoder:
-        """A new one."""
-        return RecordDecoder(self)
-
-
-def prepare(
-    topic: Topic, root: str, settings: Settings | None, wanted: Sequence[str] | None = None
-) -> Prepared:
-    """Columns of the `wanted` fields only; of all by default. Every field is validated."""
-    given = decoder_class(topic.format).prepare(topic.format, topic, root, settings)
-    return Prepared(topic, tuple(wanted or topic.columns), given)
-
-
 def decoder_class(format_: Format) -> type[Decoder]:
     """The class that the format names."""
     module, _, name = format_.decoder.partition(":")
     found: type[Decoder] = getattr(importlib.import_module(module), name)
     return found
-
-
-class RecordDecoder:
-    """Decodes the records of a topic: what is alike for all formats is done here."""
-
-    def __init__(self, prepared: Prepared) -> None:
-        topic = prepared.topic
-        make = decoder_class(topic.format)
-        self._value = make(topic.format, value_places(topic), prepared.wanted, prepared.given)
-
-    def decode(self, records: Records) -> Decoded:
-        """The wanted columns, null in each where the record is malformed."""
-        columns, reasons = self._value.decode(records)
-        return Decoded(taken(columns, reasons), reasons)

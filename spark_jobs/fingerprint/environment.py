@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 import spark_jobs
 from spark_jobs.errors import SluiceError
-from spark_jobs.fingerprint.fields import FieldChange, Fingerprint, changes
+from spark_jobs.fingerprint.fields import Change, Fingerprint, changes
 from spark_jobs.pinned import language
 from spark_jobs.pinned.sql_settings import PINNED
 from spark_jobs.registry import find as registry, logic
@@ -95,7 +95,7 @@ def resume_remedy(name: str) -> str:
 
 def all_changes(
     stored: tuple[Fingerprint, Environment], now: tuple[Fingerprint, Environment], spec: Pipeline
-) -> list[FieldChange]:
+) -> list[Change]:
     """The fields of the spec and of the environment that differ."""
     (was, around), (wanted, current) = stored, now
     around = around.with_unrecorded(current)
@@ -131,20 +131,20 @@ def _changed_files(was: Environment, now: Environment, same_logic: bool) -> str:
     return "changed: " + ", ".join(changed if same_logic else ["logic.py", *changed])
 
 
-def _settings(was: Environment, now: Environment) -> list[FieldChange]:
+def _settings(was: Environment, now: Environment) -> list[Change]:
     """A setting that is not pinned any more has no meaning for state."""
     both = sorted(was.settings.keys() & now.settings.keys())
     return [
-        FieldChange(name, was.settings[name], now.settings[name], "refused")
+        Change(name, was.settings[name], now.settings[name], "refused")
         for name in both
         if was.settings[name] != now.settings[name]
     ]
 
 
-def _version_changes(was: Environment, now: Environment) -> list[FieldChange]:
+def _version_changes(was: Environment, now: Environment) -> list[Change]:
     both = sorted(was.versions.keys() & now.versions.keys())
     return [
-        FieldChange(f"version of {name}", was.versions[name], now.versions[name], "warned")
+        Change(f"version of {name}", was.versions[name], now.versions[name], "warned")
         for name in both
         if was.versions[name] != now.versions[name]
     ]

@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from spark_jobs.fingerprint.correction import expressions, replaced
+from spark_jobs.fingerprint.record_form import only_more, record_form
 from spark_jobs.registry import find as registry, logic
-from spark_jobs.spec import Pipeline, State, Topic
-from spark_jobs.spec.format import JSON
+from spark_jobs.spec import Field, Pipeline, State
 
 Fingerprint = dict[str, object]
-_ABOUT: Any = {"__all__": {"about"}}
+_ABOUT: Any = {"__all__": {*Field.model_fields} - {"name", "type", "required"}}
 _NOT_STATE: Any = {"stateful": True, "initial_state": True, "output": _ABOUT, "state": _ABOUT}
 """Fields of a step that are left out. Spark reads the initial state in the first batch only."""
 ABSENT = "(absent)"
@@ -36,7 +36,7 @@ ANOTHER_STORE = (
 NO_STATE = "which its first batch fixed; no step keeps state, so nothing depends on it"
 
 
-class FieldChange(NamedTuple):
+class Change(NamedTuple):
     """A field that differs: its value in the checkpoint, and its value in the spec."""
 
     field: str
@@ -96,15 +96,13 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
         "spark": ".".join(spark_version.split(".")[:2]),
         "topic.name": spec.topic.name,
         "topic.event_time": spec.topic.event_time,
-        **_formats(spec.topic),
         "output_mode": spec.output_mode,
         "watermark_delay": str(spec.watermark_delay),
         "state.provider": spec.state.provider,
         "state.format": spec.state.format,
         "state.shuffle_partitions": spec.state.shuffle_partitions,
     }
-    for field in spec.topic.fields:
-        fields[f"topic.fields.{field.name}"] = field.type
+    fields |= record_form(spec.topic)
     for index, step in enumerate(spec.steps):
         for name, value in step.model_dump(
             mode="json", exclude=_NOT_STATE, exclude_none=True
@@ -119,21 +117,10 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
     return fields
 
 
-def _formats(topic: Topic) -> Fingerprint:
-    """How records are encoded. The default adds nothing: an older Sluice's fingerprint lacks it."""
-    if topic.format == JSON:
-        return {}
-    given = topic.format.model_dump(
-        mode="json", exclude_none=True, exclude={*topic.format.not_rows}
-    )
-    values = {"kind": topic.format.kind, **given}
-    return {f"topic.format.{name}": value for name, value in values.items()}
-
-
-def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[FieldChange]:
+def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Change]:
     """The fields that differ, sorted by name."""
     return [
-        FieldChange(name, was, now, _weight(name, was, now, spec), _detail(name, stored, spec))
+        Change(name, was, now, _weight(name, was, now, spec, stored), _detail(name, stored, spec))
         for name in sorted(stored.keys() | wanted.keys())
         if (was := stored.get(name, ABSENT)) != (now := wanted.get(name, ABSENT))
     ]
@@ -156,11 +143,13 @@ def movable(spec: Pipeline, stored: Fingerprint) -> bool:
     return ours.provider == "rocksdb" and stored.get("state.format") == ours.format
 
 
-def _weight(name: str, was: object, now: object, spec: Pipeline) -> Literal["warned", "refused"]:
+def _weight(
+    name: str, was: object, now: object, spec: Pipeline, stored: Fingerprint
+) -> Literal["warned", "refused"]:
     whole_rows = any(
         step.state_key(None) is None for step in spec.steps
     )  # all columns that enter are the key
-    more_fields = name.startswith("topic.fields.") and was == ABSENT and not whole_rows
+    more_fields = only_more(name, was, now, stored) and not (whole_rows and was == ABSENT)
     declared = name == "logic" and was in spec.compatible_logic
     corrected = replaced(name, was, now)
     declared = declared or bool(corrected and {*corrected} <= {*spec.compatible_expressions})

@@ -70,7 +70,9 @@ set it.
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
 DAEMON = "spark_jobs.warm.inside.python_daemon"
-"""The process from which a worker for warm drains forks Python workers."""
+"""The process from which a worker for warm drains, and an application of several drains, forks
+Python workers.
+"""
 LOG_STORE = {"spark.delta.logStore.s3a.impl": "sluice.store.ConditionalLogStore"}
 """The class that writes Delta's log on S3.
 

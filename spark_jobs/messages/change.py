@@ -10,7 +10,7 @@ from spark_jobs.spec import Check
 from spark_jobs.spec.checks import Severity
 
 
-class RowsChange(Part):
+class Change(Part):
     """The computed rows of the ranges, held against the table's."""
 
     rows_before: int = Described(default=0, description="rows of the ranges in the table")
@@ -100,7 +100,7 @@ class RowsChange(Part):
         )
 
 
-def needs_approval(change: RowsChange, policy: str) -> bool:
+def needs_approval(change: Change, policy: str) -> bool:
     """Whether a person must agree, by the policy of the spec or of the request."""
     if not change.differs or policy == "never":
         return False
@@ -165,7 +165,7 @@ def change_checks(kind: RepairKind, policy: str, *, thinned: bool = False) -> tu
     return (*every, differs, parts) if kind == "verify" else every
 
 
-def metrics(change: RowsChange) -> dict[str, float]:
+def metrics(change: Change) -> dict[str, float]:
     """Name -> value, for the checks."""
     return {
         **change.model_dump(),

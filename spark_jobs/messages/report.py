@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field as Described, ValidationError
 
 from spark_jobs.errors import ReportMissing, SluiceError, by_code
-from spark_jobs.messages.change import RowsChange
+from spark_jobs.messages.change import Change
 from spark_jobs.messages.form_version import refuse_newer
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import Kind
@@ -295,7 +295,7 @@ class Report(Part):
         default_factory=dict, description="phase -> seconds; recover and query include audit"
     )
     repair_id: str = Described(default="", description="the repair, if the run staged one")
-    change: RowsChange | None = Described(
+    change: Change | None = Described(
         default=None, description="what that repair would change in the table"
     )
 

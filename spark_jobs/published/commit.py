@@ -27,7 +27,7 @@ PROPERTIES = {
 }
 
 
-class Mark(BaseModel):
+class Shown(BaseModel):
     """What a commit of the published table shows: its userMetadata, as JSON."""
 
     table_id: str
@@ -52,7 +52,7 @@ class Content(NamedTuple):
     removed: list[Action]
 
 
-def actions(content: Content, mark: Mark, pipeline: str) -> Iterator[Action]:
+def actions(content: Content, mark: Shown, pipeline: str) -> Iterator[Action]:
     """The commit's actions, with the mark first."""
     yield {
         "commitInfo": {

@@ -19,7 +19,7 @@ from spark_jobs.published.commit import (
     CHECKPOINT_EVERY,
     OWNER,
     Content,
-    Mark,
+    Shown,
     actions,
     as_new,
     as_removed,
@@ -80,7 +80,7 @@ def move(paths: Paths, judged: int) -> bool:
         if _shows(shown, wanted):
             return False
         content = _continued(wanted, shown, data) or _compared(paths, wanted, own, data)
-        mark = Mark(
+        mark = Shown(
             table_id=wanted.table_id, version=wanted.version, data=data, own_id=content.own_id
         )
         if own.put(own.newest + 1, [*actions(content, mark, paths.table.name)]):
@@ -88,7 +88,7 @@ def move(paths: Paths, judged: int) -> bool:
             return True
 
 
-def _shows(shown: Mark | None, wanted: Target) -> bool:
+def _shows(shown: Shown | None, wanted: Target) -> bool:
     return (
         shown is not None and shown.table_id == wanted.table_id and shown.version >= wanted.version
     )
@@ -110,21 +110,21 @@ def versions_shown(paths: Paths, since: datetime) -> set[int]:
     return shown
 
 
-def _newest(own: Log) -> Mark | None:
+def _newest(own: Log) -> Shown | None:
     """What the newest commit says that it shows; None without one, or if another writer made it."""
     return _mark(own, own.newest) if own.newest in own.commits else None
 
 
-def _mark(own: Log, number: int) -> Mark | None:
+def _mark(own: Log, number: int) -> Shown | None:
     """What a commit says that it shows; None if another writer made it."""
     said = own.commit(number)[0].get("commitInfo", {}).get("userMetadata") or ""
     try:
-        return Mark.model_validate_json(said)
+        return Shown.model_validate_json(said)
     except ValidationError:
         return None
 
 
-def _continued(wanted: Target, shown: Mark | None, data: str) -> Content | None:
+def _continued(wanted: Target, shown: Shown | None, data: str) -> Content | None:
     """What the commits since the version that is shown have changed; None if they do not tell, and
     everything must be compared.
     """

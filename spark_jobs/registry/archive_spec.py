@@ -57,7 +57,12 @@ def archive_spec(topic: Topic, archive: Archive) -> ArchiveSpec:
         name=archive_name(topic.name),
         about=f"Every record of topic {topic.name}, byte for byte.",
         topic=Topic(
-            name=topic.name, fields=(clock,), event_time=topic.event_time, format=topic.format
+            name=topic.name,
+            fields=(clock,),
+            event_time=topic.event_time,
+            format=topic.format,
+            key=topic.key,
+            envelope=topic.envelope,
         ),
         # An archive that stops because retention overtook it would lose the more.
         on_lost_records="skip",

@@ -10,7 +10,7 @@ from typing import Literal
 
 from spark_jobs.checkpoint.data_loss import DataLoss
 from spark_jobs.errors import SluiceError, unexpected
-from spark_jobs.messages.change import RowsChange
+from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
@@ -64,7 +64,7 @@ class RunOutcome:
     drained: Drained = Drained()
     checks: tuple[CheckResult, ...] = ()
     repair_id: str = ""
-    change: RowsChange | None = None
+    change: Change | None = None
     seconds: dict[Phase, float] = field(default_factory=dict)
     _lap_began: float = field(default_factory=time.monotonic)
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.checks import Check, within
+from spark_jobs.spec.format import Json, Text
+from spark_jobs.spec.local_time import Local
 from spark_jobs.spec.pipeline import Pipeline, Schedule, State
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.aggregate import Aggregate
@@ -29,12 +31,15 @@ __all__ = [
     "Deduplicate",
     "Field",
     "GroupState",
+    "Json",
+    "Local",
     "Pipeline",
     "Ranges",
     "Schedule",
     "Session",
     "Sliding",
     "State",
+    "Text",
     "Topic",
     "Transform",
     "Tumbling",

@@ -30,11 +30,19 @@ class Json(Format):
     """One JSON object a record (RFC 8259), in UTF-8."""
 
     kind: ClassVar[str] = "json"
-    decoder: ClassVar[str] = "spark_jobs.decode.json_decoder:JsonDecoder"
+    decoder: ClassVar[str] = "spark_jobs.decode.json.decoder:JsonDecoder"
+
+
+class Text(Format):
+    """The whole value, or key, is one text, in UTF-8."""
+
+    kind: ClassVar[str] = "text"
+    decoder: ClassVar[str] = "spark_jobs.decode.text_decoder:TextDecoder"
 
 
 AnyFormat = SerializeAsAny[Format]
 """A field that holds one: written with the fields of its class."""
 JSON: Final = Json()
-FORMATS: Final[tuple[type[Format], ...]] = (Json,)
+TEXT: Final = Text()
+FORMATS: Final[tuple[type[Format], ...]] = (Json, Text)
 """Those that Sluice brings."""

@@ -251,6 +251,7 @@ class Pipeline(Model):
                     f"scope 'event_time' evicts by {time}, which is not in keys",
                     "Add it to the keys, or use scope 'watermark'",
                 )
+            self._refuse_map_keys(step, types)
             if isinstance(step, GroupState) and step.form == "buckets":
                 self._refuse_double_keys(step, types)
             columns, time = step.columns_after(columns), step.time_after(time)
@@ -279,13 +280,23 @@ class Pipeline(Model):
                 )
         return self
 
+    def _refuse_map_keys(self, step: Step, types: dict[str, str]) -> None:
+        keys = step.state_key(tuple(types)) if step.stateful else ()
+        if maps := [key for key in keys or () if "map<" in types.get(key, "")]:
+            refuse(
+                f"{step.kind}.keys",
+                maps,
+                "Spark compares no maps",
+                "Use other keys, or take parts of the map in a Transform",
+            )
+
     def _refuse_double_keys(self, step: GroupState, types: dict[str, str]) -> None:
-        if doubles := [key for key in step.keys if types.get(key) == "double"]:
+        if doubles := [key for key in step.keys if types.get(key) in ("double", "float")]:
             refuse(
                 "GroupState.keys",
                 doubles,
-                "form 'buckets' has no keys of type double: NaN and -0.0 are other keys in Arrow "
-                "than in Spark",
+                "form 'buckets' has no keys of type double or float: NaN and -0.0 are other keys "
+                "in Arrow than in Spark",
                 "Use a key of another type, or form='row'",
             )
 

@@ -1,14 +1,14 @@
-"""Places: where in a record's value each field is."""
+"""Places: where in a record's value each field is, with the topic's envelope taken off."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from spark_jobs.spec.topic import Field, Topic
+from spark_jobs.spec.field import Field
+from spark_jobs.values.path import Path
 
-Path = tuple[str | int, ...]
-"""Keys of objects, and places in arrays from 0: ("data", "user-agent", 0)."""
+Envelope = Literal["debezium", "cloudevents", "cloudevents-binary"]
 
 
 class Place(NamedTuple):
@@ -21,6 +21,77 @@ class Place(NamedTuple):
     """Where the paths begin: the first one that is there and not null."""
 
 
-def value_places(topic: Topic) -> tuple[Place, ...]:
+class _Form(NamedTuple):
+    """One envelope."""
+
+    rows: tuple[Path, ...]
+    """Where the fields of part "value" begin."""
+    around: tuple[Path, ...]
+    """Where those of part "envelope" begin; none if they are headers."""
+    signs: tuple[Field, ...] = ()
+    """What each record has, for which the topic declares no field."""
+
+
+_SPEC: Final = Field(name="specversion", type="string", part="envelope", one_of=("1.0",))
+FORMS: Final[dict[Envelope, _Form]] = {
+    # With Kafka Connect's schema beside it, or without. The row of a delete is the one before.
+    "debezium": _Form(
+        (("payload", "after"), ("payload", "before"), ("after",), ("before",)), (("payload",), ())
+    ),
+    "cloudevents": _Form((("data",),), ((),), (_SPEC,)),
+    "cloudevents-binary": _Form(((),), (), (_SPEC,)),
+}
+ATTRIBUTE: Final = "ce_"
+"""Before the name of an attribute, in the header that has it."""
+
+
+def value_places(fields: Sequence[Field], envelope: Envelope | None) -> tuple[Place, ...]:
     """Those of the fields that the value has, in declared order."""
-    return tuple(Place(field, ((field.name,),)) for field in topic.fields)
+    form = FORMS[envelope] if envelope else _Form(((),), ())
+    return tuple(
+        Place(field, field.paths, form.rows if field.part == "value" else form.around)
+        for field in (*fields, *form.signs)
+        if field.part == "value" or (field.part == "envelope" and form.around)
+    )
+
+
+def key_places(fields: Sequence[Field]) -> tuple[Place, ...]:
+    """Those of the fields that the key has, in declared order."""
+    return tuple(Place(field, field.paths) for field in fields if field.part == "key")
+
+
+def header_fields(fields: Sequence[Field], envelope: Envelope | None) -> dict[str, Field]:
+    """Name of a header -> the field that it has. Of several names the first one counts."""
+    binary = envelope is not None and not FORMS[envelope].around
+    signs = FORMS[envelope].signs if envelope and binary else ()
+    prefixes = {"header": "", **({"envelope": ATTRIBUTE} if binary else {})}
+    return {
+        f"{prefixes[field.part]}{field.paths[0][0]}": field
+        for field in (*fields, *signs)
+        if field.part in prefixes
+    }
+
+
+def overlapping(places: tuple[Place, ...]) -> tuple[Place, Place] | None:
+    """Two fields of which one is a part of the other, or is read in two ways; None without any."""
+    seen = dict[Path, Place]()
+    for place in places:
+        for whole in [(*base, *path) for base in place.bases for path in place.paths]:
+            for at, other in seen.items():
+                if _clash(at, whole) or (at == whole and _read(place) != _read(other)):
+                    return other, place
+            seen[whole] = place
+    return None
+
+
+def _clash(one: Path, other: Path) -> bool:
+    """Whether one leads to a part of the other, or one to a key where the other has a place."""
+    pairs = zip(one, other, strict=False)
+    parts = next(((a, b) for a, b in pairs if a != b), None)
+    if parts is None:
+        return len(one) != len(other)
+    return isinstance(parts[0], int) != isinstance(parts[1], int)
+
+
+def _read(place: Place) -> tuple[object, ...]:
+    return place.field.type, place.field.format

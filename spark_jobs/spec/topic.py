@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
 from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
-from spark_jobs.spec.format import JSON, AnyFormat
+from spark_jobs.spec.field import Field, Name
+from spark_jobs.spec.format import JSON, TEXT, AnyFormat
 from spark_jobs.spec.model import Model, refuse
-from spark_jobs.values.field_types import FIELD_TYPES
+from spark_jobs.spec.place import (
+    Envelope,
+    Place,
+    header_fields,
+    key_places,
+    overlapping,
+    value_places,
+)
 
-
-def _name(given: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", given):
-        refuse(
-            "name",
-            given,
-            "a name becomes a folder, a column and a DAG id",
-            "Use lower-case letters, digits and underscores, a letter first, at most 63",
-        )
-    return given
+__all__ = ["Field", "Name", "Topic"]
 
 
 def _topic_name(given: str) -> str:
@@ -36,26 +35,6 @@ def _topic_name(given: str) -> str:
             "Use letters, digits, '.', '_' and '-', at most 249",
         )
     return given
-
-
-def _type(given: str) -> str:
-    if given not in FIELD_TYPES:
-        refuse("type", given, "Sluice decodes no such type", f"Use one of {', '.join(FIELD_TYPES)}")
-    return given
-
-
-Name = Annotated[str, AfterValidator(_name)]
-
-
-class Field(Model):
-    """One field of a record, or one column of an output."""
-
-    name: Name = Described(description="the JSON key and the column, in exactly these letters")
-    type: Annotated[str, AfterValidator(_type)] = Described(description="a Spark SQL type")
-    required: bool = Described(
-        default=True, description="whether a missing or null value makes the record malformed"
-    )
-    about: str = Described(default="", description="its meaning and unit")
 
 
 class Topic(Model):
@@ -75,6 +54,19 @@ class Topic(Model):
         "batch was planned, an event time may be; records beyond it are premature",
     )
     format: AnyFormat = Described(default=JSON, description="how values are encoded")
+    key: AnyFormat = Described(
+        default=TEXT, description="how keys are encoded, for the fields of part 'key'"
+    )
+    envelope: Envelope | None = Described(
+        default=None,
+        description="what is around the row that the fields are in; its own fields have part "
+        "'envelope'. debezium: the row after the change, of a delete the one before. cloudevents: "
+        "the data of a structured event; cloudevents-binary: its attributes are headers",
+    )
+    tombstones: Literal["malformed", "dropped"] = Described(
+        default="malformed",
+        description="what a record without a value is; a dropped one is counted as filtered",
+    )
     archive: Archive | None = Described(
         default=None,
         description="keep every record in a table of its own, for longer than Kafka's retention; "
@@ -102,6 +94,7 @@ class Topic(Model):
                 "it is not a required field of type timestamp",
                 f"Name one of {possible}, or declare it so in fields",
             )
+        self._refuse_parts()
         if self.max_ahead <= timedelta():
             refuse(
                 "max_ahead",
@@ -111,7 +104,45 @@ class Topic(Model):
             )
         return self
 
+    def _refuse_parts(self) -> None:
+        around = [field.name for field in self.fields if field.part == "envelope"]
+        if around and self.envelope is None:
+            refuse("part", around, "the topic has no envelope", "Set envelope, or give a path")
+        keys = [field.name for field in self.fields if field.part == "key" and field.path]
+        if keys and self.key == TEXT:
+            refuse("path", keys, "a key of text has no parts", "Say what the key is: key=Json()")
+        for places in (self.value_places, self.key_places):
+            if found := overlapping(places):
+                names = [place.field.name for place in found]
+                refuse(
+                    "path",
+                    names,
+                    "one is a part of the other, or both are one value in two types",
+                    "Declare the larger one, and take the other from it in a Transform",
+                )
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The record's columns in declared order."""
         return tuple(field.name for field in self.fields)
+
+    @property
+    def value_places(self) -> tuple[Place, ...]:
+        """Where its format finds fields."""
+        return value_places(self.fields, self.envelope)
+
+    @property
+    def key_places(self) -> tuple[Place, ...]:
+        """Where the format of its keys finds fields."""
+        return key_places(self.fields)
+
+    @property
+    def header_fields(self) -> dict[str, Field]:
+        """Name of a header -> the field that it has."""
+        return header_fields(self.fields, self.envelope)
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether its records are read with their headers."""
+        by_format = self.format.reads_headers or self.key.reads_headers
+        return by_format or bool(self.header_fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.errors import StateUnreadable
-from spark_jobs.values.field_types import FIELD_TYPES, Value
+from spark_jobs.values.field_types import Value, field_type
 
 
 def parse(column: str, text: str, kind: str) -> Value:
@@ -11,13 +11,14 @@ def parse(column: str, text: str, kind: str) -> Value:
 
     Times without a zone are UTC. Raises StateUnreadable.
     """
-    if kind not in FIELD_TYPES:
+    found = field_type(kind)
+    if found is None:
         raise StateUnreadable(
             f"--key {column}: --key does not support the type {kind}.",
             "Name other columns of the key.",
         )
     try:
-        return FIELD_TYPES[kind].parse(text)
-    except ValueError:
+        return found.parse(text)
+    except (ValueError, ArithmeticError):
         what = f"--key {column} is {text!r}, which is not a {kind}."
-        raise StateUnreadable(what, f"Write it as {FIELD_TYPES[kind].example}.") from None
+        raise StateUnreadable(what, f"Write it as {found.example}.") from None

@@ -40,4 +40,4 @@ class Unheld(NamedTuple):
         if not any(gap.has(value) for gap in self.gaps):
             return ""
         told = value.replace(tzinfo=None) if isinstance(value, datetime) else value
-        return f"{self.field} is {told}: {self.why}"
+        return f"{self.field} is {told!s}: {self.why}"

@@ -21,7 +21,7 @@ from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.dags.dag import build
 from sluice_airflow.lineage.names import Name, table_name, topic_name
 from spark_jobs.errors import CheckFailed, SparkFailed
-from spark_jobs.messages.change import RowsChange
+from spark_jobs.messages.change import Change
 from spark_jobs.messages.report import Account, Problem, Report
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import COLUMNS, archive_spec
@@ -254,7 +254,7 @@ def test_a_repair_is_told_from_the_topic_through_staged_rows_into_the_table(
     installation: Installation, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = installation.root
-    change = RowsChange(rows_before=3, rows_after=3, changed=1, merged=1)
+    change = Change(rows_before=3, rows_after=3, changed=1, merged=1)
     before = root.version
     planned = RepairPlan(
         repair_id=REPAIR, pipeline=SPEC.name, kind="repair", spans=(hours(0),), needed=(hours(0),),

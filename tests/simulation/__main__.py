@@ -6,44 +6,35 @@ from __future__ import annotations
 
 import collections
 import logging
-import os
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 
 from tests.simulation.simulate import Outcome, Round, rounds, run
 
-A_BATCH = 16
-"""Schedules of each process between two looks at the clock."""
-
 
 def main(seconds: float, seed: int) -> int:
-    began, now, processes = time.monotonic(), seed, os.cpu_count() or 1
+    logging.disable(logging.ERROR)
+    began, now = time.monotonic(), seed
     counts: collections.Counter[str] = collections.Counter()
     kinds: collections.Counter[str] = collections.Counter()
-    with ProcessPoolExecutor(processes, initializer=logging.disable) as pool:
-        while time.monotonic() - began < seconds:
-            seeds = range(now, now + A_BATCH * processes)
-            for each, outcome in zip(seeds, pool.map(of_seed, seeds), strict=True):
-                counts.update(writes=outcome.places, hits=outcome.hits, changes=outcome.changes)
-                if outcome.violation:
-                    kinds[outcome.violation.kind] += 1
-                    if kinds[outcome.violation.kind] == 1:
-                        tell(each, *shortened(rounds(each), each, outcome))
-            now = seeds.stop
+    while time.monotonic() - began < seconds:
+        outcome = run(rounds(now), now)
+        counts.update(schedules=1, writes=outcome.places, hits=outcome.hits)
+        counts.update(changes=outcome.changes)
+        if outcome.violation:
+            kinds[outcome.violation.kind] += 1
+            if kinds[outcome.violation.kind] == 1:
+                tell(now, *shortened(rounds(now), now, outcome))
+        now += 1
     took = time.monotonic() - began
     print(
-        f"{now - seed} schedules from seed {seed}, half of them over an object store, "
-        f"{(now - seed) / took:.1f} a second; {counts['writes']} writes, at {counts['hits']} of which "
-        f"an actor was killed, fell asleep or lost the answer, and behind {counts['changes']} "
-        f"another one went on; {dict(kinds) or 'no violation'}"
+        f"{counts['schedules']} schedules from seed {seed}, half of them over an object store, "
+        f"{counts['schedules'] / took:.1f} a second; {counts['writes']} writes, at {counts['hits']} "
+        "of which an actor was killed, fell asleep or lost the answer, and behind "
+        f"{counts['changes']} another one went on; {dict(kinds) or 'no violation'}"
     )
     return bool(kinds)
-
-
-def of_seed(seed: int) -> Outcome:
-    return run(rounds(seed), seed)
 
 
 def shortened(
@@ -79,10 +70,8 @@ def tell(seed: int, schedule: tuple[Round, ...], outcome: Outcome) -> None:
     for line in outcome.lines:
         print(f"  {line}")
     print(f"  -> {outcome.violation}")
-    again = repr(schedule).replace("Round(commands=", "Round(").replace(", at=None", "")
-    print(f"  run({again}, {seed})\n", flush=True)
+    print(f"  run({schedule!r}, {seed})\n".replace("Round(commands=", "Round("), flush=True)
 
 
 if __name__ == "__main__":
-    logging.disable()
     sys.exit(main(float(sys.argv[1]), int(sys.argv[2])))

@@ -15,11 +15,8 @@ class Violation(Exception):
     """An invariant does not hold."""
 
     def __init__(self, kind: str, what: str) -> None:
-        super().__init__(kind, what)
+        super().__init__(f"{kind}: {what}")
         self.kind = kind
-
-    def __str__(self) -> str:
-        return ": ".join(self.args)
 
 
 def hold(world: World) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_jobs.decode.formats import Records, prepare
+from spark_jobs.decode.formats import Decoded, Records
+from spark_jobs.decode.prepared import prepare
 from spark_jobs.spec import Topic
 
 SENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -44,6 +45,10 @@ class Decoding:
         """The columns as lists, and the reasons."""
         columns, reasons = self._decoder.decode(given)
         return [column.to_pylist() for column in columns], [*reasons]
+
+    def arrays(self, values: Sequence[bytes | None]) -> Decoded:
+        """As Arrow."""
+        return self._decoder.decode(records(values))
 
     def columns(self, values: Sequence[bytes | None]) -> tuple[list[list[Any]], list[str | None]]:
         """As `of`, for records that are values alone."""

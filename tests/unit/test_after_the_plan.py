@@ -13,7 +13,7 @@ from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Problem
 from spark_jobs.repair.compute.stage import stage
 from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.find.plan import read_plan, spec_digest
+from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.source.port import SourceState
 from tests.harness.roots import ROOT
@@ -30,7 +30,7 @@ OTHER = SPEC.model_copy(
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     made = Scene(tmp_path / ROOT)
-    made.plan(spec_digest(SPEC))
+    made.plan(digest(SPEC))
     return made
 
 
@@ -70,7 +70,7 @@ def test_a_topic_that_is_another_or_has_lost_records_since_the_plan_is_said_befo
 def test_rows_that_another_spec_has_computed_are_not_swapped_in(scene: Scene) -> None:
     path = scene.paths.staging("r1") / "manifest.json"
     made = read_manifest(scene.paths, "r1")
-    made.model_copy(update={"spec_digest": spec_digest(SPEC)}).write(path)
+    made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)
     with pytest.raises(StagingStale, match="changed since repair r1 was computed"):
         swap(OTHER, scene.settings.root, "r1", "swap")
     assert (scene.version, scene.states()) == (6, {"r1": "staged"})
@@ -83,7 +83,7 @@ def test_but_those_that_are_in_the_table_are_recorded_by_any_spec(
 ) -> None:
     path = scene.paths.staging("r1") / "manifest.json"
     made = read_manifest(scene.paths, "r1")
-    made.model_copy(update={"spec_digest": spec_digest(SPEC)}).write(path)
+    made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)
     scene.killed(monkeypatch, place)
     assert swap(OTHER, scene.settings.root, "r1", "swap").state == "swapped"
     assert scene.states() == {"r1": "swapped"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.checks import expectations
-from spark_jobs.messages.change import RowsChange, change_checks, metrics
+from spark_jobs.messages.change import Change, change_checks, metrics
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.spec import Check, within
@@ -62,7 +62,7 @@ def test_two_checks_with_the_same_arguments_have_a_result_each() -> None:
 
 def test_a_verify_fails_where_rows_are_parts_of_sessions_that_end_elsewhere() -> None:
     """They are not canonical, and the change has no pair of them."""
-    found = RowsChange(rows_before=4, rows_after=4, parts=2)
+    found = Change(rows_before=4, rows_after=4, parts=2)
     assert str(found).endswith(
         "; 2 other rows are parts of sessions that end outside of the ranges"
     )

@@ -9,7 +9,7 @@ from upath import UPath
 
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.decode.decoder import _decoded
-from spark_jobs.decode.formats import prepare
+from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.runs.failures.record_search import spans

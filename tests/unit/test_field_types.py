@@ -2,9 +2,11 @@
 
 import pytest
 
+from spark_jobs.decode.json.leaf import annotation_of
 from spark_jobs.spec import Field, Topic
-from spark_jobs.values.conversions import arrow_type, json_type, spark_type
+from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.field_types import FIELD_TYPES
+from spark_jobs.values.type_tree import parsed
 from tests.unit.decoding import Decoding
 
 
@@ -12,7 +14,7 @@ from tests.unit.decoding import Decoding
 def test_a_type_is_known_to_spark_to_arrow_and_to_the_decoder(kind: str) -> None:
     assert spark_type(kind).simpleString() == kind, "Spark's type has the name that a spec uses"
     assert arrow_type(kind) is not None
-    assert json_type(kind) is not None
+    assert annotation_of(parsed(kind)) is not None
     record = Topic(
         name="t",
         event_time="at",

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from spark_jobs.decode.formats import Decoded, Records, prepare
+from spark_jobs.decode.formats import Decoded, Records
+from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.fingerprint.fields import changes, fingerprint
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Topic
-from spark_jobs.spec.format import Format, Json
+from spark_jobs.spec import Json, Topic
+from spark_jobs.spec.format import Format
 from spark_jobs.spec.place import Place
 from tests.unit.decoding import Decoding, records
 from tests.unit.specs import pipeline, topic

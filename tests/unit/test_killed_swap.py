@@ -18,7 +18,7 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.compute.stage import stage
 from spark_jobs.repair.exchange.reject import reject
 from spark_jobs.repair.exchange.swap import described, swap
-from spark_jobs.repair.find.plan import RepairPlan, spec_digest
+from spark_jobs.repair.find.plan import RepairPlan, digest
 from spark_jobs.repair.manifest import read_manifest
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
@@ -135,7 +135,7 @@ def test_a_stage_that_is_cleared_completes_the_record_and_computes_nothing(
 
 
 def test_a_stage_that_is_cleared_after_a_no_is_refused_by_whom_and_when(scene: Scene) -> None:
-    scene.plan(spec_digest(SPEC))
+    scene.plan(digest(SPEC))
     reject(scene.paths, "r1", "bob")
     report = stage(SPEC, scene.settings, "again", "r1")
     assert report.problem is not None

@@ -29,7 +29,7 @@ def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.harness.pipelines")
     names = zipfile.ZipFile(shipment.code_archive()).namelist()
     assert {
-        "spark_jobs/decode/json_decoder.py",
+        "spark_jobs/decode/json/decoder.py",
         "tests/harness/pipelines/aircraft_rotations/logic.py",
     } <= set(names)
     assert not [name for name in names if "__pycache__" in name]

@@ -671,11 +671,11 @@ REFUSED: dict[str, tuple[Callable[..., Any], str, str, str, str]] = {
         "at most 249",
     ),
     "a type that there is not": (
-        lambda: Field(name="x", type="decimal(10,2)"),
+        lambda: Field(name="x", type="long"),
         "type",
-        "'decimal(10,2)'",
+        "'long'",
         "decodes no such type",
-        "Use one of string, int",
+        "Use one of string, smallint, int",
     ),
     "an event time that is text": (
         lambda: topic(event_time="id"),

@@ -16,7 +16,7 @@ from local import demo, ledger, summary
 from local.deliveries import deliver
 from local.flights import FlightEvent
 from spark_jobs.errors import CheckFailed
-from spark_jobs.messages.change import RowsChange
+from spark_jobs.messages.change import Change
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -163,7 +163,7 @@ def test_each_count_that_the_ledger_contradicts_is_said_with_both_numbers(
 
 def repaired(kind: str, **changes: int) -> Report:
     """A repair, or a verify, of 500 rows from 1,200 records, 15 of them late."""
-    change = RowsChange(**{"rows_before": 500, "rows_after": 500} | changes)
+    change = Change(**{"rows_before": 500, "rows_after": 500} | changes)
     return report(late=15).model_copy(update={"kind": kind, "change": change})
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from spark_jobs.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned
-from spark_jobs.messages.change import RowsChange, change_checks, metrics
+from spark_jobs.messages.change import Change, change_checks, metrics
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import staged_verdict, verdict
 from spark_jobs.repair.compute.held import Source, thinned
@@ -101,7 +101,7 @@ def test_a_verify_with_bad_records_that_nobody_has_quarantined_names_the_command
 
 
 def test_a_range_that_compaction_has_thinned_cannot_be_proved_and_nothing_else_is_blamed() -> None:
-    found = RowsChange(rows_before=9, rows_after=4, removed=5, unexplained=5, thinned=7)
+    found = Change(rows_before=9, rows_after=4, removed=5, unexplained=5, thinned=7)
     for kind in ("verify", "backfill"):
         asked = change_checks(kind, "unexplained", thinned=True)
         failed = [

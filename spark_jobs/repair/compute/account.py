@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import DataFrame, functions as F
 
 from spark_jobs.analysis.ranged import Ranged
-from spark_jobs.messages.change import RowsChange
+from spark_jobs.messages.change import Change
 from spark_jobs.messages.report import Account
 from spark_jobs.repair.compute.change import rounded
 from spark_jobs.repair.compute.held import held, thinned
@@ -39,7 +39,7 @@ class Counted(NamedTuple):
     """What the paired rows come to."""
 
     rows: dict[str, int]
-    """rows_before, rows_after, added, removed, changed, rounded and unexplained of a RowsChange."""
+    """rows_before, rows_after, added, removed, changed, rounded and unexplained of a Change."""
     gained: int | None
     """The records that the groups have gained; None where no measure counts each record once."""
     hours: tuple[datetime, ...]
@@ -72,10 +72,10 @@ def change_of(
     carried: DataFrame | None,
     computed: Computed,
     merged: tuple[MergedRecord, ...],
-) -> RowsChange:
+) -> Change:
     became, given = [record.fate for record in merged], held(plan, computed)
     in_groups = 0 if told.gained is None else abs(told.gained - became.count("merged"))
-    return RowsChange(
+    return Change(
         **told.rows,
         merged=became.count("merged"),
         duplicates=became.count("duplicate"),
@@ -104,7 +104,7 @@ def _counting(spec: Pipeline) -> str | None:
     return found[0].counts
 
 
-def drained_of(plan: RepairPlan, computed: Computed, found: RowsChange) -> Drained:
+def drained_of(plan: RepairPlan, computed: Computed, found: Change) -> Drained:
     read, entered, kept = (seen.get for seen in (computed.read, computed.entered, computed.kept))
     account = Account(
         covered=plan.offsets,

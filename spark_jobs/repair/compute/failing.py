@@ -59,7 +59,7 @@ def expression_failed(
     given = records(spark, spec, settings, paths, plan, unseen)
     clock_ms = int(datetime.now(UTC).timestamp() * 1000)
     flow = dataflow(given, spec, settings, clock_ms=clock_ms, failing=known_failing(paths, plan))
-    good = good_records(flow.by_decoder).persist()
+    good = good_records(flow.by_decoder, spec.topic).persist()
     try:
         found = [*islice(failing(_spanned(plan, good), good, computed), NAMED + 1)]
         if len(found) > NAMED:

@@ -41,7 +41,7 @@ from spark_jobs.repair.exchange.exchange import is_going_in
 from spark_jobs.repair.exchange.sample import sample, sample_lines
 from spark_jobs.repair.exchange.unready import refuse_ended
 from spark_jobs.repair.find.late_spans import LateSpans
-from spark_jobs.repair.find.plan import RepairPlan, read_plan, spec_digest
+from spark_jobs.repair.find.plan import RepairPlan, digest, read_plan
 from spark_jobs.repair.find.reachable import refuse_unreachable
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.root.path_forms import spark_url
@@ -111,7 +111,7 @@ def _run(
             f"{spec.name}: a reset or a rewind has begun another generation since the plan.",
             "Plan it again.",
         )
-    if plan.spec_digest != spec_digest(spec):
+    if plan.spec_digest != digest(spec):
         raise StagingStale(
             f"{spec.name}: its spec or its code changed since the plan.", "Plan it again."
         )

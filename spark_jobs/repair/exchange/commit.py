@@ -44,7 +44,7 @@ def condition(table: deltalake.DeltaTable, manifest: Manifest, rows: pa.Table) -
     return position.sql_among(sorted(times)) if 0 < len(times) <= MOST_POSITIONS else spans
 
 
-def replace_rows(path: UPath, claim: Claim, rows: pa.Table, where: str) -> int:
+def replace(path: UPath, claim: Claim, rows: pa.Table, where: str) -> int:
     """Replace the rows for which the condition holds; the commit's version. The lease is held.
 
     delta-rs refuses rows for which it does not hold. It commits a transaction id a second time, so

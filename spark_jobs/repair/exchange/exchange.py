@@ -21,7 +21,7 @@ from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased, settle
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.base import Base
-from spark_jobs.repair.exchange.commit import condition, refuse_features, replace_rows
+from spark_jobs.repair.exchange.commit import condition, refuse_features, replace
 from spark_jobs.repair.exchange.preconditions import (
     Claim,
     refuse_foreign,
@@ -209,7 +209,7 @@ def commit(facts: Exchange, scene: Scene) -> None:
     """
     made = scene.prepared
     if made is not None and made.rows is not None:
-        replace_rows(scene.paths.table, facts.claim, made.rows, made.condition)
+        replace(scene.paths.table, facts.claim, made.rows, made.condition)
     failpoint.at("swap.committed")
 
 

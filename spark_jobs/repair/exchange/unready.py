@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import ApprovalMissing, StagingStale, SwapRefused
-from spark_jobs.repair.find.plan import spec_digest
+from spark_jobs.repair.find.plan import digest
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -79,7 +79,7 @@ def refuse_other_spec(spec: Pipeline, manifest: Manifest) -> None:
     """Raise StagingStale where spec or code are not those by which the rows were computed: drains
     write others by now.
     """
-    if manifest.spec_digest and manifest.spec_digest != spec_digest(spec):
+    if manifest.spec_digest and manifest.spec_digest != digest(spec):
         raise StagingStale(
             f"{manifest.pipeline}: its spec or its code changed since repair "
             f"{manifest.repair_id} was computed, so its rows may be others than a drain's.",

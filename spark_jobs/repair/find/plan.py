@@ -143,7 +143,7 @@ def read_plan(paths: Paths, repair_id: str) -> RepairPlan:
         ) from None
 
 
-def spec_digest(spec: Pipeline) -> str:
+def digest(spec: Pipeline) -> str:
     """Of all on which the computed rows depend."""
     made = [fingerprint(spec, version("pyspark")), classification(spec).model_dump(mode="json")]
     return hashlib.sha256(json.dumps(made, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -27,7 +27,7 @@ from spark_jobs.repair.find.foreign import refuse_foreign
 from spark_jobs.repair.find.late import count_within
 from spark_jobs.repair.find.late_spans import LateSpans, Touching
 from spark_jobs.repair.find.lost import count_holes, refuse_holes, refuse_lost
-from spark_jobs.repair.find.plan import RepairPlan, offsets_in, spec_digest
+from spark_jobs.repair.find.plan import RepairPlan, digest, offsets_in
 from spark_jobs.repair.find.plan_text import Closed, left_lines, plan_lines, replay_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.find.replaying import Replaying
@@ -118,7 +118,7 @@ def plan_repair(
         needed=needed,
         generations=generations,
         table_version=compared,
-        spec_digest=spec_digest(spec),
+        spec_digest=digest(spec),
         batch=closed.batch,
         horizon=closed.horizon,
         parts=where.where.kafka,

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from spark_jobs.analysis.unheld import unheld
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
-from spark_jobs.decode.formats import Records, prepare
+from spark_jobs.decode.formats import Records
+from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.find.late import waiting_sql

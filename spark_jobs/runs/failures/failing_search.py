@@ -147,7 +147,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
         flow = dataflow(
             records, spec, run.settings, clock_ms=part.clock_ms or None, failing=known.reasons
         )
-        good = good_records(flow.by_decoder).persist()
+        good = good_records(flow.by_decoder, spec.topic).persist()
 
         def computed(rows: DataFrame, late_before_ms: int = part.late_before_ms) -> DataFrame:
             return chain.row_part(chain.stateful_input(rows, spec), spec, late_before_ms)

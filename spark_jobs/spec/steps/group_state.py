@@ -92,6 +92,13 @@ class GroupState(StepBase):
         refuse_own("output", self.output_columns)
         refuse_repeated("output", (field.name for field in self.output))
         refuse_repeated("state", (field.name for field in self.state))
+        if odd := [field.name for field in (*self.output, *self.state) if not field.plain]:
+            refuse(
+                "output",
+                odd,
+                "path, part, format and rules are of a record's fields",
+                "Leave them out",
+            )
         if self.form == "apply":
             self._refuse_in_apply()
         elif self.form == "buckets":

@@ -1,0 +1,1 @@
+"""Columns of one field: from texts and numbers to its type, and what its rules refuse."""

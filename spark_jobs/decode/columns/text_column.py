@@ -1,0 +1,187 @@
+"""Text column: texts to values of a field's type, strictly: of CSV, keys, headers, and numbers that
+JSON has as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from spark_jobs.decode.columns.column import Column
+from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
+from spark_jobs.decode.columns.local_clock import LocalClock
+from spark_jobs.decode.columns.times import in_years, read_local, read_time
+from spark_jobs.spec import Local
+from spark_jobs.values.conversions import arrow_array
+from spark_jobs.values.field_types import FIELD_TYPES, fits
+from spark_jobs.values.type_tree import Decimal as DecimalType
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Field
+
+WHOLE: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+LARGEST_FLOAT: Final = 3.4028234663852886e38
+DAYS: Final = (-719_162, 2_932_896)
+"""0001-01-01 and 9999-12-31, in days since 1970."""
+Read = Callable[[str], Any]
+"""A text -> its value. Any: of any type. Raises ValueError with what is wrong, or another one."""
+
+
+def text_column(texts: Sequence[str | None], field: Field) -> Column:
+    """The values of a field without parts."""
+    if field.kind == "string":
+        return Column(arrow_array(texts, "string"), {})
+    if field.format in NANOSECONDS:
+        numbers, wrong = _read(texts, epoch_reader(str(field.format)), field.type)
+        column = from_epoch(numbers, "us" if field.format == "s" else str(field.format), field.type)
+        return Column(column.array, column.wrong | wrong)
+    values, wrong = _read(texts, reader(field), field.type)
+    column = typed(values, field.type)
+    return Column(column.array, column.wrong | wrong)
+
+
+def typed(values: Sequence[Any], kind: str) -> Column:
+    """Values in Python to a column, times of the years 1 to 9999 in UTC."""
+    array = arrow_array(values, kind)
+    return in_years(array) if kind == "timestamp" else Column(array, {})
+
+
+def _read(texts: Sequence[str | None], read: Read, kind: str) -> tuple[list[Any], dict[int, str]]:
+    """Values, and what was wrong."""
+    wrong, values = dict[int, str](), list[Any]()
+    for index, text in enumerate(texts):
+        value = None
+        if text is not None:
+            try:
+                value = read(text)
+            except (ValueError, ArithmeticError, msgspec.DecodeError) as error:
+                why = str(error)
+                wrong[index] = why if why.startswith("is ") else f"is text that is no {kind}"
+        values.append(value)
+    return values, wrong
+
+
+def reader(field: Field) -> Read:
+    """What reads the texts of a field that is no string and no epoch."""
+    tree, kind = field.tree, field.kind
+    if isinstance(field.format, Local):
+        clock = LocalClock(field.format)
+        return (lambda text: clock.read(text).date()) if kind == "date" else clock.read
+    if isinstance(tree, DecimalType):
+        return decimal_of_base64(tree) if field.format == "base64" else decimal_reader(tree)
+    if field.format == "days":
+        return _days
+    return {
+        **dict.fromkeys(("smallint", "int", "bigint"), _whole(kind)),
+        "float": _float,
+        "double": _double,
+        "boolean": FIELD_TYPES["boolean"].parse,
+        "binary": lambda text: base64.b64decode(text, validate=True),
+        "timestamp": read_time,
+        "timestamp_ntz": read_local,
+        "date": _date,
+    }[kind]
+
+
+def epoch_reader(unit: str) -> Read:
+    """Digits to a whole number; of seconds, which may have a fraction, microseconds."""
+    if unit != "s":
+        return _digits
+    return lambda text: seconds(Decimal(_number(text)))
+
+
+def seconds(number: Decimal) -> int:
+    """Microseconds: what is finer is cut off."""
+    return int((number * 1_000_000).to_integral_value(rounding="ROUND_FLOOR"))
+
+
+def decimal_reader(tree: DecimalType) -> Read:
+    """What reads a number of decimal digits: none is rounded."""
+
+    def read(text: str) -> Decimal:
+        return checked(Decimal(_number(text)), tree)
+
+    return read
+
+
+def checked(number: Decimal, tree: DecimalType) -> Decimal:
+    """The number, if the type has it. Raises ValueError."""
+    if not fits(number, tree):
+        raise ValueError(f"is a number that decimal({tree.precision},{tree.scale}) has not")
+    return number
+
+
+def decimal_of_base64(tree: DecimalType) -> Read:
+    """What reads the digits of a decimal as bytes in base64, as Kafka Connect and Debezium write
+    them: two's complement, the first byte the highest.
+    """
+
+    def read(text: str) -> Decimal:
+        try:
+            raw = base64.b64decode(text, validate=True)
+        except binascii.Error:
+            raise ValueError("is text that is no base64") from None
+        if not 1 <= len(raw) <= 17:  # noqa: PLR2004 - 38 digits
+            raise ValueError("is no number of 1 to 17 bytes")
+        # Exact: no context rounds what is built of digits.
+        digits = int.from_bytes(raw, "big", signed=True)
+        sign, of = (1 if digits < 0 else 0), tuple(map(int, str(abs(digits))))
+        return checked(Decimal((sign, of, -tree.scale)), tree)
+
+    return read
+
+
+def _digits(text: str) -> int:
+    if not WHOLE.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _number(text: str) -> str:
+    if not NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
+def _whole(kind: str) -> Read:
+    parse = FIELD_TYPES[kind].parse if kind in ("smallint", "int", "bigint") else int
+    return lambda text: parse(text) if WHOLE.fullmatch(text) else _digits(text)
+
+
+def _double(text: str) -> float:
+    found = float(_number(text))
+    if found in (float("inf"), float("-inf")):
+        raise ValueError("is a number out of range")
+    return found
+
+
+def _float(text: str) -> float:
+    found = _double(text)
+    if abs(found) > LARGEST_FLOAT:
+        raise ValueError("is a number out of range")
+    return found
+
+
+def _date(text: str) -> date:
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        raise ValueError(text)
+    return date.fromisoformat(text)
+
+
+def _days(text: str) -> date:
+    return day(_digits(text))
+
+
+def day(number: int) -> date:
+    """A date from its days since 1970. Raises ValueError."""
+    if not DAYS[0] <= number <= DAYS[1]:
+        raise ValueError("is a number that is no date of the years 1 to 9999")
+    return date.fromordinal(number + datetime(1970, 1, 1).toordinal())  # noqa: DTZ001 - a date

@@ -1,0 +1,1 @@
+"""JSON: values of nested objects, by msgspec, strictly."""

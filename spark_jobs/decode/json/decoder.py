@@ -1,0 +1,255 @@
+"""JSON decoder: decodes the bytes of a record to typed values, or gives the reason why it cannot.
+
+Never raises.
+
+msgspec decodes strictly: one JSON object and nothing after it, exact types, numbers in range, times
+with a zone. Undeclared keys are ignored. If a key occurs twice, the last value is used. The whole
+value must be UTF-8. Of a second six digits count (long_fractions.py).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
+from spark_jobs.decode.json.case import Names, odd_case
+from spark_jobs.decode.json.leaf import Leaf, lacks_member, leaf, members_of
+from spark_jobs.decode.json.long_fractions import LongFractions, may_have
+from spark_jobs.decode.json.refused import REFUSED
+from spark_jobs.decode.json.step import Step
+from spark_jobs.decode.json.tree import Node, joined, walk
+from spark_jobs.values.path import as_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Json, Topic
+    from spark_jobs.spec.place import Place
+
+
+class _Way(NamedTuple):
+    """How a field's values are found."""
+
+    place: Place
+    leaf: Leaf
+    bases: tuple[tuple[list[Step], tuple[list[Step], ...]], ...]
+    """Of each base the way to it, and from the record to each of the paths in it."""
+    checked: bool
+    """Whether msgspec refuses a record without it."""
+    text: str
+    """Where it is, for a reason."""
+    members: frozenset[str]
+    """The names that its type has."""
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether its values are looked at though nobody wants them."""
+        return not self.checked or self.leaf.judges or bool(self.members)
+
+
+class _Seen:
+    """What the values of one batch have shown, by the number of the record."""
+
+    def __init__(self) -> None:
+        self.lacking = defaultdict[int, list[_Way]](list)
+        """The fields of which a key may be in the wrong case, since it has no value for them, or
+        for a member.
+        """
+        self.missing = dict[int, str]()
+        """A required field that has no value."""
+        self.wrong = dict[int, str]()
+
+    def look(self, way: _Way, values: Sequence[Any]) -> None:
+        """Note the records without a value."""
+        if not way.checked and None in values:
+            lacks = [number for number, value in enumerate(values) if value is None]
+            for number in lacks:
+                self.lacking[number].append(way)
+            if way.place.field.required:
+                why = f"`$.{way.text}` is missing or null"
+                self.missing = dict.fromkeys(lacks, why) | self.missing
+        if way.members:
+            tree = way.place.field.tree
+            for number, value in enumerate(values):
+                if lacks_member(tree, value):
+                    self.lacking[number].append(way)
+
+    def refuse(self, wrong: Mapping[int, str]) -> None:
+        """Note what is wrong, unless something was before."""
+        self.wrong = {**wrong, **self.wrong}
+
+
+class JsonDecoder:
+    """Decodes the records of one topic, and makes columns of the `wanted` fields.
+
+    Every field is decoded, also one that nobody wants: a wrong value in it makes the record
+    malformed.
+    """
+
+    def __init__(
+        self,
+        format_: Json,  # noqa: ARG002 - as the port has it
+        places: Sequence[Place],
+        wanted: Sequence[str],
+        given: object = None,  # noqa: ARG002 - as the port has it
+    ) -> None:
+        self._wanted = tuple(wanted)
+        self._names, root = Names(), Node()
+        leaves = [(place, leaf(place.field)) for place in places]
+        for place, of in leaves:
+            for base in place.bases:
+                for path in place.paths:
+                    root.put((*base, *path), of, required=_sure(place, of))
+                    self._names.put((*base, *path), place.field.tree)
+        self._ways = [_way(place, of, root) for place, of in leaves]
+        record = root.annotation(times=True)
+        self._nulls = root.nulls(record)
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(record)
+        as_text = msgspec.json.Decoder(root.annotation(times=False)).decode
+        self._long = LongFractions(as_text, root.times(), self._decoder.decode)
+
+    @staticmethod
+    def prepare(format_: Json, topic: Topic, root: str, settings: Settings | None) -> None:
+        """Nothing."""
+
+    def decode(self, records: Records) -> Decoded:
+        """As the port has it."""
+        values = records.values.to_pylist()
+        decoded, reasons = self._decoded(values)
+        columns: dict[str, pa.Array] = {}
+        seen, chosen = _Seen(), dict[Any, list[int | None]]()
+        for way in self._ways:
+            asked = way.place.field.name in self._wanted
+            if not (asked or way.looked_at):
+                continue
+            found = _values(way, decoded, chosen, seen.wrong)
+            seen.look(way, found)
+            if asked or (way.leaf.judges and _suspect(found)):
+                column = way.leaf.column(found)
+                columns[way.place.field.name] = column.array
+                seen.refuse({n: f"`$.{way.text}` {why}" for n, why in column.wrong.items()})
+        for index, ways in seen.lacking.items():
+            value = values[index]
+            if value and reasons[index] is None:
+                reasons[index] = self._odd(value, ways)
+        for index, why in (seen.missing | seen.wrong).items():
+            reasons[index] = reasons[index] or why
+        return Decoded([columns[name] for name in self._wanted], reasons)
+
+    def _odd(self, value: bytes, ways: Sequence[_Way]) -> str | None:
+        """Which key of a record without these is in the wrong case; None if none is. It looks like
+        a missing one, so these records alone are looked at again.
+        """
+        steps = (step for way in ways for path in _paths(way) for step in path)
+        keys = {step for step in steps if isinstance(step, str)}.union(*(w.members for w in ways))
+        return self._names.wrong(value) if odd_case(value, keys) else None
+
+    def _decoded(self, values: Sequence[bytes | None]) -> tuple[list[Any], list[str | None]]:
+        """The records, null and with a reason where they are malformed. No Python of ours runs for
+        a good record, where all are ASCII and no second has more than six digits: it would be half
+        of the time.
+        """
+        given = [value or b"" for value in values]
+        together = b"".join(given)
+        plain = together.isascii() and not may_have(together)
+        decode: Callable[[bytes], Any] = self._decoder.decode if plain else self._strict
+        records: list[Any] = []  # Any: mypy does not know the class
+        reasons: list[str | None] = [None] * len(values)
+        rest = iter(given)
+        while len(records) < len(values):
+            try:
+                for record in map(decode, rest):
+                    records.append(record)  # noqa: PERF402 - those before a bad one must stay
+            except REFUSED as error:  # `rest` is behind the bad one
+                value = values[len(records)]
+                reasons[len(records)] = self._reason(value, error)
+                records.append(self._nulls)
+        return records, reasons
+
+    def _strict(self, value: bytes) -> Any:
+        if not value.isascii():
+            value.decode()  # msgspec checks the encoding of declared fields only
+        return self._long.decode(value) if may_have(value) else self._decoder.decode(value)
+
+    def _reason(self, value: bytes | None, error: Exception) -> str:
+        if not value:
+            return TOMBSTONE if value is None else EMPTY
+        if isinstance(error, msgspec.ValidationError):
+            return self._names.wrong(value) or str(error)
+        return "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
+
+
+def _sure(place: Place, of: Leaf) -> bool:
+    """Whether there is one place alone for a required field, so that msgspec can refuse a record
+    without it.
+    """
+    one = len(place.paths) == 1 and place.bases == ((),)
+    certain = one and not any(isinstance(each, int) for each in place.paths[0])
+    return place.field.required and certain and of.annotation is not msgspec.Raw
+
+
+def _way(place: Place, of: Leaf, root: Node) -> _Way:
+    bases = tuple(
+        (root.steps(base), tuple(joined(root.steps((*base, *path))) for path in place.paths))
+        for base in place.bases
+    )
+    members = frozenset[str]() if place.field.format else members_of(place.field.tree)
+    text = as_text(place.paths[0])
+    return _Way(place, of, bases, _sure(place, of), text, frozenset(members))
+
+
+def _paths(way: _Way) -> list[tuple[str | int, ...]]:
+    return [(*base, *path) for base in way.place.bases for path in way.place.paths]
+
+
+def _values(
+    way: _Way, records: list[Any], chosen: dict[Any, list[int | None]], wrong: dict[int, str]
+) -> list[Any]:
+    """The field's value in each record, null if it has none. `chosen` keeps which base counts;
+    `wrong` gets why a value does not decode.
+    """
+    refused = dict[int, str]()
+    columns = [_first(records, paths, refused) for _, paths in way.bases]
+    for number, why in refused.items():
+        wrong.setdefault(number, f"{why} in `$.{way.text}`")
+    if way.leaf.annotation is msgspec.Raw:
+        columns = [[None if _is_null(each) else each for each in column] for column in columns]
+    if len(columns) == 1:
+        return columns[0]
+    key = way.place.bases
+    if key not in chosen:
+        bases = [walk(records, steps, refused) for steps, _ in way.bases]
+        chosen[key] = [
+            next((number for number, base in enumerate(each) if base is not None), None)
+            for each in zip(*bases, strict=True)
+        ]
+    return [
+        None if base is None else columns[base][index] for index, base in enumerate(chosen[key])
+    ]
+
+
+def _first(records: list[Any], paths: Sequence[list[Step]], wrong: dict[int, str]) -> list[Any]:
+    found = walk(records, paths[0], wrong)
+    for steps in paths[1:]:
+        if None in found:
+            others = walk(records, steps, wrong)
+            found = [
+                other if value is None else value
+                for value, other in zip(found, others, strict=True)
+            ]
+    return found
+
+
+def _is_null(raw: Any) -> bool:
+    return raw is None or bytes(raw) == b"null"
+
+
+def _suspect(values: Sequence[Any]) -> bool:
+    """Whether one of them may be refused: a time in UTC is not."""
+    return any(value is not None and getattr(value, "tzinfo", None) is not UTC for value in values)

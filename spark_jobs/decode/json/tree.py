@@ -1,0 +1,155 @@
+"""JSON tree: the objects that the places of a topic's fields make, as classes of msgspec, which
+decode a record at once, and the way from a record to each place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from spark_jobs.decode.json.leaf import or_null
+from spark_jobs.decode.json.long_fractions import Cut, LongFractions
+from spark_jobs.decode.json.refused import REFUSED
+from spark_jobs.decode.json.step import Step
+
+if TYPE_CHECKING:
+    from spark_jobs.decode.json.leaf import Leaf
+    from spark_jobs.values.path import Path
+
+
+@dataclass
+class Node:
+    """An object, an array or a value of a record."""
+
+    required: bool = False
+    """Whether msgspec refuses an object without it."""
+    leaf: Leaf | None = None
+    keys: dict[str, Node] = field(default_factory=dict)
+    places: dict[int, Node] = field(default_factory=dict)
+
+    def put(self, path: Path, leaf: Leaf, *, required: bool) -> None:
+        """Add a value at the end of a path."""
+        at = self
+        for step in path:
+            at.required |= required
+            at = (
+                at.keys.setdefault(step, Node())
+                if isinstance(step, str)
+                else at.places.setdefault(step, Node())
+            )
+        at.required |= required
+        at.leaf = leaf
+
+    def annotation(self, *, times: bool) -> Any:
+        """For msgspec; without `times` these are text."""
+        if self.leaf:
+            return self.leaf.annotation if times else self.leaf.as_text
+        if self.places:
+            return list[msgspec.Raw]
+        fields = [
+            (name, of) if node.required else (name, or_null(of), None)
+            for name, node in self._named()
+            for of in [node.annotation(times=times)]
+        ]
+        # gc=False: a record has no reference cycles, and the garbage collector would traverse
+        # millions of records.
+        names = dict(zip((name for name, _ in self._named()), self.keys, strict=True))
+        return msgspec.defstruct("Record", fields, kw_only=True, gc=False, rename=names)
+
+    def nulls(self, made: Any) -> Any:
+        """An instance of the class `made`, all of its values null."""
+        values = dict[str, Any]()
+        for info, (name, node) in zip(msgspec.structs.fields(made), self._named(), strict=True):
+            values[name] = node.nulls(info.type) if node.required and node.keys else None
+        return made(**values)
+
+    def steps(self, path: Path) -> list[Step]:
+        """The way from a record to the end of a path."""
+        at, sure, found = self, True, list[Step]()
+        for step in path:
+            if isinstance(step, int):
+                at = at.places[step]
+                found.append(Step("", step, sure, at.element()))
+                sure = False
+            else:
+                found.append(Step(f"f{[*at.keys].index(step)}", None, sure))
+                at = at.keys[step]
+                sure = sure and at.required
+        return found
+
+    def times(self) -> list[Cut]:
+        """The ways to values with times, none of them through an array."""
+        return [(self.steps(path), leaf.cut) for path, leaf in self.leaves(()) if leaf.has_times]
+
+    def element(self) -> Callable[[bytes], Any]:
+        """What decodes it alone."""
+        whole = msgspec.json.Decoder(or_null(self.annotation(times=True))).decode
+        as_text = msgspec.json.Decoder(or_null(self.annotation(times=False))).decode
+        return LongFractions(as_text, self.times(), whole).strict
+
+    def leaves(self, path: Path) -> Iterator[tuple[Path, Leaf]]:
+        """The values below it, which is at this path, and where they are; none of an array."""
+        if self.leaf:
+            yield path, self.leaf
+        for key, node in self.keys.items():
+            yield from node.leaves((*path, key))
+
+    def _named(self) -> Iterable[tuple[str, Node]]:
+        return ((f"f{number}", node) for number, node in enumerate(self.keys.values()))
+
+
+def walk(values: Sequence[Any], steps: Sequence[Step], wrong: dict[int, str]) -> list[Any]:
+    """The end of the way for each value; None where something on it is missing or null. Of a value
+    that does not decode `wrong` gets why.
+    """
+    found = [*values]
+    for step in steps:
+        if step.place is not None:
+            found = _elements(found, step, wrong)
+        elif step.sure:
+            found = list(map(attrgetter(step.name), found))
+        else:
+            get = attrgetter(step.name)
+            found = [None if each is None else get(each) for each in found]
+    return found
+
+
+def _elements(arrays: Sequence[Any], step: Step, wrong: dict[int, str]) -> list[Any]:
+    """One value of each array."""
+    found, at = list[Any](), step.place
+    assert at is not None
+    assert step.decode is not None
+    for index, array in enumerate(arrays):
+        value = None
+        if array is not None and len(array) > at:
+            try:
+                value = step.decode(bytes(array[at]))
+            except REFUSED as error:
+                wrong.setdefault(index, str(error))
+        found.append(value)
+    return found
+
+
+def joined(steps: Sequence[Step]) -> list[Step]:
+    """The same way, with objects that are never null passed by one attribute getter.
+
+    >>> joined([Step("f0", None, True), Step("f1", None, True), Step("f0", None, False)])
+    [Step(name='f0.f1', place=None, sure=True), Step(name='f0', place=None, sure=False)]
+    """
+    found = list[Step]()
+    for step in steps:
+        if (
+            found
+            and found[-1].sure
+            and step.sure
+            and found[-1].place is None
+            and step.place is None
+        ):
+            found[-1] = found[-1]._replace(name=f"{found[-1].name}.{step.name}")
+        else:
+            found.append(step)
+    return found

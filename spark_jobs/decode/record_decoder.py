@@ -1,0 +1,131 @@
+"""Record decoder: the fields of a topic's records, of whichever part each is. What is alike for all
+formats is done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.decode.columns.rules import broken
+from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
+from spark_jobs.decode.headers import header_columns
+from spark_jobs.decode.taken import taken
+from spark_jobs.spec.field import OF_KAFKA
+from spark_jobs.values.path import as_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.spec import Field, Topic
+    from spark_jobs.spec.format import Format
+    from spark_jobs.spec.place import Place
+
+NO_TIME: Final = "Kafka's timestamp is no time"
+
+
+class RecordDecoder:
+    """Decodes the records of a topic."""
+
+    def __init__(
+        self, topic: Topic, wanted: Sequence[str], given: object, given_key: object
+    ) -> None:
+        self._topic = topic
+        self._wanted = tuple(wanted)
+        self._headers = topic.header_fields
+        places, keys = topic.value_places, topic.key_places
+        self._value, self._of_value = self._part(topic.format, places, given)
+        self._key, self._of_key = self._part(topic.key, keys, given_key)
+        of_headers = [*self._headers.values()]
+        of_kafka = [field for field in topic.fields if field.part in OF_KAFKA]
+        of_parts = [place.field for place in (*places, *keys)]
+        self._fields = {each.name: each for each in (*of_parts, *of_headers, *of_kafka)}
+        self._ruled = [each for each in self._fields.values() if each.ruled]
+        self._drops = topic.tombstones == "dropped"
+
+    def decode(self, records: Records) -> Decoded:
+        """The wanted columns, null in each where the record is malformed, or is a tombstone that
+        the topic drops: such a one has no reason.
+        """
+        found, reasons = self._value.decode(records)
+        columns = dict(zip(self._of_value, found, strict=True))
+        if self._of_key or self._headers or len(columns) < len(self._fields):
+            columns |= self._others(records, reasons)
+        for field in self._ruled:
+            for index, why in broken(columns[field.name], field).items():
+                reasons[index] = reasons[index] or f"{_named(field)} {why}"
+        self._refuse_nulls(columns, reasons)
+        hidden = reasons
+        if self._drops and records.values.null_count:
+            gone = records.values.is_null().to_pylist()
+            reasons = [None if no else why for no, why in zip(gone, reasons, strict=True)]
+            hidden = [TOMBSTONE if no else why for no, why in zip(gone, reasons, strict=True)]
+        return Decoded(taken([columns[name] for name in self._wanted], hidden), reasons)
+
+    def _part(
+        self, format_: Format, places: Sequence[Place], given: object
+    ) -> tuple[Decoder, list[str]]:
+        """The decoder of one part, and the fields of it that it builds."""
+        built = [each.field.name for each in places if self._built(each.field)]
+        return decoder_class(format_)(format_, places, built, given), built
+
+    def _built(self, field: Field) -> bool:
+        return field.name in self._wanted or field.ruled
+
+    def _others(self, records: Records, reasons: list[str | None]) -> dict[str, pa.Array]:
+        """The columns of the other parts than the value."""
+        columns = self._of_record(records)
+        if self._of_key or any(each.part == "key" for each in self._fields.values()):
+            found, wrong = self._key.decode(records._replace(values=records.keys))
+            columns |= dict(zip(self._of_key, found, strict=True))
+            nulls = records.keys.is_null().to_pylist()
+            _merge(
+                reasons,
+                {
+                    index: f"key: {why}"
+                    for index, why in enumerate(wrong)
+                    if why and not nulls[index]
+                },
+            )
+        if self._headers:
+            of_headers, wrong_headers = header_columns(records, self._headers)
+            columns |= of_headers
+            _merge(reasons, wrong_headers)
+        return columns
+
+    def _of_record(self, records: Records) -> dict[str, pa.Array]:
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
+
+        columns = {}
+        for name, field in self._fields.items():
+            if field.part == "topic":
+                columns[name] = pa.array([self._topic.name] * len(records.values), pa.string())
+            elif field.part in OF_KAFKA:
+                columns[name] = getattr(records, field.part)
+        return columns
+
+    def _refuse_nulls(self, columns: Mapping[str, pa.Array], reasons: list[str | None]) -> None:
+        """A format refuses what it has not found; this is for all of them, and for the other
+        parts.
+        """
+        for name, column in columns.items():
+            field = self._fields[name]
+            if field.required and column.null_count:
+                why = (
+                    NO_TIME if field.part == "timestamp" else f"{_named(field)} is missing or null"
+                )
+                lacks = column.is_null().to_pylist()
+                _merge(reasons, {index: why for index, lack in enumerate(lacks) if lack})
+
+
+def _merge(reasons: list[str | None], more: Mapping[int, str]) -> None:
+    for index, why in more.items():
+        reasons[index] = reasons[index] or why
+
+
+def _named(field: Field) -> str:
+    """A field, for a reason."""
+    if field.part in OF_KAFKA:
+        return field.part
+    where = as_text(field.paths[0])
+    return f"`$.{where}`" if field.part in ("value", "envelope") else f"{field.part} `{where}`"

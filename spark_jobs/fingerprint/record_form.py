@@ -1,0 +1,56 @@
+"""Record form: all of a topic by which its bytes become rows, for the fingerprint: a change of it
+would decode the records of one table in two ways.
+
+What is usual adds nothing: an older Sluice's fingerprint has none of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.spec.format import JSON, TEXT
+from spark_jobs.values.path import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_jobs.spec import Field, Topic
+
+PREFIX: Final = "topic.fields."
+
+
+def record_form(topic: Topic) -> dict[str, object]:
+    """Dotted field -> value, as JSON types."""
+    found: dict[str, object] = {"topic.envelope": topic.envelope} if topic.envelope else {}
+    for part, given, usual in (("format", topic.format, JSON), ("key", topic.key, TEXT)):
+        if given != usual:
+            hidden = {*given.not_rows}
+            values = given.model_dump(mode="json", exclude_none=True, exclude=hidden)
+            found |= {f"topic.{part}.{name}": value for name, value in values.items()}
+            found[f"topic.{part}.kind"] = given.kind
+    for field in topic.fields:
+        found[f"{PREFIX}{field.name}"] = field.type
+        found |= _where(field)
+    return found
+
+
+def only_more(name: str, was: object, now: object, stored: Mapping[str, object]) -> bool:
+    """Whether the change is a field more, or a path more of a field, behind those that it had."""
+    if not name.startswith(PREFIX):
+        return False
+    field, _, fact = name.removeprefix(PREFIX).partition(".")
+    if f"{PREFIX}{field}" not in stored:
+        return True
+    before = was if isinstance(was, list) else [field]
+    return fact == "path" and isinstance(now, list) and now[: len(before)] == before
+
+
+def _where(field: Field) -> dict[str, object]:
+    given = field.model_dump(mode="json", include={"part", "format"}, exclude_none=True)
+    given["path"] = [as_text(path) for path in field.paths]
+    usual = {"path": [as_text((field.name,))], "part": "value"}
+    return {
+        f"{PREFIX}{field.name}.{fact}": value
+        for fact, value in given.items()
+        if value != usual.get(fact)
+    }

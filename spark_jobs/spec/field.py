@@ -1,0 +1,219 @@
+"""A field of a record: its column and type, where it is in the record, and what it may be."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import AfterValidator, Field as Described, model_validator
+
+from spark_jobs.spec.local_time import Local, directives
+from spark_jobs.spec.model import Model, refuse
+from spark_jobs.values import path as paths, type_tree
+from spark_jobs.values.field_types import field_type
+from spark_jobs.values.path import Path
+
+
+def _name(given: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", given):
+        refuse(
+            "name",
+            given,
+            "a name becomes a folder, a column and a DAG id",
+            "Use lower-case letters, digits and underscores, a letter first, at most 63; a field "
+            "says by path= which key it is: Field(name='event_id', path='eventId')",
+        )
+    return given
+
+
+def _type(given: str) -> str:
+    try:
+        return type_tree.as_text(type_tree.parsed(given))
+    except ValueError as wrong:
+        refuse(
+            "type",
+            given,
+            f"Sluice decodes no such type: {wrong}",
+            f"Use one of {', '.join(type_tree.SCALARS)}, decimal(p,s), array<...>, "
+            "map<string,...>, struct<name:type,...>",
+        )
+
+
+def _path(given: str) -> str:
+    try:
+        found = paths.parsed(given)
+    except ValueError as wrong:
+        refuse("path", given, str(wrong), "Write it as 'data.user.id', 'tags[0]' or '\"a.b\"'")
+    return paths.as_text(found)
+
+
+Name = Annotated[str, AfterValidator(_name)]
+PathText = Annotated[str, AfterValidator(_path)]
+Part = Literal["value", "key", "header", "topic", "partition", "offset", "timestamp", "envelope"]
+OF_KAFKA: Final[dict[Part, str]] = {
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+}
+"""Parts that are one value -> its type."""
+EPOCHS: Final = ("s", "ms", "us", "ns")
+TEXTS: Final = ("text",)
+FORMATS: Final = {
+    "string": ("json",),
+    **dict.fromkeys(("smallint", "int", "bigint", "float", "double", "boolean"), TEXTS),
+    "decimal": ("text", "base64"),
+    "timestamp": EPOCHS,
+    "timestamp_ntz": EPOCHS,
+    "date": ("days",),
+}
+"""Kind of type -> what `format` may be, beside the usual one."""
+RANGED: Final = ("smallint", "int", "bigint", "float", "double", "decimal", "date", "timestamp")
+DAY: Final = frozenset("Ymbd")
+"""Directives of a date."""
+
+
+class Field(Model):
+    """One field of a record, or one column of an output or a state, which has no path and no
+    rule.
+    """
+
+    name: Name = Described(description="the column, and the key unless there is a path")
+    type: Annotated[str, AfterValidator(_type)] = Described(
+        description="a Spark SQL type, nested ones too"
+    )
+    path: PathText | tuple[PathText, ...] | None = Described(
+        default=None,
+        description="where it is in the record, in exactly these letters: 'data.user.id', "
+        "'tags[0]', 'data.\"user.agent\"'; of several the first with a value; default: the name",
+    )
+    part: Part = Described(
+        default="value",
+        description="the part of the record that it is in; of the value, or of an envelope what is "
+        "beside its row",
+    )
+    format: str | Local | None = Described(
+        default=None,
+        description="how it is written, if not as usual. A time: 's', 'ms', 'us', 'ns' since 1970, "
+        "or Local(...); a date: 'days' or Local(...); a number: 'text'; a decimal: 'base64' too; a "
+        "string: 'json', of any value its JSON",
+    )
+    required: bool = Described(
+        default=True, description="whether a missing or null value makes the record malformed"
+    )
+    one_of: tuple[str | int, ...] = Described(
+        default=(), description="values that it may have; another makes the record malformed"
+    )
+    pattern: str | None = Described(
+        default=None, description="a regular expression of Python that the whole text must match"
+    )
+    at_least: int | float | str | None = Described(
+        default=None, description="the smallest value; a time or a decimal as text"
+    )
+    at_most: int | float | str | None = Described(
+        default=None, description="the largest value; a time or a decimal as text"
+    )
+    about: str = Described(default="", description="its meaning and unit")
+
+    @property
+    def tree(self) -> type_tree.Type:
+        """Its type, in parts."""
+        return type_tree.parsed(self.type)
+
+    @property
+    def kind(self) -> str:
+        """Its type without digits and members: decimal, array."""
+        return re.split(r"[(<]", self.type, maxsplit=1)[0]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where it is, in the order in which it is looked for."""
+        given = (self.path,) if isinstance(self.path, str) else self.path
+        return tuple(map(paths.parsed, given)) if given else ((self.name,),)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is but a name and a type."""
+        bare = Field(name=self.name, type=self.type, required=self.required, about=self.about)
+        return self == bare
+
+    @property
+    def ruled(self) -> bool:
+        """Whether a rule limits its values."""
+        return bool(self.one_of) or any(
+            rule is not None for rule in (self.pattern, self.at_least, self.at_most)
+        )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.path == () or (isinstance(self.paths[0][0], int)):
+            refuse("path", self.path, "a record is an object", "Begin with a key")
+        self._refuse_part()
+        self._refuse_format()
+        self._refuse_rules()
+        return self
+
+    def _refuse_part(self) -> None:
+        wanted = OF_KAFKA.get(self.part)
+        if wanted and (self.type != wanted or self.path is not None or self.format is not None):
+            refuse(
+                "part",
+                self.part,
+                f"Kafka gives it as one value, of type {wanted}",
+                f"Write Field(name={self.name!r}, type={wanted!r}, part={self.part!r})",
+            )
+        if self.part == "header" and any(len(each) > 1 for each in self.paths):
+            refuse("path", self.path, "a header has no parts", "Name the header: path='trace-id'")
+
+    def _refuse_format(self) -> None:
+        given = self.format
+        if isinstance(given, Local):
+            self._refuse_local(given)
+        elif given is not None and given not in FORMATS.get(self.kind, ()):
+            known = ", ".join(map(repr, FORMATS.get(self.kind, ()))) or "none"
+            refuse(
+                "format",
+                given,
+                f"a {self.kind} is not written so",
+                f"Its formats are: {known}; leave it out for the usual one",
+            )
+
+    def _refuse_local(self, given: Local) -> None:
+        zoned = given.zone is not None or given.tells_zone
+        if self.kind not in ("timestamp", "timestamp_ntz", "date"):
+            refuse("format", given, f"a {self.kind} is no time", "Leave it out")
+        if self.kind == "timestamp" and not zoned:
+            refuse(
+                "format",
+                given,
+                "nobody knows in which zone its clock is",
+                "Add the zone: Local(zone='Europe/Berlin'), or %z",
+            )
+        if self.kind != "timestamp" and zoned:
+            refuse("format", given, f"a {self.kind} has no zone", "Leave it out")
+        if self.kind == "date" and not {*directives(given.pattern)} <= DAY:
+            refuse("format", given, "a date has no time of day", "Use type timestamp_ntz")
+
+    def _refuse_rules(self) -> None:
+        if self.one_of and self.kind not in ("string", "smallint", "int", "bigint"):
+            refuse("one_of", self.one_of, "it is for texts and whole numbers", "Leave it out")
+        kind: type = str if self.kind == "string" else int
+        if not all(isinstance(each, kind) for each in self.one_of):
+            refuse("one_of", self.one_of, f"the field is a {self.type}", "Give values of its type")
+        if self.pattern is not None:
+            if self.kind != "string":
+                refuse("pattern", self.pattern, "it is for texts", "Leave it out")
+            try:
+                re.compile(self.pattern)
+            except re.error as wrong:
+                refuse("pattern", self.pattern, str(wrong), "Correct it")
+        for name, limit in (("at_least", self.at_least), ("at_most", self.at_most)):
+            if limit is None:
+                continue
+            found = field_type(self.type)
+            if found is None or self.kind not in RANGED:
+                refuse(name, limit, f"a {self.kind} has no range", "Leave it out")
+            try:
+                found.parse(str(limit))
+            except (ValueError, ArithmeticError):
+                refuse(name, limit, f"it is no {self.type}", f"Write it as {found.example}")

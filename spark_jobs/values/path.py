@@ -1,0 +1,52 @@
+"""Paths: where in a record a field is, as text: `data.user.id`, `tags[0]`, `data."user-agent"`."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+Path = tuple[str | int, ...]
+"""Keys of objects, and places in arrays from 0: ("data", "user-agent", 0)."""
+_PART: Final = re.compile(r'"((?:[^"\\]|\\["\\])+)"|([^\s."\[\]]+)')
+_PLACE: Final = re.compile(r"\[(0|[1-9][0-9]{0,8})\]")
+_PLAIN: Final = re.compile(r'[^\s."\[\]]+')
+
+
+def parsed(text: str) -> Path:
+    r"""The path of a text. Raises ValueError, with what is wrong.
+
+    >>> parsed('data."user-agent".items[0].@id'), parsed(r'"a \"b\""')
+    (('data', 'user-agent', 'items', 0, '@id'), ('a "b"',))
+    """
+    found, at = list[str | int](), 0
+    while True:
+        part = _PART.match(text, at)
+        if part is None:
+            raise ValueError("a key is missing" if at == len(text) else f"{text[at:]!r} is no key")
+        found.append(part[2] or re.sub(r"\\(.)", r"\1", part[1]))
+        at = part.end()
+        while place := _PLACE.match(text, at):
+            found.append(int(place[1]))
+            at = place.end()
+        if at == len(text):
+            return tuple(found)
+        if text[at] != ".":
+            raise ValueError(f"{text[at:]!r} is no place in an array, and does not begin with '.'")
+        at += 1
+
+
+def as_text(path: Path) -> str:
+    """The text of a path.
+
+    >>> as_text(("data", "user agent", 0))
+    'data."user agent"[0]'
+    """
+    parts = ""
+    for step in path:
+        if isinstance(step, int):
+            parts += f"[{step}]"
+        else:
+            quoted = step.replace("\\", "\\\\").replace('"', '\\"')
+            key = step if _PLAIN.fullmatch(step) else f'"{quoted}"'
+            parts += f".{key}" if parts else key
+    return parts
