@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.admin.verdict_on import verdict_on
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.root.paths import Paths
+from spark_jobs.runs.verdict_on import verdict_on
 from spark_jobs.sink import history
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.restoring import Restoring, mark_table, restore_table, restored_version
 from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
-from spark_jobs.admin.verdict_on import Judged, verdict_on
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -29,6 +28,7 @@ from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.exchange.commit import refuse_features
 from spark_jobs.root.paths import Paths
+from spark_jobs.runs.verdict_on import Judged, verdict_on
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import history, table
 from spark_jobs.source.micro_batch import Offsets

@@ -21,10 +21,12 @@ from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.settings.installation import Settings
+from spark_jobs.sink import history
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
+from spark_jobs.storage.delta_log import Log
 from spark_jobs.storage.object_store import require_writable
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
@@ -127,9 +129,22 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
         reasons.append(
             f"{which} have not passed the checks yet: they will be accounted for and judged"
         )
+    elif committed:
+        reasons += _of_nobodys_verdict(found)
     if read_superseded(paths):
         reasons.append("rejected records of before the spec changed are not taken out yet")
     return tuple(reasons)
+
+
+def _of_nobodys_verdict(found: Preflight) -> tuple[str, ...]:
+    """Of rows that no batch has written: a person's, or those that an undo gave back."""
+    judged, path = found.cursor.judged_table_version, found.target.table
+    newest = Log.of(path).newest
+    if found.spec.is_archive or judged is None or newest <= judged:
+        return ()
+    if not history.rows_changed(path, judged, newest):
+        return ()
+    return (f"versions {judged + 1} to {newest} of the table have not passed the checks yet",)
 
 
 def _clock(found: Preflight, settings: Settings) -> no_data_batch.Clock:

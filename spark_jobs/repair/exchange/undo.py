@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spark_jobs.analysis.ranged import needed
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.ops import repairs
@@ -21,7 +23,7 @@ from spark_jobs.repair.exchange.exchange import (
     Wanted,
     commit,
     exchange,
-    move_cursor,
+    move_cursor as pass_with_base,
     once,
     stands,
 )
@@ -29,6 +31,7 @@ from spark_jobs.repair.exchange.staging import new_rows, old_rows
 from spark_jobs.repair.exchange.swap import Swapped, described, since
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.root.paths import Paths
+from spark_jobs.runs.verdict_on import verdict_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,6 +116,16 @@ def record(facts: Exchange, scene: Scene) -> None:
     }
     repairs.put(paths.root, [undone])
     repairs.end(paths.root, [row], "undone", needed(scene.spec))
+
+
+def move_cursor(facts: Exchange, scene: Scene) -> None:
+    """Let the commit count as passed, if the rows that it gives back had passed: the repair may
+    have mended rows that failed.
+    """
+    paths = scene.paths
+    known, cursor = read_identity(paths), read_cursor(paths.cursor)
+    if known and verdict_on(paths, known, cursor, facts.compared_at - 1, cursor.judged).whole:
+        pass_with_base(facts, scene)
 
 
 UNDONE = Change(

@@ -1,7 +1,8 @@
 """Verdict on: which verdict is about the rows that a version of the table has.
 
 A verdict is about the rows of the version that a run ended with. A rewind may restore a version
-amid a run, or one whose rows failed and were mended later: none is about it, so it is judged again.
+amid a run, and a rewind or an undo rows that failed and were mended later: none is about them, so
+they are judged again.
 """
 
 from __future__ import annotations
