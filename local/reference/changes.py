@@ -28,4 +28,4 @@ def _steps(change: Change[Any]) -> str:
 def _killed(change: Change[Any]) -> str:
     if change.take_back:
         return "taken back"
-    return "dropped, if that had no effect" if change.stands else "completed"
+    return "dropped, if that had no effect and can have none" if change.stands else "completed"

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import json
 
+from deltalake.exceptions import DeltaError
+
+from spark_jobs.errors import StateUnreadable
 from spark_jobs.journal.change import Facts, Scene
 from spark_jobs.sink import history, table
 from spark_jobs.storage import delta
@@ -23,9 +26,30 @@ class Restoring(Facts):
 
 
 def restore_table(facts: Restoring, scene: Scene) -> None:
-    """Give the table the rows of the version, in a commit that names this change."""
-    if facts.restores and _committed(facts, scene) is None:
-        delta.restore(scene.paths.table, facts.version, _said(history.CHANGE, scene))
+    """Give the table the rows of the version, in a commit that names this change.
+
+    Raises StateUnreadable if VACUUM has removed files of the version since somebody looked.
+    """
+    path = scene.paths.table
+    if not facts.restores or _committed(facts, scene) is not None:
+        return
+    try:
+        delta.restore(path, facts.version, _said(history.CHANGE, scene))
+    except DeltaError:
+        if delta.version_is_whole(path, facts.version):
+            raise
+        raise StateUnreadable(
+            f"VACUUM has removed files of version {facts.version} of {path} since this command "
+            "looked. Nothing was changed.",
+            f"Go back to a later batch: sluice rewind {scene.spec.name}",
+        ) from None
+
+
+def restorable(facts: Restoring, scene: Scene) -> bool:
+    """Whether the table has the rows of the version, or can have them yet."""
+    if not facts.restores or _committed(facts, scene) is not None:
+        return True
+    return delta.version_is_whole(scene.paths.table, facts.version)
 
 
 def mark_table(facts: Restoring, scene: Scene) -> None:

@@ -13,7 +13,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.admin.intent import Intent, after_what_was_begun
-from spark_jobs.admin.restoring import Restoring, mark_table, restore_table, restored_version
+from spark_jobs.admin.restoring import (
+    Restoring,
+    mark_table,
+    restorable,
+    restore_table,
+    restored_version,
+)
 from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity
@@ -141,7 +147,7 @@ def _to_judge(batch: int, facts: Rewind) -> tuple[str, ...]:
 
 
 def keep_files(facts: Rewind, scene: Scene) -> None:
-    """Copy the checkpoint and the files beside it. Nothing is changed before."""
+    """Copy the checkpoint and the files beside it. None of them is changed before."""
     copy(scene.paths.version, _kept(scene.paths, facts), scene.held.confirm)
 
 
@@ -235,8 +241,8 @@ REWIND = Change(
     # The cursor says what is accounted for, so the ops tables come before it. The identity lets
     # the next run in, so it comes after all that a run needs.
     (
-        keep_files,
         restore_table,
+        keep_files,
         mark_table,
         remove_accounts,
         take_back_repairs,
@@ -246,6 +252,7 @@ REWIND = Change(
         begin_generation,
         purge_state,
     ),
+    restorable,
 )
 
 

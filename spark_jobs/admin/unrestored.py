@@ -6,7 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.admin.restoring import Restoring, mark_table, restore_table, restored_version
+from spark_jobs.admin.restoring import (
+    Restoring,
+    mark_table,
+    restorable,
+    restore_table,
+    restored_version,
+)
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.change import Change, Scene
@@ -101,4 +107,5 @@ UNRESTORED = Change(
     Unrestored,
     lambda facts: f"the return of the table to version {facts.version}",
     (restore_table, mark_table, move_cursor),
+    restorable,
 )

@@ -48,9 +48,9 @@ class Change(NamedTuple, Generic[F]):
     """What one is, for the user."""
     steps: tuple[Step[F], ...]
     stands: Callable[[F, Scene], bool] | None = None
-    """Asked of one that ended before its first step is noted: whether that step has had its effect.
-    If not, nothing of the change is there, and it is dropped. Without this function, and without
-    the next, it is completed: all that it needs is in the facts.
+    """Asked of one that ended before its first step is noted: whether that step has had its effect,
+    or can have it yet. If not, nothing of the change is there, and it is dropped. Without this
+    function, and without the next, it is completed: all that it needs is in the facts.
     """
     take_back: Callable[[F, Scene], None] | None = None
     """Removes what is there of one that ended before its first step is noted: only the first try

@@ -157,10 +157,34 @@ def test_one_that_was_cut_off_amid_its_copy_and_amid_the_logs_ends_as_another(ro
 
 
 def test_what_somebody_did_to_the_table_before_its_restore_is_taken_back_too(root: Drains) -> None:
-    killed(root, 1)
+    killed(root, 0)
     root.table.delete("n = 1")
     completed(root)
     assert root.rows == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_one_whose_version_a_person_vacuumed_before_its_restore_is_dropped(
+    root: Drains, monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    table = root.table
+    table.optimize.compact()  # VACUUM removes files that the newest version does not have
+    before = table.version()
+
+    def vacuum(name: str) -> None:
+        if name == "change.begun":
+            table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
+            if dies:
+                raise Killed
+
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "at", vacuum)
+        with pytest.raises(Killed if dies else StateUnreadable):
+            go_back(root)
+    with leased(SPEC, root.paths, "the next run"):
+        assert under_way(root.paths) is None
+    assert root.table.version() == before + 2, "VACUUM writes two entries, and nobody else any"
+    assert root.cursor.audited == 4
 
 
 def test_a_second_one_completes_the_first_and_then_goes_back_further(root: Drains) -> None:
