@@ -32,6 +32,7 @@ NEEDED = (
     "typing-extensions",
     "typing-inspection",
     "tzdata",
+    "zstandard",
 )
 """pyspark's own needs of Arrow and of Python state; then what decoding and processors import in a
 worker, and theirs.

@@ -27,6 +27,7 @@ from spark_jobs.run import Run
 from spark_jobs.runs.drained import waiting
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.schema_look import look
 from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import StallWatch
 from spark_jobs.runs.watch.stillness import PULSE
@@ -71,6 +72,9 @@ class Query:
 
     def _run_all(self) -> None:
         if self._waiting() and not self._limits.asked:
+            run, committed = self._run, self._run.checkpoint.committed()
+            done = run.checkpoint.batch(committed[-1]).end if committed else {}
+            look(run.spec, run.settings, run.spark, self._topic, done)
             self._consume()
         while not self._limits.reached and not self._limits.asked and (due := self._due()):
             self._closed = self._closed or due.by_silence

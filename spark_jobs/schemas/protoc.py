@@ -4,13 +4,18 @@ descriptors.
 
 from __future__ import annotations
 
+import binascii
 import os
 import subprocess
 import sys
 import tempfile
+from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
+
+from google.protobuf import descriptor_pb2
+from google.protobuf.message import DecodeError
 
 OWN: Final = "sluice_registered_schema.proto"
 """The schema's file: its registry gives it no name."""
@@ -32,7 +37,33 @@ class NotProtobuf(ValueError):
 def descriptor_set(text: str, references: Sequence[tuple[str, str]] = ()) -> bytes:
     """A FileDescriptorSet with all that the schema imports, its own file the last. `references`:
     the path by which it imports each, and its text. Raises NotProtobuf.
+
+    Confluent's Python client registers a file's descriptor in base64, in place of its text.
     """
+    own = _described(text)
+    if own is None:
+        return _compiled(text, references)
+    described = [each for _, given in references if (each := _described(given))]
+    texts = [(name, given) for name, given in references if _described(given) is None]
+    names = {each.name for each in (own, *described)}
+    imports = {name for each in (own, *described) for name in each.dependency if name not in names}
+    stub = "".join(['syntax = "proto3";', *(f'import "{name}";' for name in sorted(imports))])
+    found = descriptor_pb2.FileDescriptorSet.FromString(_compiled(stub, texts))
+    found.file.pop()  # the stub
+    found.file.extend([*described, own])
+    return bytes(found.SerializeToString())
+
+
+def _described(text: str) -> descriptor_pb2.FileDescriptorProto | None:
+    """The file that is described so; None of a text."""
+    try:
+        found = descriptor_pb2.FileDescriptorProto.FromString(b64decode(text, validate=True))
+    except (binascii.Error, ValueError, DecodeError):
+        return None
+    return found if found.name else None
+
+
+def _compiled(text: str, references: Sequence[tuple[str, str]]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="sluice-protoc-") as given:
         folder = Path(given)
         for name, content in ((OWN, text), *references):

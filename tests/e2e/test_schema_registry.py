@@ -82,7 +82,7 @@ def test_a_login_and_tls_are_as_declared(
     login: str, registry_url: str, ids: dict[str, int], tmp_path: Path
 ) -> None:
     authority = Authority("registry")
-    _, _, store = authority.pair("registry", hosts=("127.0.0.1",)).write(tmp_path, "registry")
+    _, _, store = authority.pair("server", hosts=("127.0.0.1",)).write(tmp_path, "registry")
     (tmp_path / "ca.crt").write_text(authority.certificate)
     name, value, header = {
         "basic": ("basic.auth.user.info", "reader:s3", f"Basic {b64encode(b'reader:s3').decode()}"),

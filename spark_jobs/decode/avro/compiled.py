@@ -30,8 +30,8 @@ NEST: Final = "    "
 class Compiled(NamedTuple):
     """The function, and where its lines are."""
 
-    decode: Callable[[bytes], tuple[Any, ...]]
-    """The values of the kept fields, in the order of `keep`."""
+    decode: Callable[..., tuple[Any, ...]]
+    """Of bytes, from a place in them on: the values of the kept fields, in the order of `keep`."""
     lines: list[str]
     """Path of each line; the first is of line 1."""
 
@@ -75,8 +75,8 @@ class _Code:
 
     def top(self, writer: Node, reader: Node, keep: list[str], raw: Collection[str]) -> None:
         """The function for a whole value, and then those that it calls."""
-        self._line(0, "def decode(b):")
-        self._line(1, "end = len(b); p = 0")
+        self._line(0, "def decode(b, p=0):")
+        self._line(1, "end = len(b)")
         if why := mismatch(writer, reader):
             self._line(1, f"raise Bad({why!r})")
         if writer.kind == reader.kind == "record":

@@ -34,6 +34,7 @@ from spark_jobs.repair.find.replaying import Replaying
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.root.paths import Paths, live_root
 from spark_jobs.runs.preflight import Preflight, preflight
+from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.sink import table
 from spark_jobs.source.archive import ArchiveRecords
 from spark_jobs.source.micro_batch import Parts
@@ -167,6 +168,7 @@ def _replays(way: Ranged, settings: Settings, closed: Closed, request: Request) 
     generations = closed.found.identity.generations
     found = Replaying(way, closed.until, request.span)
     paths = Paths(settings.root, way.spec)
+    ask_again(way.spec, settings)
     for each in quarantine.waiting(
         way.spec, paths, generations, closed.batch, request.reason, settings
     ):

@@ -204,7 +204,8 @@ def translate_error(error: BaseException, pipeline: str, lost: str = "") -> Slui
             "Correct the expression in spec.py, or the function in logic.py.",
         )
     known = (
-        _reader_error(text)
+        _own_error(text)
+        or _reader_error(text)
         or _checkpoint_error(text, pipeline)
         or constraint_error(text, pipeline)
         or _logic_error(text, pipeline)
@@ -213,6 +214,14 @@ def translate_error(error: BaseException, pipeline: str, lost: str = "") -> Slui
         or _sink_error(text)
     )
     return known or driver_error(error, pipeline) or unexpected(error)
+
+
+def _own_error(text: str) -> SluiceError | None:
+    """A SluiceError that a decoder raised in a Python worker."""
+    error = _raised(_worker_text(text)) if _WORKER in text else None
+    own = _OWN.match(error["text"] or "") if error else None
+    found = by_code(own["code"]) if own else SluiceError
+    return found(own["what"]) if own and found is not SluiceError else None
 
 
 def _reader_error(text: str) -> SluiceError | None:

@@ -1,0 +1,144 @@
+"""Avro decoder: records of a registry's schemas, or of one that is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_jobs.decode.avro.compiled import Compiled, compiled
+from spark_jobs.decode.avro.wire import SHORT
+from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
+from spark_jobs.decode.schemed.objects import Objects, Read, Wire
+from spark_jobs.decode.schemed.registered import Given, Registered
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.schemas.avro import Node, SchemaInvalid, parse
+from spark_jobs.schemas.schema import Schema
+
+if TYPE_CHECKING:
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Avro, Topic
+    from spark_jobs.spec.place import Place
+
+REFUSED: Final = (ValueError, IndexError, OverflowError, RecursionError)
+"""What decoding raises for a malformed record."""
+UNITS: Final = {"millis": "ms", "micros": "us", "nanos": "ns"}
+KINDS: Final = {"timestamp": "timestamp", "local-timestamp": "timestamp_ntz"}
+
+
+class AvroDecoder:
+    """As the port has it."""
+
+    def __init__(
+        self, format_: Avro, places: Sequence[Place], wanted: Sequence[str], given: Given | None
+    ) -> None:
+        self._objects = Objects(places, wanted)
+        self._reads = parse(format_.reader) if format_.reader else None
+        self._registered = given and Registered(self._objects, given, self._of)
+        self._alone = None if given else self._of(Schema("AVRO", format_.wrote, (), None))
+
+    @staticmethod
+    def prepare(format_: Avro, topic: Topic, root: str, settings: Settings | None) -> Given | None:
+        """The kept schemas. Raises SpecInvalid if a declared schema is none."""
+        for name, text in (("reader", format_.reader), ("writer", format_.writer)):
+            try:
+                if text:
+                    parse(text)
+            except SchemaInvalid as error:
+                raise SpecInvalid(
+                    f"topic {topic.name!r}: format.{name} is no Avro schema: {error}.",
+                    "Correct it: it is JSON.",
+                ) from None
+        if not format_.registry:
+            return None
+        from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
+
+        return Given(Kept(root, format_.registry).schemas(), settings is not None)
+
+    def decode(self, records: Records) -> Decoded:
+        """As the port has it."""
+        values = records.values.to_pylist()
+        if self._registered:
+            return self._registered.decode(values)
+        assert self._alone
+        read = self._alone.read([value or b"" for value in values], 0)
+        for index, value in enumerate(values):
+            if not value:
+                read.wrong[index] = TOMBSTONE if value is None else EMPTY
+        return Decoded(*self._objects.columns(read, len(values)))
+
+    def _of(self, schema: Schema) -> SchemaReader:
+        return SchemaReader(schema, self._reads, self._objects)
+
+
+class SchemaReader:
+    """Reads what a writer's schema has written."""
+
+    def __init__(self, schema: Schema, reads: Node | None, objects: Objects) -> None:
+        self._why, self._tops = "", tuple[str, ...]()
+        self._wire: dict[str, Wire] = {}
+        if schema.kind != "AVRO":
+            self._why = f"its schema is of {schema.kind}, not of AVRO"
+            return
+        try:
+            writer = parse(schema.text, [text for _, text in schema.references])
+        except SchemaInvalid as error:
+            self._why = f"its schema is no Avro schema: {error}"
+            return
+        reader = reads or writer
+        known = {each.name: each.node for each in _fields(reader)}
+        self._tops = tuple(name for name in objects.tops if name in known)
+        self._wire = {
+            name: wire
+            for name in self._tops
+            if name in objects.raw and (wire := _wire(known[name])) and reader.kind == "record"
+        }
+        self._compiled: Compiled = compiled(writer, reader, self._tops, set(self._wire))
+        self._nulls = (None,) * len(self._tops)
+
+    def read(self, values: Sequence[bytes], start: int) -> Read:
+        """As registered.Reader has it."""
+        if self._why:
+            return Read({}, {}, dict.fromkeys(range(len(values)), self._why))
+        rows: list[tuple[Any, ...]] = []
+        wrong: dict[int, str] = {}
+        rest = iter(values)
+        while len(rows) < len(values):
+            try:
+                for row in map(self._compiled.decode, rest, repeat(start)):
+                    rows.append(row)  # noqa: PERF402 - those before a bad one must stay
+            except REFUSED as error:  # `rest` is behind the bad one
+                wrong[len(rows)] = f"`{self._compiled.where(error)}`: {_said(error)}"[:180]
+                rows.append(self._nulls)
+        columns = [*map(list, zip(*rows, strict=True))] if rows else [[] for _ in self._tops]
+        return Read(dict(zip(self._tops, columns, strict=True)), self._wire, wrong)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, IndexError):
+        return SHORT
+    if isinstance(error, UnicodeDecodeError):
+        return "a text is no UTF-8"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, OverflowError):
+        return "a time is outside the years 1 to 9999"
+    return str(error)
+
+
+def _fields(node: Node) -> list[Any]:
+    """Of a record; of a union those of all its records."""
+    if node.kind == "union":
+        return [each for part in node.parts for each in _fields(part)]
+    return [*node.fields]
+
+
+def _wire(node: Node) -> Wire | None:
+    """How its numbers are times, alone or in a union with null."""
+    if node.kind == "union":
+        parts = [part for part in node.parts if part.kind != "null"]
+        node = parts[0] if len(parts) == 1 else node
+    if node.logical == "date":
+        return Wire("date", "days")
+    kind, _, unit = node.logical.rpartition("-")
+    return Wire(KINDS[kind], UNITS[unit]) if kind in KINDS else None

@@ -1,0 +1,1 @@
+"""Formats of text, and values that are compressed."""

@@ -1,0 +1,1 @@
+"""Protobuf: messages of a registry's schemas, or of a declared one."""

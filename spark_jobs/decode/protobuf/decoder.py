@@ -1,0 +1,189 @@
+"""Protobuf decoder: as the port has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from google.protobuf.message import DecodeError
+
+from spark_jobs.decode.avro.wire import Bad, number
+from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
+from spark_jobs.decode.protobuf.messages import Get, Message, Messages
+from spark_jobs.decode.schemed.objects import Objects, Read, Wire
+from spark_jobs.decode.schemed.registered import Given, Registered
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.schemas.schema import Schema
+
+if TYPE_CHECKING:
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Protobuf, Topic
+    from spark_jobs.spec.place import Place
+
+MOST_INDEXES: Final = 32
+"""Depth of a message in its file."""
+
+
+class ProtobufDecoder:
+    """As the port has it."""
+
+    def __init__(
+        self, format_: Protobuf, places: Sequence[Place], wanted: Sequence[str], given: Given | None
+    ) -> None:
+        self._objects, self._message = Objects(places, wanted), format_.message
+        self._registered = given and Registered(self._objects, given, self._of)
+        described = Schema("PROTOBUF", "", (), format_.described)
+        self._alone = None if given else self._of(described)
+
+    @staticmethod
+    def prepare(
+        format_: Protobuf, topic: Topic, root: str, settings: Settings | None
+    ) -> Given | None:
+        """The kept schemas. Raises SpecInvalid if the declared one has no such message."""
+        if not format_.registry:
+            try:
+                Messages(format_.described).of(format_.message)
+            except (DecodeError, TypeError, KeyError, IndexError):
+                raise SpecInvalid(
+                    f"topic {topic.name!r}: format.descriptor is no FileDescriptorSet with the "
+                    f"message {format_.message}.",
+                    "Write it with: protoc --include_imports --descriptor_set_out=FILE.",
+                ) from None
+            return None
+        from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
+
+        return Given(Kept(root, format_.registry).schemas(), settings is not None)
+
+    def decode(self, records: Records) -> Decoded:
+        """As the port has it."""
+        values = records.values.to_pylist()
+        if self._registered:
+            return self._registered.decode(values)
+        assert self._alone
+        read = self._alone.read([value or b"" for value in values], 0)
+        for index, value in enumerate(values):
+            if not value:
+                read.wrong[index] = TOMBSTONE if value is None else EMPTY
+        return Decoded(*self._objects.columns(read, len(values)))
+
+    def _of(self, schema: Schema) -> SchemaReader:
+        return SchemaReader(schema, self._message, self._objects)
+
+
+class SchemaReader:
+    """Reads the messages of one schema."""
+
+    def __init__(self, schema: Schema, message: str, objects: Objects) -> None:
+        self._message, self._objects = message, objects
+        self._tops = objects.tops
+        self._read: dict[str, tuple[Message, list[Get]]] = {}
+        self._times = frozenset[str]()
+        self._why = ""
+        if schema.descriptor is None:
+            self._why = f"its schema is of {schema.kind}, not of PROTOBUF"
+            return
+        self._messages = Messages(schema.descriptor)
+        if message:
+            try:
+                only = self._messages.of(message)
+            except KeyError:
+                self._why = f"its schema has no message {message}"
+                return
+            self._times = frozenset(top for top in objects.raw if only.is_time(top))
+
+    def read(self, values: Sequence[bytes], start: int) -> Read:
+        """As registered.Reader has it."""
+        if self._why:
+            return Read({}, {}, dict.fromkeys(range(len(values)), self._why))
+        wrong: dict[int, str] = {}
+        columns = self._good(values, start)
+        if columns is None:
+            found = [self._parsed(index, value, start, wrong) for index, value in enumerate(values)]
+            columns = self._columns(found, wrong)
+        wire = {name: Wire("timestamp", "us") for name in self._times}
+        return Read(dict(zip(self._tops, columns, strict=True)), wire, wrong)
+
+    def _good(self, values: Sequence[bytes], start: int) -> list[list[Any]] | None:
+        """The columns of records of one message that all are good; None if they are not: then each
+        is looked at. No Python of ours runs for a record.
+        """
+        if not (self._message and values):
+            return None
+        at = start
+        try:
+            if start:
+                indexes, at = _indexes(values[0], start)
+                head = values[0][start:at]
+                named = self._messages.name(indexes) == self._message
+                if not named or not all(value.startswith(head, start) for value in values):
+                    return None
+            message, getters = self._known(self._message)
+            parsed = list(map(message.parse, [value[at:] for value in values] if at else values))
+            if not all(map(message.whole, parsed)):
+                return None
+            return [list(map(get, parsed)) for get in getters]
+        except (DecodeError, ValueError, IndexError):
+            return None
+
+    def _parsed(self, index: int, value: bytes, start: int, wrong: dict[int, str]) -> Any:
+        """The message and its getters; None if it is malformed."""
+        try:
+            name = self._message
+            if start:
+                indexes, start = _indexes(value, start)
+                name = self._named(indexes)
+            message, getters = self._known(name)
+            parsed = message.parse(value[start:])
+            if parsed.IsInitialized():
+                return parsed, getters
+            wrong[index] = "it lacks a required field of its message"
+        except IndexError:
+            wrong[index] = "it ends before its message"
+        except DecodeError:
+            wrong[index] = f"it is no {self._message or 'message'} in Protobuf's encoding"
+        except ValueError as error:
+            wrong[index] = str(error)
+        return None
+
+    def _columns(self, found: Sequence[Any], wrong: dict[int, str]) -> list[list[Any]]:
+        columns: list[list[Any]] = []
+        for place, top in enumerate(self._tops):
+            column: list[Any] = []
+            for index, each in enumerate(found):
+                value = None
+                if each is not None:
+                    try:
+                        value = each[1][place](each[0])
+                    except ValueError as error:
+                        wrong.setdefault(index, f"`$.{top}` {error}"[:180])
+                column.append(value)
+            columns.append(column)
+        return columns
+
+    def _named(self, indexes: Sequence[int]) -> str:
+        found = self._messages.name(indexes)
+        if found is None or (self._message and found != self._message):
+            wanted = self._message or "one"
+            raise Bad(f"its message is {found or 'none of its schema'}, not {wanted}")
+        return found
+
+    def _known(self, name: str) -> tuple[Message, list[Get]]:
+        if name not in self._read:
+            message = self._messages.of(name)
+            getters = [message.getter(top, ticks=top in self._times) for top in self._tops]
+            self._read[name] = message, getters
+        return self._read[name]
+
+
+def _indexes(value: bytes, start: int) -> tuple[tuple[int, ...], int]:
+    """Where in its file the message is: places, each in the one before; and where it begins."""
+    count, start = number(value, start)
+    if not count:
+        return (0,), start  # the first message, as most are
+    if count & 1 or count >> 1 > MOST_INDEXES:
+        raise Bad("it has no places of its message in front of it")
+    found = []
+    for _ in range(count >> 1):
+        index, start = number(value, start)
+        found.append(-1 if index & 1 else index >> 1)
+    return tuple(found), start

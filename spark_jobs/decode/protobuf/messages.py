@@ -1,0 +1,167 @@
+"""Messages: the classes of a FileDescriptorSet, and what each of their fields gives in Python.
+
+Presence is Protobuf's: a field that has none is its default where it is not sent (0, empty text),
+and one that has it, a message or an `optional`, is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from operator import attrgetter
+from typing import Any, Final
+
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from spark_jobs.values.conversions import EPOCH
+
+Get = Callable[[Any], Any]
+"""A message -> the value of a field of it, or of itself."""
+TIMESTAMP: Final = "google.protobuf.Timestamp"
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
+SECOND: Final = 1_000_000_000
+WRAPPERS: Final = frozenset(
+    f"google.protobuf.{name}Value"
+    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+AS_JSON: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue"))
+
+
+class Messages:
+    """The messages of one set. Raises TypeError or KeyError where the set is none."""
+
+    def __init__(self, described: bytes) -> None:
+        files = descriptor_pb2.FileDescriptorSet.FromString(described).file
+        self._pool = descriptor_pool.DescriptorPool()
+        for file in files:
+            self._pool.Add(file)
+        self._own = files[-1]
+
+    def name(self, indexes: Sequence[int]) -> str | None:
+        """The full name of the message at these places of the last file; None if there is none."""
+        inside, name = self._own.message_type, str(self._own.package)
+        for index in indexes:
+            if not 0 <= index < len(inside):
+                return None
+            name = f"{name}.{inside[index].name}" if name else inside[index].name
+            inside = inside[index].nested_type
+        return name
+
+    def of(self, name: str) -> Message:
+        """Raises KeyError if the set has none of that name."""
+        return Message(self._pool.FindMessageTypeByName(name))
+
+
+class Message:
+    """One of them."""
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        made = message_factory.GetMessageClass(descriptor)
+        self.parse: Callable[[bytes], Any] = made.FromString
+        self.whole: Callable[[Any], bool] = made.IsInitialized
+        self.fields: dict[str, FieldDescriptor] = dict(descriptor.fields_by_name)
+
+    def is_time(self, name: str) -> bool:
+        """Whether the field is one time, which `ticks` gives as a number."""
+        field = self.fields.get(name)
+        return bool(field and not field.is_repeated and _name(field) == TIMESTAMP)
+
+    def getter(self, name: str, *, ticks: bool) -> Get:
+        """What gives the field's value in Python; with `ticks`, of a time microseconds."""
+        field = self.fields.get(name)
+        if field is None:
+            return _none
+        if ticks and self.is_time(name):
+            return _present(name, microseconds)
+        return _of_field(field)
+
+
+def microseconds(message: Any) -> int:
+    """Of a Timestamp, since 1970. Raises ValueError."""
+    seconds, nanos = message.seconds, message.nanos
+    if not FIRST_SECOND <= seconds <= LAST_SECOND or not 0 <= nanos < SECOND:
+        raise ValueError("is no time of the years 1 to 9999")
+    return int(seconds) * 1_000_000 + int(nanos) // 1000
+
+
+def _of_field(field: FieldDescriptor) -> Get:
+    name, value = field.name, _of_value(field)
+    if field.is_repeated and _is_map(field):
+        key, of = (_of_value(field.message_type.fields_by_name[part]) for part in ("key", "value"))
+        return lambda message: {_key(key(k)): of(v) for k, v in getattr(message, name).items()}
+    if field.is_repeated:
+        return lambda message: [value(each) for each in getattr(message, name)]
+    if field.has_presence:
+        return _present(name, value)
+    if value is _same:
+        return attrgetter(name)
+    return lambda message: value(getattr(message, name))
+
+
+def _present(name: str, value: Get) -> Get:
+    return lambda message: value(getattr(message, name)) if message.HasField(name) else None
+
+
+def _of_value(field: FieldDescriptor) -> Get:
+    """What makes one value of the field one in Python."""
+    if field.enum_type is not None:
+        return _symbol({n: each.name for n, each in field.enum_type.values_by_number.items()})
+    name = _name(field)
+    if not name:
+        return _same
+    if name == TIMESTAMP:
+        return lambda message: EPOCH + timedelta(microseconds=microseconds(message))
+    if name in WRAPPERS:
+        return attrgetter("value")
+    if name in AS_JSON:
+        return _as_json
+    return _Nested(field.message_type)
+
+
+class _Nested:
+    """A message as a dict. Its fields are looked at when the first comes: a type may have itself in
+    it.
+    """
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        self._descriptor = descriptor
+        self._getters: list[tuple[str, Get]] | None = None
+
+    def __call__(self, message: Any) -> dict[str, Any]:
+        if self._getters is None:
+            self._getters = [(each.name, _of_field(each)) for each in self._descriptor.fields]
+        return {name: get(message) for name, get in self._getters}
+
+
+def _symbol(names: dict[int, str]) -> Get:
+    def name(number: int) -> str:
+        if number not in names:
+            raise ValueError(f"is {number}, a number that its enum lacks")
+        return names[number]
+
+    return name
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else str(key).lower()
+
+
+def _is_map(field: FieldDescriptor) -> bool:
+    return bool(field.message_type is not None and field.message_type.GetOptions().map_entry)
+
+
+def _name(field: FieldDescriptor) -> str:
+    return str(field.message_type.full_name) if field.message_type is not None else ""
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _as_json(message: Any) -> Any:
+    return json_format.MessageToDict(message)
+
+
+def _none(_: Any) -> None:
+    return None

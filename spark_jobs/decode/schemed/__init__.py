@@ -1,0 +1,1 @@
+"""What Avro and Protobuf have in common: ids of schemas, and objects as values."""

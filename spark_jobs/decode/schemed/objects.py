@@ -1,0 +1,324 @@
+"""Objects: values in Python, as Avro and Protobuf give them, to the columns of a topic's fields.
+
+A value is converted only if nothing of it is lost, and never guessed: whole numbers are whole
+numbers, a time has the unit that its schema or its field says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from spark_jobs.decode.columns.column import Column
+from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
+from spark_jobs.decode.columns.text_column import DAYS, LARGEST_FLOAT, day, text_column
+from spark_jobs.spec import Local
+from spark_jobs.values import path as paths, type_tree
+from spark_jobs.values.conversions import arrow_array
+from spark_jobs.values.field_types import fits
+from spark_jobs.values.type_tree import Array, Map, Scalar, Struct, Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.spec import Field
+    from spark_jobs.spec.place import Place
+    from spark_jobs.values.path import Path
+
+Values = Sequence[Any]
+"""Any: of whatever type a schema has."""
+KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "smallint": (int,),
+    "int": (int,),
+    "bigint": (int,),
+    "float": (float, int),
+    "double": (float, int),
+    "boolean": (bool,),
+    "binary": (bytes,),
+    "timestamp": (datetime,),
+    "timestamp_ntz": (datetime,),
+    "date": (date,),
+    "decimal": (Decimal, int),
+}
+"""Kind of a field -> the types in Python that it takes, exactly."""
+BITS: Final = {"smallint": 16, "int": 32, "bigint": 64}
+OF_TEXT: Final = ("timestamp", "timestamp_ntz", "date")
+"""Kinds that are read from text without a format: RFC 3339 is the one form."""
+NAMES: Final = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    bytes: "bytes",
+    datetime: "a time",
+    date: "a date",
+    Decimal: "a decimal",
+    list: "an array",
+    dict: "an object",
+}
+
+
+class Wire(NamedTuple):
+    """How a column of numbers on the wire is a time or a date."""
+
+    kind: str
+    """timestamp, timestamp_ntz or date."""
+    unit: str
+    """ms, us, ns; or days."""
+
+
+class Read(NamedTuple):
+    """Records as a schema reads them."""
+
+    tops: Mapping[str, Values]
+    """Field at the top -> its values. One that the schema lacks is not in it."""
+    wire: Mapping[str, Wire]
+    """Of those that are numbers, and mean times."""
+    wrong: dict[int, str]
+    """Number of the record -> why it is malformed."""
+
+
+class Objects:
+    """Makes the columns of the places."""
+
+    def __init__(self, places: Sequence[Place], wanted: Sequence[str]) -> None:
+        self._places = places
+        self._wanted = tuple(wanted)
+        self.tops = tuple(
+            dict.fromkeys(
+                str((*base, *path)[0])
+                for place in places
+                for base in place.bases
+                for path in place.paths
+            )
+        )
+        """The fields at the top that a schema must read."""
+        bare = {
+            str(place.paths[0][0])
+            for place in places
+            if place.bases == ((),) and len(place.paths) == 1 and len(place.paths[0]) == 1
+        }
+        deep = {
+            str((*base, *path)[0])
+            for place in places
+            for base in place.bases
+            for path in place.paths
+            if len((*base, *path)) > 1 or len(place.paths) > 1 or len(place.bases) > 1
+        }
+        self.raw = frozenset(bare - deep)
+        """Those that may be numbers on the wire."""
+
+    def columns(self, read: Read, count: int) -> tuple[list[pa.Array], list[str | None]]:
+        """The wanted columns, and why which record is malformed."""
+        reasons = [read.wrong.get(index) for index in range(count)]
+        found: dict[str, pa.Array] = {}
+        for place in self._places:
+            field = place.field
+            values = _values(place, read.tops, count)
+            wire = read.wire.get(str(place.paths[0][0])) if place.bases == ((),) else None
+            column = of_values(values, field, wire)
+            found[field.name] = column.array
+            where = paths.as_text(place.paths[0])
+            for index, why in column.wrong.items():
+                reasons[index] = reasons[index] or f"`$.{where}` {why}"
+            if field.required and column.array.null_count:
+                lacks = f"Object missing required field `{where}`, or it is null"
+                for index, value in enumerate(values):
+                    if value is None:
+                        reasons[index] = reasons[index] or lacks
+        return [found[name] for name in self._wanted], reasons
+
+
+def _values(place: Place, tops: Mapping[str, Values], count: int) -> Values:
+    """The place's value in each record, None if it has none."""
+    if place.bases == ((),) and len(place.paths) == 1 and len(place.paths[0]) == 1:
+        return tops.get(str(place.paths[0][0])) or [None] * count
+    if place.bases == ((),):
+        return [
+            next(
+                (found for path in place.paths if (found := _at(tops, index, path)) is not None),
+                None,
+            )
+            for index in range(count)
+        ]
+    chosen = [
+        next((base for base in place.bases if not base or _at(tops, index, base) is not None), None)
+        for index in range(count)
+    ]
+    return [
+        next(
+            (
+                found
+                for path in place.paths
+                if base is not None and (found := _at(tops, index, (*base, *path))) is not None
+            ),
+            None,
+        )
+        for index, base in enumerate(chosen)
+    ]
+
+
+def _at(tops: Mapping[str, Values], index: int, path: Path) -> Any:
+    column = tops.get(str(path[0])) if path else None
+    value = column[index] if column else None
+    for step in path[1:]:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def of_values(values: Values, field: Field, wire: Wire | None = None) -> Column:
+    """The column of a field, of values in Python; or with `wire` of numbers."""
+    if wire:
+        return _of_wire(values, field, wire)
+    types = set(map(type, values)) - {type(None)}
+    if field.format == "json":
+        return Column(arrow_array([_json(value) for value in values], "string"), {})
+    if field.format is None and (types != {str} or field.kind not in OF_TEXT):
+        return _plain(values, field, types)
+    return _formatted(values, field, types)
+
+
+def _formatted(values: Values, field: Field, types: set[type]) -> Column:
+    """By the field's format, or a time as text."""
+    if types == {str}:
+        return text_column(values, field)
+    if field.format in NANOSECONDS and types <= {int}:
+        return from_epoch(values, str(field.format), field.type)
+    if field.format == "days":
+        return _each(values, field.type, _day)
+    return _each(values, field.type, lambda value: of_one(value, field))
+
+
+def of_one(value: Any, field: Field) -> Any:
+    """A value among others of another type. Raises ValueError."""
+    if type(value) is str and (isinstance(field.format, str | Local) or field.kind in OF_TEXT):
+        column = text_column([value], field)
+    elif type(value) is int and field.format in NANOSECONDS:
+        column = from_epoch([value], str(field.format), field.type)
+    else:
+        return _converted(field.tree, value)
+    if column.wrong:
+        raise ValueError(column.wrong[0])
+    return column.array[0].as_py()
+
+
+def _plain(values: Values, field: Field, types: set[type]) -> Column:
+    """Without a format: as it is, where Arrow takes it without a change."""
+    if types <= {*KINDS.get(field.kind, ())} and field.kind not in {"timestamp", "timestamp_ntz"}:
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs none
+
+        try:
+            whole = [float(value) for value in values] if types == {float, int} else values
+            if field.kind != "float":
+                return Column(arrow_array(whole, field.type), {})
+        except (pa.ArrowInvalid, OverflowError, TypeError):
+            pass  # one of them does not fit: which?
+    return _each(values, field.type, lambda value: _converted(field.tree, value))
+
+
+def _of_wire(values: Values, field: Field, wire: Wire) -> Column:
+    if field.kind != wire.kind or field.format is not None:
+        why = f"is a {wire.kind}, not {field.type}" + (" of a format" if field.format else "")
+        wrong = {index: why for index, value in enumerate(values) if value is not None}
+        return Column(arrow_array([None] * len(values), field.type), wrong)
+    if wire.unit != "days":
+        return from_epoch(values, wire.unit, field.type)
+    first, last = DAYS
+    why = "is a number that is no date of the years 1 to 9999"
+    wrong = {
+        index: why
+        for index, value in enumerate(values)
+        if value is not None and not first <= value <= last
+    }
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    kept = [None if index in wrong else value for index, value in enumerate(values)]
+    return Column(pa.array(kept, pa.int32()).view(pa.date32()), wrong)
+
+
+def _each(values: Values, kind: str, read: Callable[[Any], Any]) -> Column:
+    wrong, found = dict[int, str](), list[Any]()
+    for index, value in enumerate(values):
+        result = None
+        if value is not None:
+            try:
+                result = read(value)
+            except (ValueError, ArithmeticError) as error:
+                wrong[index] = str(error)
+        found.append(result)
+    return Column(arrow_array(found, kind), wrong)
+
+
+def _converted(tree: Type, value: Any) -> Any:
+    """A value of the type, as Arrow takes it. Raises ValueError: what is wrong."""
+    if value is None:
+        return None
+    match tree:
+        case Array(element):
+            return [_converted(element, each) for each in _is(value, list, tree)]
+        case Map(of):
+            members = _is(value, dict, tree)
+            if not all(type(key) is str for key in members):
+                raise ValueError(f"has a key that is no text, not {type_tree.as_text(tree)}")
+            return [(key, _converted(of, each)) for key, each in members.items()]
+        case Struct(members):
+            given = _is(value, dict, tree)
+            return {name: _converted(of, given.get(name)) for name, of in members}
+        case type_tree.Decimal():
+            number = Decimal(value) if type(value) is int else _is(value, Decimal, tree)
+            if not fits(number, tree):
+                kind = type_tree.as_text(tree)
+                raise ValueError(f"is a number that {kind} has not")
+            return number
+        case Scalar(name):
+            return _scalar(name, value)
+
+
+def _scalar(name: str, value: Any) -> Any:
+    if type(value) not in KINDS[name]:
+        raise ValueError(f"is {_name(value)}, not {name}")
+    if name in BITS and not -(2 ** (BITS[name] - 1)) <= value < 2 ** (BITS[name] - 1):
+        raise ValueError(f"is a number out of range of {name}")
+    if name in {"float", "double"}:
+        return _float(name, value)
+    if name in {"timestamp", "timestamp_ntz"}:
+        zoned = value.tzinfo is not None
+        if zoned != (name == "timestamp"):
+            raise ValueError(f"is a time {'with' if zoned else 'without'} a zone, not {name}")
+        return value.astimezone(UTC) if zoned else value
+    return value
+
+
+def _float(name: str, value: float) -> float:
+    found = float(value)
+    if name == "float" and LARGEST_FLOAT < abs(found) < float("inf"):
+        raise ValueError("is a number out of range of float")
+    return found
+
+
+def _is(value: Any, wanted: type, tree: Type) -> Any:
+    if type(value) is not wanted:
+        raise ValueError(f"is {_name(value)}, not {type_tree.as_text(tree)}")
+    return value
+
+
+def _name(value: Any) -> str:
+    return NAMES.get(type(value), "a value of another type")
+
+
+def _day(value: Any) -> date:
+    if type(value) is not int:
+        raise ValueError(f"is {_name(value)}, not a number of days")
+    return day(value)
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else msgspec.json.encode(value).decode()

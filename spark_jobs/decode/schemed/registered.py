@@ -1,0 +1,117 @@
+"""Registered: values that begin with the id of their schema (Confluent's wire format): a byte 0 and
+four of the id; a batch may have several ids, and each has a function of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded
+from spark_jobs.decode.schemed.objects import Objects, Read
+from spark_jobs.errors import RegistryUnreachable
+
+if TYPE_CHECKING:
+    from spark_jobs.schemas.schema import Schema, Schemas
+
+HEAD: Final = 5
+"""Bytes in front of the record."""
+LARGEST: Final = 2**31 - 1
+"""The largest id: registries count in 32 bits with a sign."""
+NO_HEAD: Final = "it does not begin with the id of a schema: a byte 0 and four of the id"
+
+
+class Given(NamedTuple):
+    """What the tasks get from the driver."""
+
+    schemas: Schemas
+    whole: bool
+    """Whether every id of the records was looked up: one that is not there is an error then, and
+    not a reason.
+    """
+
+
+class Reader(Protocol):
+    """Reads the records of one schema."""
+
+    def read(self, values: Sequence[bytes], start: int, /) -> Read:
+        """The values, from this byte of each on. Never raises for what is in them."""
+
+
+def schema_id(value: bytes) -> str | None:
+    """The id in front of a value; None if there is none."""
+    if len(value) < HEAD or value[0]:
+        return None
+    number = int.from_bytes(value[1:HEAD], "big")
+    return str(number) if number <= LARGEST else None
+
+
+class Registered:
+    """Decodes values by their ids. `make`: a schema's reader."""
+
+    def __init__(self, objects: Objects, given: Given, make: Callable[[Schema], Reader]) -> None:
+        self._objects, self._given, self._make = objects, given, make
+        self._readers: dict[str, Reader | str] = {}
+
+    def decode(self, values: Sequence[bytes | None]) -> Decoded:
+        """As the port has it."""
+        groups: dict[bytes | None, list[int]] = {}
+        for index, value in enumerate(values):
+            groups.setdefault(value and value[:HEAD], []).append(index)
+        parts = [self._of(head, [values[index] for index in at]) for head, at in groups.items()]
+        if len(parts) == 1:
+            return parts[0]
+        return _together(parts, [*groups.values()], len(values))
+
+    def _of(self, head: bytes | None, values: Sequence[Any]) -> Decoded:
+        if not head:
+            return self._malformed(TOMBSTONE if head is None else EMPTY, len(values))
+        number = schema_id(head)
+        if number is None:
+            return self._malformed(NO_HEAD, len(values))
+        reader = self._reader(number)
+        if isinstance(reader, str):
+            return self._malformed(reader, len(values))
+        read = reader.read(values, HEAD)
+        named = {index: f"{why} (schema {number})" for index, why in read.wrong.items()}
+        return Decoded(*self._objects.columns(read._replace(wrong=named), len(values)))
+
+    def _reader(self, number: str) -> Reader | str:
+        """Of a schema; or why all its records are malformed."""
+        if number not in self._readers:
+            schemas, whole = self._given
+            if number not in schemas and whole:
+                raise RegistryUnreachable(
+                    f"schema {number} was not asked for: its first record came when this run had "
+                    "looked for the ids of its records.",
+                    "Nothing: the next run asks for it.",
+                )
+            schema = schemas.get(number)
+            self._readers[number] = (
+                self._make(schema)
+                if schema
+                else f"the registry has no schema {number}"
+                if number in schemas
+                else f"schema {number} is not kept here"
+            )
+        return self._readers[number]
+
+    def _malformed(self, why: str, count: int) -> Decoded:
+        return Decoded(
+            *self._objects.columns(Read({}, {}, dict.fromkeys(range(count), why)), count)
+        )
+
+
+def _together(parts: Sequence[Decoded], places: Sequence[Sequence[int]], count: int) -> Decoded:
+    """The parts as one, each record in its place."""
+    import numpy as np  # noqa: PLC0415 - a process that only plans needs neither
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    order = np.empty(count, np.int64)
+    order[np.concatenate([np.asarray(each) for each in places])] = np.arange(count)
+    columns = [
+        pa.concat_arrays(arrays).take(pa.array(order))
+        for arrays in zip(*(part.columns for part in parts), strict=True)
+    ]
+    reasons = [reason for part in parts for reason in part.reasons]
+    return Decoded(columns, [reasons[at] for at in order])

@@ -1,0 +1,125 @@
+"""Schema look: before a drain reads records that begin with the ids of schemas, it finds the ids,
+and asks the registry for those that are not kept under the root.
+
+The driver asks, and no task: executors may have no secret of the registry, no way to it, and no
+right to write the root; and an answer that fails must fail the run before a record is read. It
+costs one more read of the new offsets, of five bytes a record.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spark_jobs.decode.schemed.registered import HEAD, schema_id
+from spark_jobs.errors import RegistryRefused, RegistryUnreachable
+from spark_jobs.schemas.kept import Kept
+from spark_jobs.schemas.registry import Registry
+from spark_jobs.source.sources import source_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.micro_batch import Offsets, Parts
+    from spark_jobs.source.port import SourceState
+    from spark_jobs.spec import Pipeline
+
+LOG = logging.getLogger(__name__)
+MOST_IDS: Final = 2_000
+"""Of one look. Records of another format give as many ids as they like."""
+
+
+class Found(NamedTuple):
+    """An id in the new records."""
+
+    id: str
+    records: int
+    partition: int
+    offset: int
+    """The first of them, of the first partition that has it."""
+
+    def __str__(self) -> str:
+        first = f"partition {self.partition}, offset {self.offset:,}"
+        return f"{self.id} in {self.records:,} (first: {first})"
+
+
+def look(
+    spec: Pipeline, settings: Settings, spark: SparkSession, topic: SourceState, done: Offsets
+) -> None:
+    """Keep the schemas of all records from these offsets to the topic's end. Does nothing for a
+    format without a registry.
+
+    Raises RegistryUnreachable, RegistryRefused.
+    """
+    parts = _parts(topic, done)
+    if not parts:
+        return
+    for part, name in registries(spec):
+        records = source_of(spec, settings).read(spark, parts)
+        found = _ids(records, part)
+        if len(found) > MOST_IDS:
+            raise RegistryRefused(
+                f"the {part}s of topic {spec.topic.name!r} begin with {len(found):,} ids: they are "
+                "not those of a schema registry.",
+                f"Correct the topic's format: {part}s of it are written otherwise.",
+            )
+        kept = Kept(settings.root, name)
+        had = kept.fetch(
+            [each.id for each in found], lambda: Registry(settings.kafka_config.registry())
+        )
+        known = "; ".join(str(each) for each in found if had[each.id])
+        if known:
+            LOG.info("%s: schemas of the new %ss: %s", spec.name, part, known)
+        if missing := "; ".join(str(each) for each in found if not had[each.id]):
+            LOG.warning(
+                "%s: the registry has no schema %s: these records are malformed", spec.name, missing
+            )
+
+
+def ask_again(spec: Pipeline, settings: Settings) -> None:
+    """Ask once more for the ids that the registry lacked: a replay brings in records whose schema
+    was registered after them. What the registry does not answer stays missing, with a warning.
+    """
+    for _, name in registries(spec):
+        kept = Kept(settings.root, name)
+        missing = [each for each, schema in kept.schemas().items() if schema is None]
+        try:
+            kept.fetch(missing, lambda: Registry(settings.kafka_config.registry()))
+        except (RegistryUnreachable, RegistryRefused) as error:
+            LOG.warning("%s: %s", spec.name, error)
+
+
+def registries(spec: Pipeline) -> Iterator[tuple[str, str]]:
+    """Each part of a record that begins with an id, and the name of its registry."""
+    for part, format_ in (("value", spec.topic.format), ("key", getattr(spec.topic, "key", None))):
+        if name := getattr(format_, "registry", ""):
+            yield part, name
+
+
+def _parts(topic: SourceState, done: Offsets) -> Parts:
+    starts = {p: max(done.get(p, 0), topic.earliest.get(p, 0)) for p in topic.latest}
+    return {p: ((starts[p], end),) for p, end in topic.latest.items() if starts[p] < end}
+
+
+def _ids(records: DataFrame, part: str) -> list[Found]:
+    """The ids with their records, the most frequent first."""
+    from pyspark.sql import functions as F  # noqa: PLC0415 - commands without Spark import the room
+
+    place = F.struct("kafka.partition", "kafka.offset").alias("place")
+    head = F.substring(F.col(f"kafka.raw.{part}"), 1, HEAD).alias("head")
+    rows = (
+        records.select(head, place)
+        .where((F.length("head") == HEAD) & (F.substring("head", 1, 1) == F.lit(b"\0")))
+        .groupBy("head")
+        .agg(F.count("*").alias("records"), F.min("place").alias("first"))
+        .orderBy(F.desc("records"), "head")
+        .limit(MOST_IDS + 1)
+        .collect()
+    )
+    return [
+        Found(number, row.records, row.first.partition, row.first.offset)
+        for row in rows
+        if (number := schema_id(bytes(row["head"])))
+    ]

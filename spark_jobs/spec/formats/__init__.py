@@ -1,0 +1,1 @@
+"""Formats beside JSON, as a spec declares them."""

@@ -1,0 +1,204 @@
+"""CSV, lines and compressed values through the port; Python's csv module writes what is read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given, strategies as st
+
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec import Avro, Compressed, Csv, Field, Json, Lines, Topic
+from spark_jobs.spec.format import Format
+from tests.unit.decoding import Decoding
+
+FIELDS = (
+    Field(name="id", type="string"),
+    Field(name="at", type="timestamp"),
+    Field(name="n", type="int", required=False),
+    Field(name="price", type="decimal(9,2)", required=False),
+)
+COLUMNS = ("id", "at", "n", "price")
+AT = datetime(2026, 11, 26, 10, tzinfo=UTC)
+
+
+def decoding(format_: Format, fields: tuple[Field, ...] = FIELDS) -> Decoding:
+    return Decoding(Topic(name="t", fields=fields, event_time="at", format=format_))
+
+
+ROWS: dict[bytes, Any] = {
+    b"a,2026-11-26T10:00:00Z,7,12.5": ("a", AT, 7, Decimal("12.50")),
+    b"a,2026-11-26T10:00:00Z,7,12.5\r\n": ("a", AT, 7, Decimal("12.50")),
+    b'"a ""b"", c\nd",2026-11-26T10:00:00Z,,': ('a "b", c\nd', AT, None, None),
+    b'"",2026-11-26T10:00:00Z,,': ("", AT, None, None),
+    b",2026-11-26T10:00:00Z,,": "Object missing required field `id`, or it is null",
+    b"a,2026-11-26T10:00:00Z,7": "it has 3 cells, not 4",
+    b"a,2026-11-26T10:00:00Z,7,1,": "it has 5 cells, not 4",
+    b"a,2026-11-26T10:00:00Z,7.0,1": "`$.n` is text that is no int",
+    b"a,2026-11-26T10:00:00Z,2147483648,1": "`$.n` is text that is no int",
+    b"a,2026-11-26T10:00:00Z, 7,1": "`$.n` is text that is no int",
+    b"a,2026-11-26 10:00,7,1": "`$.at` is text that is no timestamp",
+    b"a,2026-11-26T10:00:00Z,7,1.234": "`$.price` is a number that decimal(9,2) has not",
+    b'a"b,2026-11-26T10:00:00Z,7,1': "cell 1 has a quote that is not around all of it",
+    b'"a"b,2026-11-26T10:00:00Z,7,1': "cell 1 has a quote that is not around all of it",
+    b'"a,2026-11-26T10:00:00Z,7,1': "cell 1 has a quote that is not around all of it",
+    b"a,2026-11-26T10:00:00Z,7,1\nb": "it has several lines",
+    b"\xff,2026-11-26T10:00:00Z,7,1": "it is no UTF-8",
+    b"": "the value is empty",
+}
+
+
+@pytest.mark.parametrize("value", ROWS)
+def test_a_row_of_csv_is_read_whole_or_refused(value: bytes) -> None:
+    row, why = decoding(Csv(columns=COLUMNS)).row(value)
+    assert (row if why is None else why) == ROWS[value]
+
+
+def test_a_batch_has_good_and_bad_rows_and_a_tombstone() -> None:
+    columns, reasons = decoding(Csv(columns=COLUMNS)).columns([*ROWS, None])
+    assert columns[0][:4] == ["a", "a", 'a "b", c\nd', ""]
+    assert [why for why in reasons if why] == [
+        *[why for why in ROWS.values() if isinstance(why, str)],
+        "tombstone: the value is null",
+    ]
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=2, max_size=4),
+    st.sampled_from(",;|\t^"),
+)
+def test_what_pythons_csv_writes_comes_back_equal(cells: list[str], delimiter: str) -> None:
+    out = io.StringIO()
+    quoting = csv.QUOTE_ALL if any("\0" in each for each in cells) else csv.QUOTE_MINIMAL
+    csv.writer(out, delimiter=delimiter, quoting=quoting).writerow(cells)
+    names = tuple(f"c{n}" for n in range(len(cells)))
+    fields = tuple(Field(name=name, type="string", required=False) for name in names)
+    at = Field(name="at", type="timestamp", part="timestamp")
+    by = decoding(Csv(columns=names, delimiter=delimiter, null=None), (*fields, at))
+    row, why = by.row(out.getvalue().encode())
+    assert (why, [*row[:-1]]) == (None, cells)
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_are_a_row_that_pythons_csv_reads_or_have_a_reason(value: bytes) -> None:
+    fields = (Field(name="a", type="string"), Field(name="b", type="string"))
+    at = Field(name="at", type="timestamp", part="timestamp")
+    row, why = decoding(Csv(columns=("a", "b"), null=None), (*fields, at)).row(value)
+    if why is None:
+        text = io.StringIO(value.decode(), newline="")
+        assert [[*row[:-1]]] == [each for each in csv.reader(text, strict=True) if each]
+
+
+def test_cells_that_no_field_reads_and_other_letters_are_declared() -> None:
+    by = decoding(Csv(columns=("x", *COLUMNS), delimiter=";", quote="'", null="NULL"))
+    assert by.row(b"?;'a;b';2026-11-26T10:00:00Z;NULL;NULL") == (("a;b", AT, None, None), None)
+    bare = decoding(Csv(columns=COLUMNS, quote=None))
+    assert bare.row(b'"a,2026-11-26T10:00:00Z,,')[0][0] == '"a'
+
+
+def test_a_line_gives_its_groups() -> None:
+    by = decoding(
+        Lines(pattern=r"(?P<at>\S+) \[(?P<id>\w+)\](?: n=(?P<n>\d+))?(?P<price>)"), FIELDS[:3]
+    )
+    assert by.row(b"2026-11-26T10:00:00Z [a] n=7\n") == (("a", AT, 7), None)
+    assert by.row(b"2026-11-26T10:00:00Z [a]") == (("a", AT, None), None)
+    assert by.row(b"nothing")[1] == "it does not match the pattern"
+    assert by.row(b"\xff")[1] == "it is no UTF-8"
+    whole = decoding(
+        Lines(),
+        (Field(name="line", type="string"), Field(name="at", type="timestamp", part="timestamp")),
+    )
+    assert whole.row(b"any text")[0][0] == "any text"
+
+
+@pytest.mark.parametrize(
+    ("format_", "said"),
+    [
+        (lambda: decoding(Csv(columns=("id", "at"))), "no cell of format.columns is named 'n'"),
+        (lambda: decoding(Lines(pattern="(?P<id>.)")), "no group of format.pattern is named 'at'"),
+        (lambda: Csv(columns=("a", "a")), "each cell needs a name of its own"),
+        (lambda: Csv(columns=("a",), delimiter='"'), "it is the delimiter too"),
+        (lambda: Lines(pattern="("), "pattern"),
+        (lambda: Lines(pattern="."), "no named group"),
+        (lambda: Compressed(by="gzip", format=Avro(registry="main")), "a registry's id"),
+        (lambda: Compressed(by="gzip", format=Compressed(by="gzip")), "compressed already"),
+    ],
+)
+def test_declarations_are_refused_in_words(format_: Any, said: str) -> None:
+    with pytest.raises(SpecInvalid, match=said):
+        format_()
+
+
+JSON = b'{"id": "a", "at": "2026-11-26T10:00:00Z"}'
+
+
+def unsized(value: bytes) -> bytes:
+    """As a writer of a stream does, who does not know the size."""
+    made = zstandard.ZstdCompressor().compressobj()
+    return made.compress(value) + made.flush()
+
+
+def bomb(by: str, size: int) -> bytes:
+    value = b'{"id": "' + b"a" * size + b'", "at": "2026-11-26T10:00:00Z"}'
+    return gzip.compress(value) if by == "gzip" else unsized(value)
+
+
+GOOD = {
+    "gzip": [gzip.compress(JSON), gzip.compress(JSON[:9]) + gzip.compress(JSON[9:])],
+    "zstd": [
+        zstandard.compress(JSON),
+        unsized(JSON),
+        unsized(JSON + b" " * 100_000),
+        zstandard.compress(JSON[:9]) + unsized(JSON[9:]),
+    ],
+}
+
+
+@pytest.mark.parametrize("by", ["gzip", "zstd"])
+def test_a_compressed_value_is_what_is_in_it(by: Any) -> None:
+    made = decoding(Compressed(by=by, at_most=200_000))
+    for value in GOOD[by]:
+        assert made.row(value) == (("a", AT, None, None), None)
+    other = Compressed(by=by, format=Csv(columns=COLUMNS))
+    row = b"a,2026-11-26T10:00:00Z,7,1"
+    packed = gzip.compress(row) if by == "gzip" else zstandard.compress(row)
+    assert decoding(other).row(packed) == (("a", AT, 7, Decimal("1.00")), None)
+
+
+@pytest.mark.parametrize("by", ["gzip", "zstd"])
+def test_what_is_cut_or_changed_or_too_large_or_plain_is_malformed(by: Any) -> None:
+    made = decoding(Compressed(by=by, format=Json(), at_most=200_000))
+    large = "it has more than 200,000 bytes when it is inflated"
+    values: list[bytes | None] = [
+        *[value[:-1] for value in GOOD[by]],
+        JSON,
+        bomb(by, 50_000_000),
+        GOOD[by][0] + b"x",
+        gzip.compress(b"[") if by == "gzip" else zstandard.compress(b"["),
+        b"",
+        None,
+    ]
+    _, reasons = made.columns(values)
+    assert all(reasons)
+    assert reasons[-5] == large
+    assert reasons[-2:] == ["the value is empty", "tombstone: the value is null"]
+    assert decoding(Compressed(by=by, at_most=60_000_000)).row(bomb(by, 50_000_000))[1] is None
+
+
+@given(st.data())
+def test_changed_bytes_of_gzip_are_malformed_or_what_gzip_reads(data: st.DataObject) -> None:
+    value = bytearray(gzip.compress(JSON))
+    value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
+    _, why = decoding(Compressed(by="gzip")).row(bytes(value))
+    try:
+        same = gzip.decompress(bytes(value)) == JSON
+    except (OSError, EOFError, zlib.error):
+        same = False
+    assert (why is None) == same
