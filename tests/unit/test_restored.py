@@ -15,6 +15,7 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.errors import SluiceError, TableReplaced
 from spark_jobs.journal.runner import settle
+from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.sink import history, table
 from spark_jobs.sink.restored import refuse_restored, restored
@@ -293,28 +294,28 @@ def test_one_amid_a_swap_is_seen_when_that_is_completed(root: Root) -> None:
 
 
 def test_consumers_read_what_has_passed_before_it_and_behind_its_mending(root: Root) -> None:
-    publish(root.paths, SPEC, ("", -1))
+    publish(root.paths, SPEC, Announced())
 
     def shown() -> list[str]:
         return root.rows_of(root.paths.published_table)
 
     rows = shown()
     root.table.restore(4)
-    publish(root.paths, SPEC, ("g1", 8))
+    publish(root.paths, SPEC, Announced(1, "g1", 8))
     assert shown() == rows
     mend(root)
-    publish(root.paths, SPEC, ("g1", 8))
+    publish(root.paths, SPEC, Announced(1, "g1", 8))
     assert shown() == rows == root.rows()
 
 
 def test_one_of_the_published_table_is_put_right_by_the_next_publish(tmp_path: Path) -> None:
     root = Root(tmp_path / ROOT)
     root.drain(0, 2)
-    publish(root.paths, SPEC, ("", -1))
+    publish(root.paths, SPEC, Announced())
     root.drain(3, 3)
-    publish(root.paths, SPEC, ("g1", 3))
+    publish(root.paths, SPEC, Announced(1, "g1", 3))
     deltalake.DeltaTable(str(root.paths.published_table)).restore(0)
-    publish(root.paths, SPEC, ("g1", 4))
+    publish(root.paths, SPEC, Announced(2, "g1", 4))
     assert root.rows_of(root.paths.published_table) == root.rows()
 
 
