@@ -79,7 +79,14 @@ def logic_of(following: Pipeline) -> Fingerprint:
 def _classified(following: Pipeline) -> Fingerprint:
     made = classification(following)
     required = {f"topic.fields.{name}.required": value for name, value in made.required.items()}
-    return {"topic.max_ahead": str(made.max_ahead), **required}
+    facts = {
+        f"topic.fields.{name}.{fact}": value
+        for name, of in made.facts.items()
+        for fact, value in of.items()
+        if fact != "path"  # which the fingerprint has
+    }
+    dropped = {"topic.tombstones": "dropped"} if made.tombstones == "dropped" else {}
+    return {"topic.max_ahead": str(made.max_ahead), **required, **facts, **dropped}
 
 
 def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
