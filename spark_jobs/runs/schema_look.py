@@ -66,6 +66,8 @@ def look(
                 f"Correct the topic's format: {part}s of it are written otherwise.",
             )
         kept = Kept(settings.root, name)
+        if not done:
+            _hold(spec, kept, [each.id for each in found], settings)
         had = kept.fetch(
             [each.id for each in found], lambda: Registry(settings.kafka_config.registry())
         )
@@ -76,6 +78,18 @@ def look(
             LOG.warning(
                 "%s: the registry has no schema %s: these records are malformed", spec.name, missing
             )
+
+
+def _hold(spec: Pipeline, kept: Kept, ids: list[str], settings: Settings) -> None:
+    """From a topic's beginning, the kept schemas must be the registry's, if it can be asked: a
+    rebuild in years goes on without it.
+    """
+    if not (given := settings.kafka_config.registry()):
+        return
+    try:
+        kept.refuse_others(ids, lambda: Registry(given))
+    except RegistryUnreachable as error:
+        LOG.warning("%s: the kept schemas were not held against the registry: %s", spec.name, error)
 
 
 def ask_again(spec: Pipeline, settings: Settings) -> None:

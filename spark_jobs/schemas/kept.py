@@ -46,10 +46,6 @@ class _File(Stored):
     at: datetime
 
 
-_READ: Final[dict[str, Schema | None]] = {}
-"""Path -> what is in it: files that never change, for a process that runs many drains."""
-
-
 class Kept:
     """The schemas of one registry. `name`: as the topic's format names it."""
 
@@ -84,6 +80,26 @@ class Kept:
             self._keep(each, found, asked.url)
         return had
 
+    def refuse_others(self, ids: Iterable[str], registry: Callable[[], Registry]) -> None:
+        """Hold those that are kept against the registry: one that was set up anew counts from 1
+        again. Whoever starts from a topic's beginning asks.
+
+        Raises RegistryRefused; RegistryUnreachable, by which nothing is known.
+        """
+        kept = self.schemas()
+        known = [(each, found) for each in ids if (found := kept.get(each)) is not None]
+        asked = registry() if known else None
+        for number, ours in known:
+            assert asked
+            theirs = asked.schema(int(number))
+            if theirs is not None and theirs.text != ours.text:
+                raise RegistryRefused(
+                    f"schema {number} of the registry at {asked.url} is another one than that in "
+                    f"{self.folder}: it is another registry, or was set up anew.",
+                    "Give it another name in the topic's format: Avro(registry=...), "
+                    "Protobuf(registry=...). Schemas of the old one stay for its records.",
+                )
+
     def _keep(self, number: str, found: Registered | None, url: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         if found is None:
@@ -102,8 +118,6 @@ class Kept:
         path = self.folder / f"{number}.json"
         with suppress(FileExistsError):  # another pipeline's run, of the same registry
             create_whole(path, content.model_dump_json(indent=2))
-        # On a disk the later of two replaces the earlier: both are what the registry has.
-        _READ.pop(str(path), None)
 
 
 def _descriptor(number: str, found: Registered, url: str) -> str | None:
@@ -125,14 +139,12 @@ def _descriptor(number: str, found: Registered, url: str) -> str | None:
 def _read(path: UPath) -> Schema | None:
     if path.suffix == MISSING:
         return None
-    if str(path) not in _READ:
-        try:
-            content = _File.read(path)
-            descriptor = b64decode(content.descriptor) if content.descriptor else None
-        except ValueError:
-            raise CheckpointBroken(
-                f"{path} does not parse: records with this schema cannot be decoded.",
-                "Restore it from a copy, or remove it: the next run asks the registry again.",
-            ) from None
-        _READ[str(path)] = Schema(content.kind, content.schema_text, content.references, descriptor)
-    return _READ[str(path)]
+    try:
+        content = _File.read(path)
+        descriptor = b64decode(content.descriptor) if content.descriptor else None
+    except ValueError:
+        raise CheckpointBroken(
+            f"{path} does not parse: records with this schema cannot be decoded.",
+            "Restore it from a copy, or remove it: the next run asks the registry again.",
+        ) from None
+    return Schema(content.kind, content.schema_text, content.references, descriptor)

@@ -196,6 +196,18 @@ def test_a_text_that_does_not_parse_is_the_registrys_fault_and_not_kept(
     assert Kept(str(tmp_path), "main").schemas() == {}
 
 
+def test_a_registry_that_was_set_up_anew_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+    kept = Kept(str(tmp_path), "main")
+    with answering(lambda _: (200, AVRO)) as url:
+        kept.fetch(["7"], lambda: Registry({"url": url}))
+        kept.refuse_others(["7", "8"], lambda: Registry({"url": url}))
+    other = {"schema": AVRO["schema"].replace("int", "long")}
+    with answering(lambda _: (200, other)) as url, pytest.raises(RegistryRefused, match="anew"):
+        kept.refuse_others(["7"], lambda: Registry({"url": url}))
+    with answering(lambda _: (404, {"error_code": 40403})) as url:
+        kept.refuse_others(["7"], lambda: Registry({"url": url}))  # deleted there: kept here
+
+
 def test_a_file_that_does_not_parse_is_told(tmp_path: Path) -> None:
     (tmp_path / "schemas" / "main").mkdir(parents=True)
     (tmp_path / "schemas" / "main" / "7.json").write_text("{")

@@ -82,9 +82,10 @@ class Registered:
             schemas, whole = self._given
             if number not in schemas and whole:
                 raise RegistryUnreachable(
-                    f"schema {number} was not asked for: its first record came when this run had "
-                    "looked for the ids of its records.",
-                    "Nothing: the next run asks for it.",
+                    f"schema {number} is not kept: its first record came when this run had looked "
+                    "for the ids of its records.",
+                    "The next drain asks for it. If a repair says so, its file below schemas/ of "
+                    "the root is gone: restore it.",
                 )
             schema = schemas.get(number)
             self._readers[number] = (
