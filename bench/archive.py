@@ -18,7 +18,6 @@ from local import ledger
 from spark_jobs.launch import submit
 from spark_jobs.messages.report import read_report
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.root.paths import archive_table
 from spark_jobs.spec.archive import archive_name
 
 MOST_MEGABYTES, MOST_SECONDS = 40.0, 12.0
@@ -66,7 +65,7 @@ def _archive(made: Repaired) -> tuple[float, float]:
     command = submit.command(made.settings, name, report_at, "bench", made.topic.sent)
     variables = submit.environment(made.settings)
     run(command, variables, made.home / "archive.log", made.home)
-    table = deltalake.DeltaTable(str(archive_table(made.paths.root, TOPIC)))
+    table = deltalake.DeltaTable(str(made.paths.root / "archive" / TOPIC))
     _hold_every_record(table, ledger.read(made.topic.ledger))
     sizes = pa.table(table.get_add_actions(flatten=True))["size_bytes"].to_pylist()
     return sum(sizes) / 1e6, read_report(report_at).query_seconds

@@ -53,8 +53,6 @@ SWAP_POINTS: Final = {
     "swap.recorded": "ops.repairs and ops.merged say so, and the cursor is where it was",
 }
 """Failpoint of a swap and of an undo -> what is true there."""
-SWITCH_POINTS: Final = {"switching": "a step of a switch is done, and the next is not begun"}
-"""Failpoint of a rebuild's switch, and of its way back -> what is true there."""
 REPARTITION_POINTS: Final = {
     "repartition.leased": "a repartition holds the lease, and has changed nothing",
     "repartition.noted": "the note of a repartition is written, and Spark has not begun",
@@ -69,7 +67,6 @@ EVERY: Final = {
     **REPLAY_POINTS,
     **STAGE_POINTS,
     **SWAP_POINTS,
-    **SWITCH_POINTS,
     **REPARTITION_POINTS,
 }
 ACTIONS: Final = ("exit", "raise", "wait")

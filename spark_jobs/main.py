@@ -41,7 +41,7 @@ from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.watch.watchdog import Watchdog
-from spark_jobs.settings.installation import Settings, log_format, record_bytes, root
+from spark_jobs.settings.installation import Settings, about_next, log_format, record_bytes, root
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
@@ -163,7 +163,7 @@ def _report_of(wanted: argparse.Namespace, stop: StopRequest, watchdog: Watchdog
             ended_at=datetime.now(UTC),
         )
     try:
-        return append_row(report, root())
+        return append_row(report, root(), beside=about_next())
     except SluiceError:  # without a root there is no table
         return report
 

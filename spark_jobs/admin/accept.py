@@ -115,13 +115,13 @@ def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
     rows = ops_tables.query(
         paths.root,
         "runs",
-        # One that was refused, or failed in its query, has no version; a rebuild judges another
-        # table.
+        # One that was refused, or failed in its query, has no version.
         f"SELECT report FROM runs WHERE pipeline = '{pipeline}' AND table_version IS NOT NULL "
-        "AND (kind IS NULL OR kind <> 'rebuild') "
-        "ORDER BY ended_at DESC LIMIT 1",
+        "ORDER BY ended_at DESC",
     ).to_pylist()
-    report = parse_report(rows[0]["report"], IN_OPS_RUNS) if rows else None
+    reports = (parse_report(row["report"], IN_OPS_RUNS) for row in rows)
+    ours = known.generations if known else ()
+    report = next((each for each in reports if each.generation in ours), None)
     if known is None or report is None or cursor.judged == cursor.audited:
         raise DecisionRefused(
             f"everything that {pipeline} has written has passed its checks: there is nothing to "

@@ -1,5 +1,5 @@
 """Archive merge: the records that the live table was made from and that Kafka has no longer, put
-into the side table from the topic's archive.
+into the table beside from the topic's archive.
 
 NEXT drains what Kafka has. Then the rows that older records touch are computed again from the
 archive and from Kafka, as a backfill, which needs no state. The records get slices of their own, so
@@ -45,13 +45,18 @@ def merge_archived(it: Rebuilding) -> tuple[Report, ...]:
         return ()
     found = times(it, parts)
     spans = _spans(it, found.days)
-    which = ops_tables.equals({"pipeline": it.following.name, "batch_id": NO_BATCH})
+    ours: dict[str, str | int] = {
+        "pipeline": it.following.name,
+        "batch_id": NO_BATCH,
+        "generation": known.generation,
+    }
+    which = ops_tables.equals(ours)
     ops_tables.replace(it.side.root, "slices", slices(it, parts), which)
     # Its ranges are found, and may be years apart: no person has typed them.
     request = Request.found("backfill", who=it.who, note=NOTE, most_records=it.most_records)
     # All of them are read, so that the bad ones among them are in quarantine.
     brought = Brought({partition: (part,) for partition, part in parts.items()}, spans)
-    planned = plan_repair(it.following, it.beside, request, brought)
+    planned = plan_repair(it.following, it.settings, request, brought)
     report, _ = repair_beside(it, planned, f"{it.run}-archive")
     bad = report.change.newly_bad if report.change else 0
     for line in _told(spans if found.days else (), parts, bad, found.outside):

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.repair.offsets.archived import archive_paths
 from spark_jobs.repair.offsets.beginning import NO_BATCH
-from spark_jobs.root.paths import archive_table
 from spark_jobs.spans.span import EPOCH, FIRST, LAST, MICROSECOND, Span
 from spark_jobs.spans.span_sql import floor_sql, microseconds
 from spark_jobs.storage.answer import table_of
@@ -131,6 +131,6 @@ def _query(it: Rebuilding, parts: Older, select: str, behind: str) -> pa.Table:
         f'SELECT "partition", "offset", {at} AS at FROM archived '
         f"WHERE topic_id = '{known.topic_id}' AND ({where})"
     )
-    table = open_table(archive_table(it.paths.root, topic.name))
+    table = open_table(archive_paths(it.paths.root, topic).table)
     builder = deltalake.QueryBuilder().register("archived", table)
     return table_of(builder.execute(f"{select} FROM ({records}) {behind}"))

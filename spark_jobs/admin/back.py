@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.older import read_to
 from spark_jobs.checkpoint.data_loss import DataLoss, format_data_loss
-from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import RecordsUnreachable, TopicRemade
 from spark_jobs.rebuild.ready import ready_back
@@ -58,9 +57,9 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
     Raises RebuildRefused, TopicRemade, and what the broker refuses: without it nobody knows what
     would be lost.
     """
-    ours, paths = Paths(settings.root, live), Paths(settings.root, former)
-    audited = ready_back(ours, paths).batch
-    topic, known = source_of(former, settings).state(), Identity.read(paths.identity)
+    ours = Paths(settings.root, live)
+    paths, known, audited = ready_back(ours, former)
+    topic = source_of(former, settings).state()
     if topic.id != known.topic_id:
         raise TopicRemade(
             f"topic {former.topic.name!r} was deleted and created again since the switch: the "

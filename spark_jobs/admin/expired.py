@@ -9,13 +9,16 @@ is read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.ops import ops_tables
+from spark_jobs.root.live_place import FOLDER
 from spark_jobs.settings.installation import FOREVER
 
 if TYPE_CHECKING:
@@ -56,6 +59,14 @@ def expired(paths: Paths, pipeline: str, settings: Settings, now: datetime) -> C
     return found
 
 
+def _of_places(paths: Paths) -> Iterator[str]:
+    """The generations of all places: one may go back to a place, or switch to it."""
+    for folder in paths.above.iterdir() if paths.above.exists() else ():
+        with suppress(OSError, ValueError):
+            if FOLDER.fullmatch(folder.name):
+                yield from Identity.read(folder / paths.identity.name).generations
+
+
 class _Stored:
     """What the ops tables and the checkpoint have of one pipeline."""
 
@@ -64,6 +75,7 @@ class _Stored:
         self._own = ops_tables.equals({"pipeline": pipeline})
         known = read_identity(paths)
         self._current = known.generations if known else ()
+        self._kept = {*self._current, *_of_places(paths)}
         self._needed_from = min(
             read_cursor(paths.cursor).judged, read_published(paths).before_batch
         )
@@ -81,11 +93,11 @@ class _Stored:
         )
 
     def slices_before(self, time: datetime) -> str:
-        """Of batches that were accounted for before `time` and are none of the checkpoint's; empty
+        """Of batches that were accounted for before `time` and are of no place that is there; empty
         if there are none.
         """
         newest = self._newest_before(time).items()
-        return self._up_to({each: last for each, last in newest if each not in self._current})
+        return self._up_to({each: last for each, last in newest if each not in self._kept})
 
     def batches_before(self, time: datetime) -> str:
         """Batches that were accounted for before `time`."""

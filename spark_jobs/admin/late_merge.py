@@ -22,7 +22,7 @@ NOT_FINAL = "drains of NEXT still write their rows; a repair after the switch me
 
 
 def merge_late(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
-    """Repair the side table, where ranges of it can be computed: its late records go in. The
+    """Repair the table beside, where ranges of it can be computed: its late records go in. The
     reports, and how many late records stay waiting and why; empty if none does.
     """
     reports, why = _repaired(it)
@@ -33,7 +33,7 @@ def _repaired(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
     """The reports, and why late records that are left wait."""
     request = Request(kind="repair", who=it.who, note="rebuild", most_records=it.most_records)
     try:
-        planned = plan_repair(it.following, it.beside, request)
+        planned = plan_repair(it.following, it.settings, request)
     except NOT_MERGED as error:
         return (), error.what
     if planned.idle:

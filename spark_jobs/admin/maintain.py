@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.archive_care import kept_steps
+from spark_jobs.admin.dead_places import dead_places, remove_place
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.table_care import in_words, table_steps
@@ -107,6 +108,12 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
         yield Step(
             f"remove {len(found):,} staging folders of repairs, which nobody needs any more",
             partial(remove_leftovers, paths, found, "sluice maintain"),
+        )
+    for dead in dead_places(paths, now):
+        yield Step(
+            f"remove {dead.folder} and {dead.table}, which are live no more since "
+            f"{dead.since:%F %H:%M} UTC",
+            partial(remove_place, paths, dead),
         )
     if isinstance(spec, ArchiveSpec) and spec.keep is not None:
         yield from map(Step._make, kept_steps(paths, now - spec.keep))

@@ -14,7 +14,13 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild.side import Begun, read_begun, refuse_other, side_paths
+from spark_jobs.rebuild.beside import (
+    Begun,
+    beside_paths,
+    older_root,
+    read_begun,
+    refuse_other,
+)
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
@@ -69,7 +75,7 @@ def versions_back(spec: Pipeline, root: str) -> tuple[Pipeline, Pipeline]:
     """A spec with the live state version, and the spec of the version before the last switch: SPEC
     or NEXT. `spec` is SPEC, which may be of either. Raises RebuildRefused.
     """
-    fact = read_live(Paths(root, spec).live)
+    fact = read_live(Paths(root, spec))
     if fact is None or fact.before is None:
         raise RebuildRefused(
             f"{spec.name}: there is no switch to take back.",
@@ -100,12 +106,12 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
             f"{spec.name} was never drained, so there is no table to rebuild.",
             f"Change SPEC itself, and run it: sluice drain {spec.name}",
         )
-    version = Paths(settings.root, following).version
-    if version.exists():
+    if older_root(paths).exists():
         raise RebuildRefused(
-            f"{version} is there: state version {following.state.version} of {spec.name} was used "
-            "before.",
-            f"Give NEXT another one: state=State(version={following.state.version + 1}).",
+            f"{older_root(paths)} is there: an older Sluice has begun a rebuild, in a root of its "
+            "own.",
+            f"Complete it with that version of Sluice; or remove it: `sluice rebuild {spec.name} "
+            "--discard --execute`.",
         )
     topic = source_of(spec, settings).state()
     if topic.id != known.topic_id:
@@ -117,7 +123,7 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     begun = read_begun(paths)
     if begun:
         refuse_other(begun, following, topic.id)
-    side = side_paths(paths, following)
+    side = beside_paths(paths, following)
     done = _done(side, topic)
     left = sum(latest - done.get(p, topic.earliest.get(p, 0)) for p, latest in topic.latest.items())
     # Behind no batch of NEXT, nothing could be computed from the archive; and once it is, the
@@ -170,15 +176,15 @@ def _lines(
 ) -> list[str]:
     (spec, following), (known, lost, archived) = specs, live
     name = following.name
-    side = side_paths(paths, following)
+    side = beside_paths(paths, following)
     committed, done = Checkpoint(side.checkpoint).committed(), _done(side, topic)
     whole = sum(latest - topic.earliest.get(p, 0) for p, latest in topic.latest.items())
     found = [
         f"{name}: rebuild of state version {following.state.version} beside the live table, "
-        f"which goes on with version {paths.version.name.removeprefix('v')}",
+        f"which goes on with version {spec.state.version}",
         f"  reads {left:,} of {whole:,} offsets of topic {following.topic.name}: "
         + ", ".join(f"partition {p} from {done.get(p, 0)}" for p in sorted(topic.latest)),
-        f"  into a root of its own, {paths.rebuild}",
+        f"  into a table of its own, {side.table}",
     ]
     if left and following.max_offsets_per_batch is None:
         found.append(
@@ -233,7 +239,7 @@ def _lost_until(paths: Paths, known: Identity, lost: Lost) -> datetime | None:
     [row] = ops_tables.query(
         paths.root,
         "slices",
-        f"SELECT max(last_event_time) AS until FROM slices WHERE pipeline = '{paths.table.name}' "
+        f"SELECT max(last_event_time) AS until FROM slices WHERE pipeline = '{paths.pipeline}' "
         f"AND {ops_tables.among('generation', known.generations)} AND ({which})",
     ).to_pylist()
     until: datetime | None = row["until"]

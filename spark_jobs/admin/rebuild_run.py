@@ -1,4 +1,4 @@
-"""Rebuild run: the facts of one run of a rebuild that has begun (rebuild/side.py), and how it
+"""Rebuild run: the facts of one run of a rebuild that has begun (rebuild/beside.py), and how it
 starts Spark.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from spark_jobs.messages.summary import check_line
 from spark_jobs.messages.verdict import CHECK_CODES
-from spark_jobs.rebuild.side import side_paths
+from spark_jobs.rebuild.beside import beside_paths
 from spark_jobs.root.paths import Paths
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Arguments = Callable[["Path | UPath"], list[str]]
 
 
 class Submit(Protocol):
-    """Runs an application in the side root, and returns its report."""
+    """Runs an application beside, and returns its report."""
 
     def __call__(self, arguments: Arguments, run_id: str, records: int) -> Report: ...
 
@@ -39,7 +39,6 @@ class Rebuilding(NamedTuple):
     following: Pipeline
     """NEXT."""
     settings: Settings
-    """With the live root."""
     run: str
     """The ids of its runs begin with this."""
     who: str
@@ -61,12 +60,7 @@ class Rebuilding(NamedTuple):
     @property
     def side(self) -> Paths:
         """Of what is computed."""
-        return side_paths(self.paths, self.following)
-
-    @property
-    def beside(self) -> Settings:
-        """With the side root."""
-        return self.settings._replace(root=str(self.paths.rebuild))
+        return beside_paths(self.paths, self.following)
 
     def passed(self, report: Report) -> Report:
         """The report. Raises its problem; of a failed check with where it is to be accepted."""
@@ -79,7 +73,7 @@ class Rebuilding(NamedTuple):
         if report.problem.code in CHECK_CODES:
             raise type(error)(
                 error.what,
-                f"{error.remedy} Give these commands with SLUICE_ROOT={self.beside.root}: the live "
-                "table is as it was.",
+                f"{error.remedy} Give these commands with SLUICE_NEXT=on: the live table is as it "
+                "was.",
             )
         raise error

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.admin.archive_merge import merge_archived, refuse_pending
 from spark_jobs.admin.late_merge import merge_late
 from spark_jobs.analysis.ranged import position_of
-from spark_jobs.checkpoint.notes.switching import read_switching
 from spark_jobs.errors import LeaseHeld, RebuildRefused
-from spark_jobs.journal.runner import leased, settle
+from spark_jobs.journal.runner import settle
 from spark_jobs.launch import submit
 from spark_jobs.rebuild.compare import Difference, difference
-from spark_jobs.rebuild.ops_rows import put_runs
 from spark_jobs.rebuild.ready import behind
-from spark_jobs.rebuild.switch import complete, switch
+from spark_jobs.rebuild.switch import switch
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from spark_jobs.admin.rebuild_run import Arguments, Rebuilding
     from spark_jobs.checkpoint.notes.live import Live
     from spark_jobs.messages.report import Report
-    from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline
 
 CATCH_UPS = 5
 """How often it catches up with a live pipeline that has drained meanwhile, before it gives up."""
@@ -62,16 +58,12 @@ def drain_beside(it: Rebuilding, run: str) -> tuple[Report, ...]:
     name, reports = it.following.name, list["Report"]()
     while True:
         it.refuse()
-        planned = plan(it.following, it.beside)
+        planned = plan(it.following, it.settings)
         if planned.idle:
             break
         each = f"{run}-{len(reports) + 1}"
-        try:
-            report = it.submit(_drain(name, each), each, planned.new_offsets)
-        finally:
-            put_runs(it.side, it.paths)
-        reports.append(it.passed(report))
-        if not report.bounded_by:
+        reports.append(it.passed(it.submit(_drain(name, each), each, planned.new_offsets)))
+        if not reports[-1].bounded_by:
             break
     return tuple(reports)
 
@@ -106,14 +98,3 @@ def switched(it: Rebuilding, wait: Callable[[Paths], None]) -> Live:
                 raise
     it.refuse()
     return switch(it.live, it.following, it.settings.root, it.run)
-
-
-def completed(live: Pipeline, settings: Settings, run: str) -> Live | None:
-    """Complete a switch that was cut off; None if there is none. `live` is the spec that its note
-    names. Raises LeaseHeld while a run does so.
-    """
-    paths = Paths(settings.root, live)
-    if read_switching(paths.switching) is None:
-        return None
-    with leased(live, paths, run) as held:
-        return complete(live, paths, held)

@@ -1,90 +1,93 @@
-"""Reset: starts again. Moves checkpoint and table aside, and the next drain reads Kafka from its
-earliest offsets.
+"""Reset: starts again, in a new place. The next drain reads Kafka from its earliest offsets.
 
-It shows its changes before it makes them, and keeps the old files. The next run has a new
-generation, so that Delta does not take its batches for those that it already has.
+It shows its changes before it makes them, and moves nothing: the old place is dead from then on,
+and `sluice maintain` removes it after some days.
 """
 
 from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from spark_jobs.admin.intent import Intent
 from spark_jobs.checkpoint.identity import read_identity, refuse_older_notes
 from spark_jobs.checkpoint.lease import HeldLease, holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.switching import refuse_cut_off
-from spark_jobs.errors import CheckpointBroken, LeaseHeld
+from spark_jobs.checkpoint.notes.live import GRACE, following
+from spark_jobs.errors import CheckpointBroken, LeaseHeld, RebuildRefused
 from spark_jobs.journal.change import Change, Scene
+from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out, complete
-from spark_jobs.published.aside import Aside, aside, lead_consumers, move_folders
 from spark_jobs.repair.exchange.commit import refuse_features
+from spark_jobs.root.live_place import Place, first_table, unused
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.delta import is_table, open_table
-from spark_jobs.storage.folders import move_folder, remove_folder
+from spark_jobs.storage.folders import remove_folder, set_aside
 from spark_jobs.storage.object_store import require_writable
-
-if TYPE_CHECKING:
-    pass
 
 LOG = logging.getLogger(__name__)
 WHO = "sluice reset"
 
 
-class Reset(Aside):
+class Reset(GoesLive):
     """What a reset needs."""
 
-    releases: bool
-    """Whether an archive's table stays, for the next generation."""
+    releases: str
+    """The name of an archive's table that stays, for the next generation; else empty."""
+    staged: str
+    """The name of the folder with the repairs of the old table."""
 
 
 def reset(spec: Pipeline, settings: Settings) -> Intent:
-    """Move checkpoint and table aside.
+    """Let the spec's state version begin again, in a place of its own.
 
     When executed, raises LeaseHeld, LeaseLost, RootNotWritable, RootRefused or RootUnreachable.
     """
     paths = Paths(settings.root, spec)
-    refuse_cut_off(paths.switching)
     refuse_older_notes(paths)
+    if paths.place.beside:
+        raise RebuildRefused(
+            f"{spec.name}: a rebuild is not reset.",
+            f"Remove it, and begin anew: sluice rebuild {spec.name} --discard --execute",
+        )
     committed = Checkpoint(paths.checkpoint).committed()
-    kept = f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     seen, begun = _identity_text(paths), paths.journal.exists()
     staged = paths.stagings.exists()
     goes_on = spec.is_archive and _made_anew(spec, settings, paths)
     state = (
         f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
     )
-
     if goes_on and is_table(paths.table):
         refuse_features(open_table(paths.table))
-
-    def moves() -> tuple[tuple[str, str], ...]:
-        return aside(paths, (paths.version,) if goes_on else (paths.version, paths.table), kept)
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
         with lease(paths.lease, WHO) as held:
-            refuse_cut_off(paths.switching)
-            if not begun and _identity_text(paths) != seen:
+            if not begun and (_identity_text(paths) != seen or Paths(*of).place != paths.place):
                 raise LeaseHeld(
                     f"another command has changed {spec.name} since this one looked.",
                     f"See what there is to do now: sluice reset {spec.name}",
                 )
-            _settled(spec, paths, held, kept)
-            facts = Reset(moves=moves(), releases=goes_on)
-            carry_out(RESET, facts, spec, paths, held, WHO)
-        return _told(paths, "moved", facts.moves)
+            _settled(spec, paths, held)
+            now = Paths(*of)
+            place = _next(now, spec, goes_on=goes_on)
+            facts = Reset(
+                live=following(now, spec.state.version, place),
+                releases=now.table.name if goes_on else "",
+                staged=now.stagings.name,
+            )
+            carry_out(RESET, facts, spec, now, held, WHO)
+        return (f"{spec.name} begins again in {paths.above / place.folder}",)
 
+    of = settings.root, spec
     return Intent(
         (
             f"{spec.name}: {state}",
-            *_told(paths, "move", moves()),
+            *_left(paths, goes_on=goes_on),
             *([f"remove {paths.stagings}: repairs of the old table"] if staged else ()),
             *(_archive_goes_on(paths) if goes_on else _starts_again()),
         ),
@@ -92,34 +95,43 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     )
 
 
+def _next(paths: Paths, spec: Pipeline, *, goes_on: bool) -> Place:
+    found = unused(paths.above, paths.tables, spec.state.version, first_table(spec))
+    return found._replace(table=paths.table.name) if goes_on else found
+
+
+def _left(paths: Paths, *, goes_on: bool) -> tuple[str, ...]:
+    there = [
+        each for each in (paths.version, *(() if goes_on else (paths.table,))) if each.exists()
+    ]
+    if not there:
+        return ()
+    named = " and ".join(map(str, there))
+    return (f"leave {named}, which `sluice maintain` removes after {GRACE.days} days",)
+
+
 def release_table(facts: Reset, scene: Scene) -> None:
-    """Let the next generation write an archive's table. Before the checkpoint goes, which says why
-    it stays.
-    """
+    """Let the next generation write an archive's table."""
     if facts.releases:
-        table.release(scene.paths.table)
+        table.release(scene.paths.tables / facts.releases)
 
 
 def remove_stagings(facts: Reset, scene: Scene) -> None:
     """Remove the repairs of the old table."""
-    del facts
-    if holder(scene.paths.staging_lease) is None:  # else `sluice doctor` removes it later
-        remove_folder(scene.paths.stagings)
-
-
-def _told(paths: Paths, does: str, moves: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    return tuple(f"{does} {paths.root / old} to {paths.root / new}" for old, new in moves)
+    if holder(scene.paths.staging_lease) is None:  # else `sluice maintain` removes them later
+        remove_folder(scene.paths.root / "staging" / facts.staged)
 
 
 RESET = Change(
     "reset",
     Reset,
     lambda _: "a reset",
-    (release_table, move_folders, lead_consumers, remove_stagings),
+    (release_table, go_live, remove_stagings),
+    of_place=True,
 )
 
 
-def _settled(spec: Pipeline, paths: Paths, held: HeldLease, kept: str) -> None:
+def _settled(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
     """Complete what was begun; what cannot be completed is set aside, since all of it goes."""
     try:
         complete(spec, paths, held)
@@ -127,9 +139,7 @@ def _settled(spec: Pipeline, paths: Paths, held: HeldLease, kept: str) -> None:
     except Exception as error:  # noqa: BLE001 - whatever stands in its way, a reset is the way out
         LOG.warning("%s: what was begun is given up: %s", spec.name, error)
         held.confirm()
-        move_folder(
-            paths.journal, paths.journal.with_name(f"{paths.journal.name}.{kept}"), held.confirm
-        )
+        set_aside(paths.journal, paths.version / f"given-up-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
 
 
 def _identity_text(paths: Paths) -> str:

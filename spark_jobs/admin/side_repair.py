@@ -1,4 +1,4 @@
-"""Side repair: a planned repair of the side table, computed and swapped in."""
+"""Side repair: a planned repair of the table beside, computed and swapped in."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ def repair_beside(
     if read_manifest(it.side, planned.repair_id).approval == "needed":
         # Nobody reads this table: the switch is what asks.
         approve(it.side, planned.repair_id, it.who)
-    return report, swap(it.following, it.beside.root, planned.repair_id, run_id)
+    return report, swap(it.following, it.settings.root, planned.repair_id, run_id)

@@ -103,11 +103,11 @@ def take_back(spec: Pipeline, paths: Paths, generations: Sequence[str], taken: T
     # In this order. What later repairs took out of the rows is in them again, before those that
     # are back take out theirs. And an undo that has ended is not found again, after a kill in
     # between.
-    repairs.end(paths.root, _rows(paths, taken.repairs), "undone", before)
+    repairs.end(paths.root, _rows(paths, taken.repairs), generations, "undone", before)
     for row in back:
         _restore_fates(paths, generations, row["repair_id"])
     repairs.put(paths.root, back)
-    repairs.end(paths.root, _rows(paths, taken.undos), "undone", before)
+    repairs.end(paths.root, _rows(paths, taken.undos), generations, "undone", before)
 
 
 def _restore_fates(paths: Paths, generations: Sequence[str], repair_id: str) -> None:

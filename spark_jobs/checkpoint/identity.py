@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
-from spark_jobs.checkpoint.notes.live import refuse_not_live
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.checkpoint.notes.switching import refuse_cut_off
 from spark_jobs.checkpoint.repartitioned import FIELD
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.fingerprint.classification import Classification
@@ -121,8 +120,7 @@ def read_identity(paths: Paths) -> Identity | None:
     Raises CheckpointBroken if the file is missing or does not parse, or if an older Sluice was cut
     off amid a change.
     """
-    refuse_cut_off(paths.switching)
-    refuse_not_live(paths)
+    refuse_dead(paths)
     refuse_older_notes(paths)
     try:
         if paths.identity.exists():
@@ -143,7 +141,7 @@ def read_identity(paths: Paths) -> Identity | None:
 def refuse_older_notes(paths: Paths) -> None:
     """Raise CheckpointBroken for the notes that changes had before there was a journal."""
     beside = (paths.version / name for name in ("rewinding.json", "repartitioning.json"))
-    for note in (*beside, paths.version.parent / "moving.json"):
+    for note in (*beside, paths.above / "moving.json"):
         if note.exists():
             raise CheckpointBroken(
                 f"{note} is there: an older Sluice was killed amid this change.",

@@ -19,7 +19,7 @@ from spark_jobs.cli.terminal import (
     one_line_errors,
     say,
 )
-from spark_jobs.errors import SluiceError
+from spark_jobs.errors import SluiceError, VersionNotLive
 from spark_jobs.launch import relay
 from spark_jobs.registry import find as registry
 from spark_jobs.spec.pipeline import MOST_PARTITIONS
@@ -40,7 +40,7 @@ PANEL = "Change a checkpoint"
     ),
 )
 def reset(pipeline: PipelineName, execute: Execute = False) -> None:
-    """Start again: move checkpoint and table aside, so that the next drain reads Kafka from its
+    """Start again with an empty checkpoint and a new table: the next drain reads Kafka from its
     earliest offsets.
 
     Records that Kafka no longer holds are not in the new table.
@@ -48,7 +48,11 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
     from spark_jobs.admin.reset import reset as intend  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
-        _carry_out(intend(*_live(pipeline)), execute=execute)
+        try:
+            spec, settings = _live(pipeline)
+        except VersionNotLive:  # SPEC's begins, whatever was live
+            spec, settings = registry.load(pipeline), installation()
+        _carry_out(intend(spec, settings), execute=execute)
 
 
 @commands.command(

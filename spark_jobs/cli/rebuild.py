@@ -10,7 +10,6 @@ import typer
 from spark_jobs import log
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.published import publisher
-from spark_jobs.checkpoint.notes.switching import read_switching, refuse_cut_off
 from spark_jobs.cli.carry_out import run_id
 from spark_jobs.cli.terminal import (
     Execute,
@@ -62,8 +61,8 @@ def rebuild(
 ) -> None:
     """Compute the table with changed logic, NEXT in spec.py, beside the live one, and switch.
 
-    Drains go on meanwhile. It is a drain in a root of its own: after Ctrl-C or a kill, give the
-    same command again. The switch is one commit, and it always asks before.
+    Drains go on meanwhile. It is a drain into a table of its own: after Ctrl-C or a kill, give the
+    same command again. The switch is one write of a file, and it always asks before.
     """
     log.setup(log_format())
     run = run_id("rebuild")
@@ -74,9 +73,7 @@ def rebuild(
         elif discard:
             _discard(spec, settings, execute=execute)
         else:
-            live = live_spec(spec, settings.root)
-            if _completed(live, settings, run, execute=execute):
-                return
+            live = live_spec(spec, settings.root, about=False)
             _rebuild(spec, live, settings, run, (execute, yes, without_lost))
 
 
@@ -87,8 +84,8 @@ def _rebuild(
     from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuild_run import Rebuilding  # noqa: PLC0415 - as above
     from spark_jobs.cli.rebuilding import in_foreground, wait_for_runs  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.beside import begin  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.side import begin  # noqa: PLC0415 - as above
 
     execute, yes, without_lost = how
     following = next_of(spec, live)
@@ -102,7 +99,7 @@ def _rebuild(
     paths, who = Paths(settings.root, live), getpass.getuser()
     if plan.begun is None:
         begin(paths, following, plan.topic_id, who)
-    submit = in_foreground(settings._replace(root=str(paths.rebuild)), spec.name)
+    submit = in_foreground(settings, spec.name)
 
     def refuse() -> None:
         now = plan_rebuild(live, following, settings)
@@ -119,22 +116,7 @@ def _rebuild(
         end_undone(
             f"{spec.name}: nothing is changed; the same command goes on with what is computed"
         )
-    _told(rebuilding.switched(it, wait_for_runs), paths)
-
-
-def _completed(live: Pipeline, settings: Settings, run: str, *, execute: bool) -> bool:
-    """Whether there was a switch that was cut off; completes it if `execute`."""
-    from spark_jobs.admin.rebuilding import completed  # noqa: PLC0415 - as above
-
-    note = read_switching(Paths(settings.root, live).switching)
-    if note is None:
-        return False
-    say(f"{live.name}: a switch to state version {note.version} was cut off; complete it")
-    if not execute:
-        end_undone()
-    if done := completed(live, settings, run):
-        _told(done, Paths(settings.root, live))
-    return True
+    _told(rebuilding.switched(it, wait_for_runs), Paths(settings.root, following))
 
 
 def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]) -> None:
@@ -147,11 +129,11 @@ def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, b
     plan = plan_back(live, former, settings)
     say(
         f"{spec.name}: state version {former.state.version} drains again, from the offsets at "
-        "which the switch found it, and the table gets the rows that it had then"
+        "which the switch found it, into its own table"
     )
     for line in plan.lines:
         say(line)
-    say(f"  the checkpoint of version {live.state.version} is kept beside, and drains no more")
+    say(f"  checkpoint and table of version {live.state.version} stay for some days")
     if not without_lost:
         refuse_lost(former, plan)
     if not execute:
@@ -165,15 +147,14 @@ def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, b
 
 
 def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
-    from spark_jobs.rebuild.side import discard, read_begun  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.beside import discard, older_root  # noqa: PLC0415 - as above
 
     paths = Paths(settings.root, spec)
-    refuse_cut_off(paths.switching)  # the switch needs what is there
-    if read_begun(paths) is None and not paths.rebuild.exists():
+    if not paths.rebuild.exists() and not older_root(paths).exists():
         say(f"{spec.name}: no rebuild is half done")
         return
     remove = discard(paths)
-    say(f"{spec.name}: remove {paths.rebuild}; the live table stays as it is")
+    say(f"{spec.name}: remove what NEXT has computed; the live table stays as it is")
     if not execute:
         end_undone()
     remove()
@@ -181,6 +162,6 @@ def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
 
 def _told(fact: Live, paths: Paths) -> None:
     say(
-        f"{paths.pipeline}: state version {fact.version} drains since now; its rows are version "
-        f"{fact.table_version} of the table. {publisher(paths)}"
+        f"{paths.pipeline}: state version {fact.version} drains since now, into {paths.table}. "
+        f"{publisher(paths)}"
     )

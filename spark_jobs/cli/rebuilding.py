@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 
-def in_foreground(beside: Settings, pipeline: str) -> Submit:
-    """What runs an application in the side root, whose settings these are."""
+def in_foreground(settings: Settings, pipeline: str) -> Submit:
+    """What runs an application beside."""
+    beside = settings._replace(next="on")
 
     def run(arguments: Arguments, run_id: str, records: int) -> Report:
         at = report_path(beside.root, pipeline, run_id)

@@ -56,3 +56,7 @@ class Change(NamedTuple, Generic[F]):
     """Removes what is there of one that ended before its first step is noted: only the first try
     could do that step. May be repeated.
     """
+    of_place: bool = False
+    """Whether it says which place is live: then it is no state version's, and every spec completes
+    it.
+    """

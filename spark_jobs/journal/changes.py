@@ -10,10 +10,12 @@ from spark_jobs.journal.change import Change
 CHANGES = {
     "accept": "spark_jobs.admin.accept:ACCEPT",
     "anew": "spark_jobs.runs.resume.anew:ANEW",
+    "back": "spark_jobs.rebuild.switch:BACK",
     "repartition": "spark_jobs.runs.repartition:REPARTITION",
     "reset": "spark_jobs.admin.reset:RESET",
     "rewind": "spark_jobs.admin.rewind:REWIND",
     "swap": "spark_jobs.repair.exchange.swap:SWAP",
+    "switch": "spark_jobs.rebuild.switch:SWITCH",
     "undo": "spark_jobs.repair.exchange.undo:UNDONE",
     "unrestored": "spark_jobs.admin.unrestored:UNRESTORED",
 }

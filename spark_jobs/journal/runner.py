@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import HeldLease, lease
+from spark_jobs.checkpoint.notes.live import refuse_not_live
 from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.journal.begun import Begun, under_way
 from spark_jobs.journal.change import Change, F, Scene
@@ -32,11 +33,13 @@ def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
     """Hold the pipeline's lease within the block, with nothing begun and not ended.
 
     Raises LeaseHeld, CheckpointBroken for a note that does not parse, FormatNewer for a change that
-    this Sluice does not know, and what the steps raise.
+    this Sluice does not know, VersionNotLive for paths of before a switch or a reset, and what the
+    steps raise.
     """
     with lease(paths.lease, who) as held:
         complete(spec, paths, held)
         held.settle()
+        refuse_not_live(spec, paths)
         yield held
 
 
@@ -96,13 +99,13 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
         return
     if note is None:
         return
-    if note.version != paths.version.name:
+    change, facts = _known(paths, note)
+    if note.version != paths.version.name and not change.of_place:
         raise CheckpointBroken(
             f"{note.words} has begun for state version {note.version} of {spec.name}, and spec.py "
             f"has {paths.version.name}.",
             f"Complete it with the spec of {note.version}: sluice drain {spec.name}",
         )
-    change, facts = _known(paths, note)
     scene = Scene(spec, paths, held, note.id)
     if _given_up(change, facts, scene):
         LOG.warning("%s: %s, which %s had begun, is taken back", spec.name, note.words, note.by)

@@ -338,11 +338,13 @@ def state_command(settings: Settings, pipeline: str, options: list[str]) -> list
     return submit_command(_for_inspection(settings), pipeline, ["state", pipeline, *options], 0)
 
 
-def options(pipeline: str, root: str) -> Options:
-    """The Spark options of the spec that drains the pipeline under this root."""
+def options(pipeline: str, settings: Settings) -> Options:
+    """The Spark options of the spec that the run is to have."""
     spec = registry.load(pipeline)
-    # Without NEXT there is no choice, and who submits a run need not reach the root.
-    return (live_spec(spec, root) if registry.load_next(pipeline) else spec).spark
+    if registry.load_next(pipeline) is None:
+        # There is no choice, and who submits a run need not reach the root.
+        return spec.spark
+    return live_spec(spec, settings.root, about=settings.next == "on").spark
 
 
 def _for_inspection(settings: Settings) -> Settings:
@@ -366,7 +368,7 @@ def submit_command(
     conf = [
         word
         for key, value in {
-            **configuration(settings, records, pipeline=options(pipeline, settings.root)),
+            **configuration(settings, records, pipeline=options(pipeline, settings)),
             **(more or {}),
         }.items()
         for word in ("--conf", f"{key}={value}")

@@ -23,4 +23,4 @@ AskedKind = Literal[RepairKind, "rebuild"]
 ASKED_KINDS: Final[tuple[AskedKind, ...]] = get_args(AskedKind)
 
 Kind = Literal["drain", "rebuild"] | RepairKind
-"""rebuild: a drain of NEXT in a root of its own (rebuild/side.py), as the live ops.runs has it."""
+"""rebuild: a run of NEXT beside the live table (rebuild/beside.py), as ops.runs has it."""

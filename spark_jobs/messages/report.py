@@ -15,11 +15,11 @@ from pydantic import Field as Described, ValidationError
 
 from spark_jobs.errors import ReportMissing, SluiceError, by_code
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.form_version import refuse_newer
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.part import Part
 from spark_jobs.root.files import write_whole
+from spark_jobs.root.form_version import refuse_newer
 from spark_jobs.root.store import is_remote
 from spark_jobs.spec.checks import Severity
 

@@ -6,7 +6,7 @@ that takes an undo back, and a repair before it not, finds both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.ops import ops_tables
@@ -67,11 +67,16 @@ def put_merged(root: UPath, pipeline: str, repair_id: str, rows: list[Row]) -> N
 
 
 def end(
-    root: UPath, rows: list[Row], state: State, needed: Callable[[Span], Span] = lambda span: span
+    root: UPath,
+    rows: list[Row],
+    generations: Sequence[str],
+    state: State,
+    needed: Callable[[Span], Span] = lambda span: span,
 ) -> None:
-    """Write that these repairs of one pipeline are no longer in the table. The records that they
-    used wait again, and those of later repairs that needed no commit because of theirs. Replayed
-    records that they took out of the rows are in them again, and have their fates back.
+    """Write that these repairs, of one checkpoint's generations, are no longer in the table. The
+    records that they used wait again, and those of later repairs that needed no commit because of
+    theirs. Replayed records that they took out of the rows are in them again, and have their fates
+    back.
 
     What they found bad stays in quarantine, though the table may have it in its rows again: another
     repair may have left it out since, or an undo be taken back. In both it is counted twice, in
@@ -83,15 +88,17 @@ def end(
     if rows:
         pipeline = rows[0]["pipeline"]
         ended = set(_ids(rows))
-        relying = [row for row in _relying_on(root, rows) if row["repair_id"] not in ended]
+        own = f"{ops_tables.equals({'pipeline': pipeline})} AND {_among(generations)}"
+        relying = [
+            row for row in _relying_on(root, rows, generations) if row["repair_id"] not in ended
+        ]
         if ops_tables.exists(root, "merged"):
             from spark_jobs.ops import taken_out  # noqa: PLC0415 - pyarrow: a plan needs none
 
             # First: what it gives back of a repair that has ended too is removed then.
-            taken_out.give_back(root, pipeline, _ids([*rows, *relying]))
+            taken_out.give_back(root, own, _ids([*rows, *relying]))
             gone = _of(pipeline, _ids([*rows, *relying]))
             if copies := _copies_within(rows, needed):
-                own = ops_tables.equals({"pipeline": pipeline})
                 gone = f"({gone}) OR ({own} AND {copies})"
             ops_tables.remove(root, "merged", gone)
         put(root, [row | {"state": state} for row in (*rows, *relying)])
@@ -124,11 +131,12 @@ def _record(row: Row) -> tuple[str, int, int]:
     return row["source"], row["partition"], row["offset"]
 
 
-def _relying_on(root: UPath, rows: list[Row]) -> list[Row]:
+def _relying_on(root: UPath, rows: list[Row], generations: Sequence[str]) -> list[Row]:
     """The repairs that found the table as they had computed it after one of these was in it, and
     have a range in common with that one. A verify merges no record, and stays what it was.
     """
-    found = stored(root, rows[0]["pipeline"], "state = 'canonical' AND kind <> 'verify'")
+    which = f"{_among(generations)} AND state = 'canonical' AND kind <> 'verify'"
+    found = stored(root, rows[0]["pipeline"], which)
     return [each for each in found if any(_after(each, row) for row in rows)]
 
 
@@ -145,6 +153,10 @@ def _after(later: Row, row: Row) -> bool:
 def _of(pipeline: str, ids: list[str]) -> str:
     own = ops_tables.equals({"pipeline": pipeline})
     return f"{own} AND {ops_tables.among('repair_id', ids)}"
+
+
+def _among(generations: Sequence[str]) -> str:
+    return ops_tables.among("generation", generations)
 
 
 def _ids(rows: list[Row]) -> list[str]:

@@ -34,10 +34,11 @@ def take_out(root: UPath, repair_id: str, places: pa.Table, of_these: str) -> No
         _put(root, of_these, [left, out, _said(gone, TAKEN_OUT, repair_id)])
 
 
-def give_back(root: UPath, pipeline: str, repair_ids: Iterable[str]) -> None:
-    """Let ops.merged say again what it said before these repairs took records out."""
-    own = ops_tables.equals({"pipeline": pipeline})
-    told, out = _both(root, own)
+def give_back(root: UPath, of_these: str, repair_ids: Iterable[str]) -> None:
+    """Let ops.merged say again what it said before these repairs took records out. `of_these` as
+    above.
+    """
+    told, out = _both(root, of_these)
     takers = {*repair_ids} & {*pc.unique(out["taken_out_by"]).to_pylist()}
     if not takers:
         return
@@ -46,7 +47,7 @@ def give_back(root: UPath, pipeline: str, repair_ids: Iterable[str]) -> None:
     # A replay since may have said it anew: each record is said once.
     again, back = (theirs.join(told, RECORD, join_type=f"left {how}") for how in ("semi", "anti"))
     if back.num_rows:
-        _put(root, own, [told, left, again, _said(back, "quarantine", None)])
+        _put(root, of_these, [told, left, again, _said(back, "quarantine", None)])
 
 
 def _both(root: UPath, where: str) -> tuple[pa.Table, pa.Table]:

@@ -15,8 +15,6 @@ from spark_jobs.root.path_forms import disk_path
 from spark_jobs.root.store import is_remote
 
 if TYPE_CHECKING:
-    from upath import UPath
-
     from spark_jobs.root.paths import Paths
     from spark_jobs.storage.delta_log import Action
 
@@ -37,16 +35,6 @@ def reachable(paths: Paths, table_id: str) -> str:
     except OSError:  # a file system without links
         return _leads_to(paths.table.name)
     return _name(table_id)
-
-
-def follow(paths: Paths, table: UPath) -> None:
-    """Let the links lead to where the table was moved, so that consumers go on reading its rows."""
-    folder = disk_path(paths.published_table)
-    if is_remote(str(paths.root)) or not folder.exists():
-        return
-    for link in folder.glob(f"{LINK}*"):
-        if link.is_symlink() and link.readlink() == Path(_leads_to(paths.table.name)):
-            _lead(link, table.name)
 
 
 def located(file: Action, data: str) -> Action:

@@ -8,6 +8,7 @@ it shows. So a move that is repeated, or made by two processes, changes nothing.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +27,7 @@ from spark_jobs.published.commit import (
 )
 from spark_jobs.published.data_folder import located
 from spark_jobs.sink.table import identifier
-from spark_jobs.storage.delta import open_table
+from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.storage.delta_log import Log, Replay, file_key, only_rearranges
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def target(paths: Paths, judged: int) -> Target:
     if log.newest < judged:
         raise PublishedTableRefused(
             f"{paths.table} has no version {judged}, which passed the checks.",
-            f"Put the table back, or start again from Kafka: `sluice reset {paths.table.name}`.",
+            f"Put the table back, or start again from Kafka: `sluice reset {paths.pipeline}`.",
         )
     version = judged
     while version + 1 in log.commits and only_rearranges(log.commit(version + 1)):
@@ -83,7 +84,7 @@ def move(paths: Paths, judged: int) -> bool:
         mark = Shown(
             table_id=wanted.table_id, version=wanted.version, data=data, own_id=content.own_id
         )
-        if own.put(own.newest + 1, [*actions(content, mark, paths.table.name)]):
+        if own.put(own.newest + 1, [*actions(content, mark, paths.pipeline)]):
             _checkpoint(paths.published_table, own)
             return True
 
@@ -99,15 +100,26 @@ def versions_shown(paths: Paths, since: datetime) -> set[int]:
 
     Of these no file may be removed: readers may be at them.
     """
-    own, shown = Log.of(paths.published_table), set[int]()
+    shown = list(_shown_since(paths, since))
+    now = identifier(paths.table) if shown else ""
+    return {mark.version for mark in shown if mark.table_id == now}
+
+
+def has_shown(paths: Paths, table: UPath, since: datetime) -> bool:
+    """Whether it has shown rows of this table from `since` on."""
+    shown = {mark.table_id for mark in _shown_since(paths, since)}
+    return bool(shown) and is_table(table) and identifier(table) in shown
+
+
+def _shown_since(paths: Paths, since: datetime) -> Iterator[Shown]:
+    """What it has shown from then on, newest first."""
+    own = Log.of(paths.published_table)
     for number in sorted(own.commits, reverse=True):
-        mark = _mark(own, number)
-        if mark and mark.table_id == identifier(paths.table):
-            shown.add(mark.version)
+        if mark := _mark(own, number):
+            yield mark
         made_ms = own.commit(number)[0].get("commitInfo", {}).get("timestamp", 0)
         if made_ms <= since.timestamp() * 1000:
             break
-    return shown
 
 
 def _newest(own: Log) -> Shown | None:

@@ -45,7 +45,7 @@ class Day(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Between the live table and the side table."""
+    """Between the live table and the one beside."""
 
     columns: tuple[str, ...]
     """A word for each column that only one of them has, or that has another type."""

@@ -1,117 +1,101 @@
-"""Ready: whether a switch, or its way back, may begin, and what its note needs to know."""
+"""Ready: whether a switch, or its way back, may begin."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.checkpoint.notes.live import Replaced, read_live
 from spark_jobs.errors import RebuildRefused
-from spark_jobs.rebuild.commit import content, refuse_table
-from spark_jobs.root.path_forms import sql_table
+from spark_jobs.root.live_place import Place
 from spark_jobs.root.paths import Paths
 from spark_jobs.sink import history, table
-from spark_jobs.storage.delta import version_is_whole
+from spark_jobs.storage.delta import is_table
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Pipeline
 
 
-class Ready(NamedTuple):
-    """Facts of both versions: see Switching."""
+class Former(NamedTuple):
+    """The place to which one goes back."""
 
-    rows_of: int
-    table_version: int
-    generation: str
-    next_generation: str
-    batch: int
+    paths: Paths
+    identity: Identity
+    audited: int
+    """Its newest batch that has its account."""
 
 
-def ready(live: Paths, paths: Paths, side: Paths) -> Ready:
-    """The facts of a switch to what the side root has. Both leases are held.
-
-    `live` are the paths of the version that drains, `paths` those that the new one is to have.
-    Raises RebuildRefused.
+def ready(live: Paths, beside: Paths) -> Identity:
+    """Whose checkpoint drains now, if what was computed beside may take its turn. Both leases are
+    held. Raises RebuildRefused.
     """
-    name = live.table.name
+    name = live.pipeline
     known = _live_identity(live)
-    if paths.version.exists():
-        raise RebuildRefused(
-            f"{paths.version} is there: state version {paths.version.name} of {name} was used "
-            "before.",
-            "Give NEXT a state version that was not.",
-        )
-    following = read_identity(side)
-    committed = Checkpoint(side.checkpoint).committed()
+    following, committed = read_identity(beside), Checkpoint(beside.checkpoint).committed()
     if following is None or not committed:
         raise RebuildRefused(
             f"{name}: the rebuild has no batch yet.", f"Run it: sluice rebuild {name} --execute"
         )
-    _refuse_unfinished(side, committed[-1])
-    missing = behind(live, side)
-    if missing:
+    _refuse_unfinished(beside, committed[-1])
+    if missing := behind(live, beside):
         raise RebuildRefused(
             f"{name}: the live pipeline has read {missing:,} offsets that the rebuild has not.",
             f"Let it catch up: sluice rebuild {name} --execute",
         )
-    newest = table.version(side.table)
-    wanted = content(side.table, newest)
-    if any(file.get("deletionVector") for file in wanted.files):
-        raise RebuildRefused(
-            f"{side.table} has deletion vectors, whose files a switch does not take along.",
-            f"In Spark: REORG TABLE {sql_table(side.table)} APPLY (PURGE), without deletion "
-            "vectors.",
-        )
-    refuse_table(live.table, wanted)
-    return Ready(
-        newest, table.version(live.table), known.generation, following.generation, committed[-1]
-    )
+    return known
 
 
-def ready_back(live: Paths, former: Paths) -> Ready:
-    """The facts of the way back to the version before. The lease is held. Raises RebuildRefused."""
-    name = live.table.name
-    known, fact = _live_identity(live), read_live(live.live)
-    before = fact.before if fact else None
-    if before is None or f"v{before.version}" != former.version.name:
+def ready_back(live: Paths, former: Pipeline) -> Former:
+    """The place before the last switch, if it may drain again. `live` are the paths of what drains
+    now. Raises RebuildRefused.
+    """
+    before, again = _before(live, former), "Rebuild the former logic from Kafka, as NEXT."
+    if not before.folder:
         raise RebuildRefused(
-            f"{name}: no switch is there to take back.",
-            f"Go back within a state version with `sluice rewind {name}`.",
+            f"{former.name}: an older Sluice switched, into the table of the version before.",
+            f"Go back with that version of Sluice. {again}",
         )
-    kept = Identity.read(former.identity) if former.identity.exists() else None
-    if kept is None or kept.generation != before.generation or kept.table_id != known.table_id:
+    _live_identity(live)
+    paths = Paths(str(live.root), former, place_before(live, former))
+    if not paths.identity.exists() or not is_table(paths.table):
         raise RebuildRefused(
-            f"{name}: {former.version} is not the checkpoint any more that the switch replaced, or "
-            "the table is another: there was a reset or a rewind since.",
-            "Rebuild the former logic from Kafka, as NEXT.",
+            f"{former.name}: {paths.version} or {paths.table} is gone: `sluice maintain` removes "
+            "them some days after a switch.",
+            again,
         )
-    if not version_is_whole(live.table, before.table_version):
+    kept = Identity.read(paths.identity)
+    if kept.generation != before.generation or kept.table_id != table.identifier(paths.table):
         raise RebuildRefused(
-            f"{name}: version {before.table_version} of {live.table}, the last before the switch, "
-            "is gone: VACUUM or a clean-up of its log has removed files of it.",
-            "Rebuild the former logic from Kafka, as NEXT.",
+            f"{former.name}: {paths.version} and {paths.table} are not those any more that the "
+            "switch replaced.",
+            again,
         )
-    refuse_table(live.table, content(live.table, before.table_version))
-    audited = read_cursor(former.cursor).audited
-    if table.newest_batch(live.table, kept.owner(name)) > audited:
-        raise RebuildRefused(
-            f"{name}: the table had rows of a batch after {audited} when it was switched, and "
-            "nobody has accounted for them: the run before was killed.",
-            "Rebuild the former logic from Kafka, as NEXT.",
-        )
-    return Ready(
-        before.table_version,
-        table.version(live.table),
-        known.generation,
-        kept.generation,
-        audited,
-    )
+    return Former(paths, kept, read_cursor(paths.cursor).audited)
 
 
-def behind(live: Paths, side: Paths) -> int:
-    """Offsets that the live checkpoint has read and the side one has not."""
+def place_before(live: Paths, former: Pipeline) -> Place:
+    """The place that the last switch replaced. Raises RebuildRefused."""
+    before = _before(live, former)
+    return Place(before.folder, before.table)
+
+
+def _before(live: Paths, former: Pipeline) -> Replaced:
+    fact = read_live(live)
+    if fact is None or fact.before is None or fact.before.version != former.state.version:
+        raise RebuildRefused(
+            f"{former.name}: no switch is there to take back.",
+            f"Go back within a state version with `sluice rewind {former.name}`.",
+        )
+    return fact.before
+
+
+def behind(live: Paths, beside: Paths) -> int:
+    """Offsets that the live checkpoint has read and the one beside has not."""
     ends = []
-    for paths in (live, side):
+    for paths in (live, beside):
         checkpoint = Checkpoint(paths.checkpoint)
         committed = checkpoint.committed()
         ends.append(checkpoint.batch(committed[-1]).end if committed else {})
@@ -123,31 +107,31 @@ def _live_identity(live: Paths) -> Identity:
     if known is None or not known.table_id or table.identifier(live.table) != known.table_id:
         raise RebuildRefused(
             f"{live.table} is not a table that {live.checkpoint} has written.",
-            f"See what is wrong with it: sluice plan {live.table.name}",
+            f"See what is wrong with it: sluice plan {live.pipeline}",
         )
     if held := holder(live.staging_lease):
         raise RebuildRefused(
-            f"{live.table.name}: a repair is being computed by {held}, for a table that the "
-            "switch replaces.",
+            f"{live.pipeline}: a repair is being computed by {held}, for a table that the switch "
+            "replaces.",
             "Wait until it ends, or stop it.",
         )
     return known
 
 
-def _refuse_unfinished(side: Paths, newest: int) -> None:
+def _refuse_unfinished(beside: Paths, newest: int) -> None:
     """Raise RebuildRefused unless every batch is accounted for, and every row has passed."""
-    cursor, name = read_cursor(side.cursor), side.table.name
-    begun = Checkpoint(side.checkpoint).planned()[-1] != newest
+    cursor, name = read_cursor(beside.cursor), beside.pipeline
+    begun = Checkpoint(beside.checkpoint).planned()[-1] != newest
     passed = cursor.judged == cursor.audited == newest and cursor.judged_table_version is not None
-    if begun or not passed or _changed(side, cursor.judged_table_version or 0):
+    if begun or not passed or _changed(beside, cursor.judged_table_version or 0):
         raise RebuildRefused(
             f"{name}: batches {cursor.judged + 1} to {newest} of the rebuild have not passed "
             "their account and checks.",
             f"Run it again: sluice rebuild {name} --execute. A failed check is accepted with "
-            f"SLUICE_ROOT={side.root} sluice accept {name}.",
+            f"SLUICE_NEXT=on sluice accept {name}.",
         )
 
 
-def _changed(side: Paths, judged: int) -> bool:
-    newest = table.version(side.table)
-    return newest > judged and history.rows_changed(side.table, judged, newest)
+def _changed(beside: Paths, judged: int) -> bool:
+    newest = table.version(beside.table)
+    return newest > judged and history.rows_changed(beside.table, judged, newest)

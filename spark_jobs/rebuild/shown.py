@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import RebuildRefused
-from spark_jobs.rebuild.side import logic_of, read_begun, side_paths
+from spark_jobs.rebuild.beside import beside_paths, logic_of, read_begun
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
@@ -22,10 +22,10 @@ JUDGED = {"on_lost_records", "close_after", "output_checks", "state_checks", "st
 
 
 class Shown(NamedTuple):
-    """The facts of both sides. Text and numbers, as JSON has them."""
+    """The facts of both places. Text and numbers, as JSON has them."""
 
     began: str
-    """When the side root was made."""
+    """When the rebuild began."""
     following: str
     """The digest of NEXT."""
     replaced: str
@@ -33,14 +33,14 @@ class Shown(NamedTuple):
     way back do not.
     """
     computed: str
-    """The generation of the side one; empty without a batch."""
+    """The generation of the one beside; empty without a batch."""
     batch: int
-    """The newest batch of the side one; -1 without any."""
+    """The newest batch of the one beside; -1 without any."""
 
 
 def shown(live: Paths, following: Pipeline) -> Shown:
     """The facts of now. `live` are the paths of the version that drains."""
-    side, begun, known = side_paths(live, following), read_begun(live), read_identity(live)
+    side, begun, known = beside_paths(live, following), read_begun(live), read_identity(live)
     computed, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
     return Shown(
         began=begun.began.isoformat() if begun else "",

@@ -1,6 +1,7 @@
 """The paths under the root. No other module knows them; docs/architecture.md explains them.
 
-<root>/tables/<pipeline>                          the output table
+<root>/tables/<pipeline>                          the output table of the first place
+<root>/tables/<pipeline>.v<N>                     that of a later one: behind a rebuild or a reset
 <root>/published/<pipeline>                       its judged rows, for consumers
 <root>/archive/<topic>                            the records of a topic with an archive
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
@@ -8,19 +9,22 @@
 <root>/checkpoints/<pipeline>/journal.json        the change that has begun and not ended
 <root>/checkpoints/<pipeline>/events/<n>.json     what consumers are told, by number
 <root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
-<root>/checkpoints/<pipeline>/live.json           the state version that drains, after a rebuild
-<root>/checkpoints/<pipeline>/switching.json      the note of an unfinished switch of versions
-<root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint of state version N
+<root>/checkpoints/<pipeline>/live.json           the live place; none before the second
+<root>/checkpoints/<pipeline>/rebuild.json        the rebuild that is under way, and its place
+<root>/checkpoints/<pipeline>/v<N>                a place: all that a state version has of its own
+<root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
-<root>/staging/<pipeline>/<repair>                the rows of a repair before they are swapped in
-<root>/rebuilds/<pipeline>                        a root of its own, in which NEXT drains
+<root>/staging/<table>/<repair>                   the rows of a repair before they are swapped in
 <root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
 <root>/ops/{repairs,merged}                       Delta tables about the repairs
 <root>/reports/<pipeline>/<run>.json              the report of each run
+
+The place of a rebuild has lease, running.json, journal.json and staging.lease of its own, in its
+folder.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import RootNotWritable
+from spark_jobs.root.live_place import JOURNAL, LIVE, REBUILD, Place, first_table, place_of
 from spark_jobs.root.own_folder import own_folder
 from spark_jobs.root.path_forms import disk_path
 from spark_jobs.root.store import is_remote, opened
@@ -41,40 +46,34 @@ if TYPE_CHECKING:
 
 OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
 
-LIVE, SWITCHING = "live.json", "switching.json"
-REBUILDS, BEGUN = "rebuilds", "rebuild.json"
-"""The folder of the side roots, and the file that makes a folder in it one (rebuild/side.py)."""
-
 
 class Paths:
     """The paths of one pipeline under one root: a folder, or a URL that both fsspec and Spark can
     read.
     """
 
-    def __init__(self, root: str, pipeline: Pipeline) -> None:
+    def __init__(self, root: str, pipeline: Pipeline, place: Place | None = None) -> None:
         self.root: UPath = opened(root)
         self.pipeline = pipeline.name
-        self.table: UPath = (
-            archive_table(self.root, pipeline.topic.name)
-            if pipeline.is_archive
-            else self.root / "tables" / pipeline.name
-        )
+        self.above: UPath = checkpoints(root, pipeline.name)
+        self.place = place or place_of(self.above, pipeline)
+        self.tables: UPath = self.root / ("archive" if pipeline.is_archive else "tables")
+        self.table: UPath = self.tables / self.place.table
         self.published_table: UPath = self.root / "published" / pipeline.name
-        self.version: UPath = (
-            self.root / "checkpoints" / pipeline.name / f"v{pipeline.state.version}"
-        )
+        self.version: UPath = self.above / self.place.folder
         self.checkpoint: UPath = self.version / "spark"
         self.identity: UPath = self.version / "identity.json"
-        self.lease: UPath = self.version.parent / "lease"
-        self.running: UPath = self.version.parent / "running.json"
-        self.superseded: UPath = self.version.parent / "superseded.json"
-        self.journal: UPath = self.version.parent / "journal.json"
-        self.events: UPath = self.version.parent / "events"
-        self.staging_lease: UPath = self.version.parent / "staging.lease"
-        self.live: UPath = self.version.parent / LIVE
-        self.switching: UPath = self.version.parent / SWITCHING
-        self.rebuild: UPath = self.root / REBUILDS / pipeline.name
-        self.stagings: UPath = self.root / "staging" / pipeline.name
+        held = self.version if self.place.beside else self.above
+        self.lease: UPath = held / "lease"
+        self.running: UPath = held / "running.json"
+        self.superseded: UPath = held / "superseded.json"
+        self.journal: UPath = held / JOURNAL
+        self.events: UPath = held / "events"
+        self.staging_lease: UPath = held / "staging.lease"
+        self.live: UPath = self.above / LIVE
+        self.rebuild: UPath = self.above / REBUILD
+        staged = pipeline.name + self.place.table.removeprefix(first_table(pipeline))
+        self.stagings: UPath = self.root / "staging" / staged
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
         self.state_answer: UPath = self.version / "state.json"
@@ -105,21 +104,9 @@ class Paths:
             ) from error
 
 
-def archive_table(root: UPath, topic: str) -> UPath:
-    """The table of a topic's archive."""
-    return root / "archive" / topic
-
-
-def live_root(root: UPath) -> UPath:
-    """The root with the live tables and the archives: of a rebuild's side root the one above it."""
-    beside = root.parent.name == REBUILDS and (root / BEGUN).exists()
-    return root.parent.parent if beside else root
-
-
-def version_facts(root: str, pipeline: str) -> tuple[UPath, UPath]:
-    """live.json and switching.json, for those who do not know the pipeline's state version yet."""
-    folder = opened(root) / "checkpoints" / pipeline
-    return folder / LIVE, folder / SWITCHING
+def checkpoints(root: str, pipeline: str) -> UPath:
+    """The folder above a pipeline's checkpoints."""
+    return opened(root) / "checkpoints" / pipeline
 
 
 def report_path(root: str, pipeline: str, run_id: str) -> UPath:

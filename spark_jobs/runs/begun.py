@@ -47,7 +47,7 @@ def begun(paths: Paths, outcome: RunOutcome) -> Iterator[None]:
     if not is_remote(str(paths.running)):  # an object store has no folders
         paths.running.parent.mkdir(parents=True, exist_ok=True)
     note = Begun(
-        kind=outcome.kind,
+        kind="rebuild" if paths.place.beside else outcome.kind,
         run_id=outcome.run_id,
         started_at=outcome.started_at,
         pid=os.getpid(),

@@ -22,7 +22,6 @@ from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import verdict
-from spark_jobs.rebuild.switch import complete
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.root.paths import Paths
 from spark_jobs.run import Run
@@ -65,7 +64,7 @@ def drain(
             problem = _run(spec, settings, outcome, request)
         except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
             problem = translate_error(error, spec.name)
-        return append_row(outcome.report(problem), settings.root)
+        return append_row(outcome.report(problem), settings.root, beside=settings.next == "on")
 
 
 def _run(
@@ -81,19 +80,18 @@ def _run(
     paths = Paths(settings.root, spec)
     state_url(paths.checkpoint)  # raises now what would stop the reading of state behind a commit
     require_writable(paths)
-    if settle_begun(spec, paths, outcome.run_id):
-        require_writable(paths)  # a reset has moved the folder aside
+    settle_begun(spec, paths, outcome.run_id)
     with (
         leased(spec, paths, outcome.run_id) as held,
         begun(paths, outcome),
         Cluster(spec.name, settings) as cluster,
     ):
         failpoint.at("leased")
-        complete(spec, paths, held)
         for line in settle(spec, paths, held):
             LOG.warning("%s", line)
         for line in begin_anew(spec, paths, held, outcome.run_id):
             LOG.warning("%s", line)
+        paths = Paths(settings.root, spec)  # another place's, if it began anew
         found = preflight(spec, settings, paths)
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)

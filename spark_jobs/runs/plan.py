@@ -11,9 +11,9 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.checkpoint.notes.superseded import read_superseded
-from spark_jobs.checkpoint.notes.switching import read_switching
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.begun import under_way
+from spark_jobs.root.live_place import first_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.runs.preflight import Preflight, preflight
@@ -76,9 +76,6 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         raise LeaseHeld(
             f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it."
         )
-    if cut_off := read_switching(paths.switching):
-        began = f"the switch to state version {cut_off.version}, begun {cut_off.began:%F %H:%M} UTC"
-        return _completes(spec, began)
     if note := under_way(paths):
         return _completes(spec, f"{note.words}, begun {note.at:%F %H:%M} UTC by {note.by}")
     if anew := anew_due(spec, paths):
@@ -162,10 +159,12 @@ def _due(found: Preflight, clock: no_data_batch.Clock) -> tuple[str, ...]:
 
 def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) -> tuple[str, ...]:
     spec = found.spec
+    name = found.target.table.name
+    table = "" if name == first_table(spec) else f", table {name}"
     return (
         f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation "
         f"{found.identity.generation}, "
-        f"state version {spec.state.version}",
+        f"state version {spec.state.version}{table}",
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
         f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",

@@ -39,8 +39,9 @@ OF_THE_ROOT = {error.code for error in (RootNotWritable, RootRefused, RootUnreac
 """Problems with which no table under the root can be written: a store is not asked twice."""
 
 
-def append_row(report: Report, root: str) -> Report:
-    """The report, after its row is in ops.runs: a run that was refused has one too.
+def append_row(report: Report, root: str, *, beside: bool = False) -> Report:
+    """The report, after its row is in ops.runs: a run that was refused has one too. `beside`: it is
+    one of a rebuild, whatever its kind.
 
     If the row could not be written, the run fails with the error of the append. A problem that the
     run had before stays. Where the root itself is the problem, no row is tried.
@@ -48,7 +49,8 @@ def append_row(report: Report, root: str) -> Report:
     if report.problem is not None and report.problem.code in OF_THE_ROOT:
         return report
     try:
-        ops_tables.append(opened(root), "runs", [row_of(report)])
+        row = row_of(report)
+        ops_tables.append(opened(root), "runs", [row | {"kind": "rebuild"} if beside else row])
     except Exception as error:  # noqa: BLE001 - whatever Delta or the disk threw, the report must say so
         from spark_jobs.runs.failures.spark_errors import translate_error  # noqa: PLC0415 - loads PySpark, which a task without a driver need not
 

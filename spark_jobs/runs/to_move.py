@@ -12,7 +12,7 @@ from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
 from spark_jobs.errors import RepartitionRefused, StateIncompatible
 from spark_jobs.fingerprint.fields import changes, fingerprint, in_force, movable
 from spark_jobs.journal.begun import refuse_under_way
-from spark_jobs.rebuild.side import read_begun
+from spark_jobs.rebuild.beside import read_begun
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Aggregate, Pipeline
 from spark_jobs.spec.pipeline import MOST_PARTITIONS
@@ -56,7 +56,7 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
         )
     _refuse_unmovable(spec, known)
     _refuse_other_steps(spec, known, paths)
-    if begun := read_begun(paths):
+    if (begun := read_begun(paths)) and not paths.place.beside:
         raise RepartitionRefused(
             f"{name}: a rebuild is at work since {begun.began:%F %H:%M} UTC. The state that it "
             "makes has stores of its own, and a switch would put it in the place of this one.",

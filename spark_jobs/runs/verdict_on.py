@@ -61,7 +61,7 @@ def _judged_well(paths: Paths, known: Identity, version: int) -> int:
         "runs",
         f"SELECT table_version, report FROM runs WHERE pipeline = '{paths.pipeline}' "
         f"AND status = 'succeeded' AND table_version <= {version} "
-        "AND (kind IS NULL OR kind = 'drain') ORDER BY table_version DESC",
+        "AND (kind IS NULL OR kind IN ('drain', 'rebuild')) ORDER BY table_version DESC",
     ).to_pylist()
     ours = (
         row["table_version"]

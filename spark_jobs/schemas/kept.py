@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, RegistryRefused
 from spark_jobs.root.files import create_whole
-from spark_jobs.root.paths import live_root
 from spark_jobs.root.store import opened
 from spark_jobs.schemas.avro import parse
 from spark_jobs.schemas.protoc import NotProtobuf, descriptor_set
@@ -50,7 +49,7 @@ class Kept:
     """The schemas of one registry. `name`: as the topic's format names it."""
 
     def __init__(self, root: str, name: str) -> None:
-        self.folder: UPath = live_root(opened(root)) / "schemas" / name
+        self.folder: UPath = opened(root) / "schemas" / name
 
     def schemas(self) -> dict[str, Schema | None]:
         """All of them. Raises CheckpointBroken if a file does not parse."""

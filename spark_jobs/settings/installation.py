@@ -112,6 +112,10 @@ VARIABLES = {
         "megabytes of driver and JVM together above which the worker ends after a drain",
         "4096",
     ),
+    "SLUICE_NEXT": (
+        "on: the command is about NEXT, which a rebuild computes beside the live table; else off",
+        "off",
+    ),
     "SLUICE_KAFKA_CONFIG": (
         "the properties file with Kafka's brokers, security and credentials: docs/deploy.md",
         "",
@@ -124,6 +128,7 @@ LOGS = ("text", "json")
 LOCKS = ("safe", "one-host")
 RECORD_BYTES = ("hidden", "shown")
 WARM = ("off", "on")
+NEXT = ("off", "on")
 FOREVER = "forever"
 NEVER = "never"
 _PART = re.compile(r"[A-Za-z0-9._=-]+")
@@ -157,6 +162,7 @@ class Settings(NamedTuple):
     warm_drains: str = "100"
     warm_idle_minutes: str = "15"
     warm_memory_mb: str = "4096"
+    next: str = "off"
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -230,6 +236,7 @@ class Settings(NamedTuple):
             _whole_number("SLUICE_WARM_DRAINS", values["SLUICE_WARM_DRAINS"]),
             _whole_number("SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"]),
             _whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
+            _one_of("SLUICE_NEXT", values["SLUICE_NEXT"], NEXT, "with on, it is about NEXT"),
             kafka_config,
         )
 
@@ -281,6 +288,13 @@ def record_bytes() -> bool:
     No where the value is wrong: Settings refuse that value.
     """
     return os.environ.get("SLUICE_RECORD_BYTES") == "shown"
+
+
+def about_next() -> bool:
+    """SLUICE_NEXT, for whoever looks which spec drains. No where the value is wrong: Settings
+    refuse that value.
+    """
+    return os.environ.get("SLUICE_NEXT") == "on"
 
 
 def maintain_cron() -> str | None:

@@ -22,9 +22,7 @@ GENERATION = "sluice.generation"
 REPAIR = "sluice_repair"
 """The word under which the commit of a swap has its repair's id. It is not a batch's word."""
 SWITCH = "sluice_switch"
-"""The word under which the commit of a rebuild's switch has its id. It is noted as the newest batch
-of the checkpoint that becomes live too: the table has that batch's rows from there on.
-"""
+"""The word of an older Sluice's switch, which put the rows of all batches into one commit."""
 CHANGE = "sluice_change"
 """The word under which a commit has the id of the change (journal/) that made it."""
 MARK = "sluice_mark"
@@ -107,11 +105,6 @@ def repair_version(path: UPath, repair_id: str, since: int) -> int | None:
     return _said_since(path, REPAIR, repair_id, since)
 
 
-def switch_version(path: UPath, switch_id: str, since: int) -> int | None:
-    """The version after `since` that this switch committed; None without one."""
-    return _said_since(path, SWITCH, switch_id, since)
-
-
 def change_version(path: UPath, change_id: str, since: int) -> int | None:
     """The version after `since` that this change committed, and that no rewind took back; None
     without one.
@@ -120,9 +113,7 @@ def change_version(path: UPath, change_id: str, since: int) -> int | None:
 
 
 def is_switch(entry: Entry) -> bool:
-    """Whether a commit of `commits` is that of a rebuild's switch: it has no rows of its batch
-    alone, but those of all batches up to it.
-    """
+    """Whether a commit of `commits` is an older Sluice's switch."""
     return SWITCH in said_by(entry)
 
 

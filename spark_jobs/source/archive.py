@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import deltalake
 
 from spark_jobs.root.path_forms import spark_url
-from spark_jobs.root.paths import archive_table
 from spark_jobs.spans.any_of import any_of
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
@@ -24,16 +23,14 @@ if TYPE_CHECKING:
 class ArchiveRecords(NamedTuple):
     """What it has of one topic. See port.py. It has no record of an aborted transaction."""
 
-    root: UPath
-    topic: str
+    table: UPath
     topic_id: str
     """An archive also keeps the records of a topic that was deleted and made anew."""
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:  # noqa: ARG002 - the port has it
         from pyspark.sql import functions as F  # noqa: PLC0415 - Spark
 
-        table = archive_table(self.root, self.topic)
-        rows = spark.read.format("delta").load(spark_url(table))
+        rows = spark.read.format("delta").load(spark_url(self.table))
         # An older Sluice's archive has them as times, of any year.
         millis = "kafka_millis" if "kafka_millis" in rows.columns else "CAST(NULL AS bigint)"
         wanted = reduce(
@@ -65,7 +62,7 @@ class ArchiveRecords(NamedTuple):
             for first, stop in ranges
         )
         sql = f"SELECT count(*) AS n FROM t WHERE topic_id = '{self.topic_id}' AND ({where})"
-        table = open_table(archive_table(self.root, self.topic))
+        table = open_table(self.table)
         [row] = table_of(deltalake.QueryBuilder().register("t", table).execute(sql)).to_pylist()
         found: int = row["n"]
         return found

@@ -12,8 +12,8 @@ from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.errors import InitialStateMissing
 from spark_jobs.registry.logic import BUCKET_FUNCTION
+from spark_jobs.root.live_place import named_live
 from spark_jobs.root.path_forms import spark_url
-from spark_jobs.root.paths import live_root
 from spark_jobs.spec import Field, GroupState, Pipeline
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.steps.buckets.bucket import Bucket
@@ -133,10 +133,11 @@ def columns(fields: tuple[Field, ...]) -> pa.Schema:
 
 
 def initial_state_path(given: str, root: UPath) -> str:
-    """The path of that table: as it is given, or by its name. A rebuild reads the one of the live
-    root: its own root has no other tables.
-    """
-    return given if "/" in given else str(live_root(root) / "tables" / given)
+    """The path of that table: as it is given, or by its name: of a pipeline, its live one."""
+    if "/" in given:
+        return given
+    named = named_live(root / "checkpoints" / given) or {}
+    return str(root / "tables" / (named.get("table") or given))
 
 
 def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame | None:

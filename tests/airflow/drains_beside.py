@@ -30,7 +30,9 @@ def began(drains: Drains, generation: str) -> None:
     """The account of its batch 0 says that it began at offset 0."""
     row = {"pipeline": SPEC.name, "generation": generation, "batch_id": 0}
     row["offsets_start"] = json.dumps({"0": 0})
-    ops_tables.replace(drains.paths.root, "batches", [row], "batch_id = 0")
+    ops_tables.replace(
+        drains.paths.root, "batches", [row], f"batch_id = 0 AND generation = '{generation}'"
+    )
 
 
 def main(words: list[str]) -> None:
@@ -42,7 +44,7 @@ def main(words: list[str]) -> None:
     side.drain(batches[0], batches[-1])
     began(side, "g2")
     late = {"pipeline": SPEC.name, "generation": "g2", "batch_id": 0, "partition": 0, "offset": 0}
-    ops_tables.replace(side.paths.root, "late", [late | {"event_time": LATE}], "batch_id = 0")
+    ops_tables.replace(side.paths.root, "late", [late | {"event_time": LATE}], "generation = 'g2'")
     now = datetime.now(UTC)
     Report(
         pipeline=SPEC.name,

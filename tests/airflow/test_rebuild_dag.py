@@ -22,7 +22,7 @@ from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
-from spark_jobs.rebuild.side import discard, side_paths
+from spark_jobs.rebuild.beside import beside_paths, discard
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
@@ -77,7 +77,7 @@ class Installation:
 
     @property
     def version(self) -> int | None:
-        fact = read_live(self.live.paths.live)
+        fact = read_live(self.live.paths)
         return fact.version if fact else None
 
 
@@ -147,8 +147,9 @@ def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(
     state, question = ran(api, dag, 2, "Approve", drains_go_on)
     assert state == "success"
     assert "State version 2" in question
-    assert live.rows == [*range(8)], "it has caught up with what was drained before the answer"
-    assert (live.table.version(), installation.version) == (before + 4, 2), "one commit"
+    after = Drains.of(live.settings.root, NEXT)
+    assert after.rows == [*range(8)], "it has caught up with what was drained before the answer"
+    assert (live.table.version(), installation.version) == (before + 3, 2)
     assert not live.paths.rebuild.exists()
     kinds = [kind for kind, _ in live.ops("runs", "kind, run_id")]
     assert kinds == ["drain", "drain", "rebuild", "rebuild"]
@@ -163,7 +164,8 @@ def test_the_form_of_a_pipeline_without_ranges_rebuilds_it(
     state, question = ran(api, dag, 3, "Approve")
     assert state == "success"
     assert "State version 2" in question
-    assert (installation.live.rows, installation.version) == ([*range(6)], 2)
+    after = Drains.of(installation.live.settings.root, NEXT)
+    assert (after.rows, installation.version) == ([*range(6)], 2)
 
 
 def run(task_id: str, handed_over: dict[str, Any], **filled_in: Any) -> Any:
@@ -280,7 +282,7 @@ def live_rewound(it: Installation, approved: dict[str, Any]) -> dict[str, Any]:
 
 
 def side_rewound(it: Installation, approved: dict[str, Any]) -> dict[str, Any]:
-    side = side_paths(it.live.paths, NEXT)
+    side = beside_paths(it.live.paths, NEXT)
     Identity.read(side.identity).model_copy(update={"generation": "g9"}).write(side.identity)
     return dict(approved["plan"])
 
@@ -315,7 +317,7 @@ def test_what_retention_took_since_the_plan_is_refused_before_anything_is_read_o
     installation.topic_has(6, earliest=2)
     with pytest.raises(RecordsUnreachable, match=r"2 offsets.*--without-lost"):
         run("stage", {"plan": planned})
-    assert not side_paths(installation.live.paths, NEXT).checkpoint.exists()
+    assert not beside_paths(installation.live.paths, NEXT).checkpoint.exists()
     installation.topic_has(6)
     run("stage", {"plan": planned})
     approved = asked(installation, planned)

@@ -21,7 +21,6 @@ from pathlib import Path
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
 from tests.harness.scene import Scene
 
@@ -60,7 +59,6 @@ def over(scene: Scene, root: Path, spec: Pipeline | None = None) -> Scene:
     made = copy.copy(scene)
     made.spec = (spec or scene.spec).model_copy(update={"topic": scene.spec.topic})
     made.settings = scene.settings._replace(root=str(root))
-    made.paths = Paths(made.settings.root, made.spec)
     return made
 
 

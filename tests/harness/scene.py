@@ -94,8 +94,12 @@ class Scene:
             update={"topic": spec.topic.model_copy(update={"name": self.topic}), **changes}
         )
         self.settings = Settings.from_environment()._replace(kafka=kafka, root=str(folder / root))
-        self.paths = Paths(self.settings.root, self.spec)
         self._parts = iter(enumerate(split(records(events), deliveries), 1))
+
+    @property
+    def paths(self) -> Paths:
+        """As they are now: a reset and a switch go to another place."""
+        return Paths(self.settings.root, self.spec)
 
     def deliver(self) -> dict[str, int]:
         """Publish the next delivery; the counts by kind."""

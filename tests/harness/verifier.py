@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import deltalake
 import pyarrow as pa
+from upath import UPath
 
 from local import ledger
 from tests.harness import oracle, replay
@@ -144,7 +145,9 @@ class Verifier:
 
     def table(self) -> list[Row]:
         """The output."""
-        return _rows(f"{self._root}/tables/{self._pipeline}", "SELECT * FROM t")
+        live = UPath(self._root) / "checkpoints" / self._pipeline / "live.json"
+        name = json.loads(live.read_text())["table"] if live.exists() else self._pipeline
+        return _rows(f"{self._root}/tables/{name}", "SELECT * FROM t")
 
     def _bad(self) -> list[Row]:
         return [

@@ -19,7 +19,9 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.errors import LeaseHeld, StateUnreadable
 from spark_jobs.runs.plan import plan
-from spark_jobs.runs.publish.publication import move_table
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.runs.publish.publication import publish
+from spark_jobs.storage import delta
 from tests.harness import oracle
 from tests.harness.crash import copied, files
 from tests.harness.long_form import long_form
@@ -28,7 +30,7 @@ from tests.harness.scene import Scene
 
 
 def kept(beside: Path) -> Path:
-    """What was kept of it: there is one."""
+    """What a rewind has kept of it: there is one."""
     [aside] = beside.parent.glob(f"{beside.name}.kept-*")
     return aside
 
@@ -37,6 +39,17 @@ def shown(made: Scene) -> list[dict[str, Any]]:
     """What consumers read in the published table."""
     table = deltalake.DeltaTable(str(made.paths.published_table)).to_pyarrow_table()
     return sorted(table.to_pylist(), key=str)
+
+
+def moved(made: Scene) -> bool:
+    """Whether a publish has moved the published table."""
+    before = shown_version(made) if delta.is_table(made.paths.published_table) else -1
+    publish(made.paths, made.spec, Announced())
+    return shown_version(made) != before
+
+
+def shown_version(made: Scene) -> int:
+    return deltalake.DeltaTable(str(made.paths.published_table)).version()
 
 
 @pytest.mark.parametrize(
@@ -66,9 +79,9 @@ def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_o
     intent = rewind(made.spec, made.settings, back)
     assert files(root) == there, "showing changes nothing"
     assert f"remove batches {list(later)}" in " ".join(intent.lines)
-    move_table(made.paths, made.spec)
+    moved(made)
     intent.execute()
-    assert not move_table(made.paths, made.spec), "no verdict was about these rows alone"
+    assert not moved(made), "no verdict was about these rows alone"
     assert f"spark/commits/{later[-1]}" in files(kept(Path(str(made.paths.version))))
     assert read_failing(made.paths.failing).records == (nowhere[back],)
     made.deliver()
@@ -76,7 +89,7 @@ def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_o
     assert again.generation != before.generation
     assert again.account.read == made.ledger.num_rows - stay
     made.assert_exact()
-    assert move_table(made.paths, made.spec), "what was taken back is gone for consumers too"
+    assert moved(made), "what was taken back is gone for consumers too"
     assert oracle.comparable(shown(made)) == oracle.comparable(made.table())
 
 
@@ -96,13 +109,13 @@ def test_beginning_anew_reads_everything_into_a_new_table_and_keeps_the_old(base
     intent = reset(made.spec, made.settings)
     before = files(version)
     assert table.exists()
-    move_table(made.paths, made.spec)
+    moved(made)
     old = shown(made)
     intent.execute()
-    assert not table.exists()
-    assert shown(made) == old, "consumers read what was moved aside, until there is something new"
+    assert not made.paths.table.exists()
+    assert shown(made) == old, "consumers read the old table, until there is something new"
     new = made.run("new")
-    assert move_table(made.paths, made.spec)
+    assert moved(made)
     assert oracle.comparable(shown(made)) == oracle.comparable(made.table())
     # No record of a first batch is late.
     wanted = oracle.comparable(
@@ -111,10 +124,9 @@ def test_beginning_anew_reads_everything_into_a_new_table_and_keeps_the_old(base
     assert new.account.read == made.ledger.num_rows
     assert oracle.comparable(made.table()) == wanted
     assert (
-        oracle.comparable(deltalake.DeltaTable(str(kept(table))).to_pyarrow_table().to_pylist())
-        == wanted
+        oracle.comparable(deltalake.DeltaTable(str(table)).to_pyarrow_table().to_pylist()) == wanted
     )
-    assert files(kept(version)) == before
+    assert files(version) == before
 
 
 def test_neither_works_beside_a_run_or_to_a_batch_that_is_not_there(base, tmp_path):

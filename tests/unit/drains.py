@@ -137,7 +137,8 @@ class Drains:
 
     def drain(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0) -> None:
         """Drain these batches. The run fails by its checks if it is `red`."""
-        if first == 0 and not red and not unaccounted and self.table.version() == 0:
+        plain = self.paths.table.name == SPEC.name and not red and not unaccounted
+        if first == 0 and plain and self.table.version() == 0:
             self.began((first, last))
         else:
             self._run(first, last, red=red, unaccounted=unaccounted)
@@ -181,7 +182,7 @@ class Drains:
             batches=tuple(range(first, last + 1)),
             table_version=now,
         )
-        append_row(report, self.settings.root)
+        append_row(report, self.settings.root, beside=self.paths.place.beside)
 
     def moved(self, **changes: int) -> None:
         """Move the cursor."""

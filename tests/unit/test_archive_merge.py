@@ -12,17 +12,16 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
-from upath import UPath
 
 from spark_jobs.admin import archive_merge, archive_times, older, rebuild, rebuilding
 from spark_jobs.admin.archive_times import Times, slices
 from spark_jobs.admin.rebuild_run import Rebuilding
 from spark_jobs.analysis.ranged import Ranged, ranged
+from spark_jobs.checkpoint.notes.live import Live
 from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.rebuild.side import begin
+from spark_jobs.rebuild.beside import begin
 from spark_jobs.repair.find.planner import Brought
-from spark_jobs.root.paths import archive_table, live_root
 from spark_jobs.source.port import SourceState
 from spark_jobs.spans.span import FIRST, MICROSECOND, MOST, Span
 from spark_jobs.steps.group_state import initial_state_path
@@ -39,7 +38,7 @@ def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
     live.drain(0, 4)
     began(live, "g1")
     begin(live.paths, NEXT, "topic-1", "ada")
-    side = Drains(Path(str(live.paths.rebuild)), NEXT, "g2")
+    side = Drains(tmp_path / ROOT, NEXT, "g2")
     side.drain(0, 4)
     began(side, "g2", 3)
     monkeypatch.setattr(older, "archived_or_why", lambda *_: ({0: ((0, 5),)}, None))
@@ -159,7 +158,7 @@ def test_its_slices_leave_no_offset_out_between_which_the_archive_has_no_record(
 ) -> None:
     monkeypatch.setattr(archive_times, "SLICE", 2)
     archived(it, *[NOON] * 4)
-    deltalake.DeltaTable(str(archive_table(it.paths.root, SPEC.topic.name))).delete('"offset" = 1')
+    deltalake.DeltaTable(str(it.paths.root / "archive" / SPEC.topic.name)).delete('"offset" = 1')
     found = slices(it, {0: (0, 9)}).to_pylist()
     assert [(row["first_offset"], row["last_offset"], row["records"]) for row in found] == [
         (0, 1, 1),
@@ -211,7 +210,7 @@ def archived(
         "event_time": pa.array(times, pa.timestamp("us", "UTC")),
     }
     table = pa.Table.from_pydict(columns)
-    deltalake.write_deltalake(str(archive_table(it.paths.root, SPEC.topic.name)), table)
+    deltalake.write_deltalake(str(it.paths.root / "archive" / SPEC.topic.name), table)
 
 
 def merged(it: Rebuilding, monkeypatch: pytest.MonkeyPatch) -> tuple[Brought, list[str]]:
@@ -246,18 +245,10 @@ def stored_slices(it: Rebuilding) -> list[dict[str, Any]]:
     return rows
 
 
-def test_the_archive_of_a_rebuild_is_that_of_the_live_root_and_no_other_folder_is_taken_for_one(
-    it: Rebuilding, tmp_path: Path
-) -> None:
-    assert live_root(it.side.root) == it.paths.root
-    assert live_root(it.paths.root) == it.paths.root
-    (tmp_path / "rebuilds" / "root").mkdir(parents=True)
-    own = UPath(tmp_path / "rebuilds" / "root")
-    assert live_root(own) == own, "somebody's root that is called so"
-
-
-def test_a_rebuild_begins_with_the_initial_state_of_the_live_root(it: Rebuilding) -> None:
+def test_an_initial_state_by_name_is_the_live_table_of_that_pipeline(it: Rebuilding) -> None:
     before = str(it.paths.root / "tables" / "before")
     assert initial_state_path("before", it.paths.root) == before
-    assert initial_state_path("before", it.side.root) == before
     assert initial_state_path("/elsewhere/before", it.side.root) == "/elsewhere/before"
+    live = Live(version=3, since=NOON, folder="v3", table="before.v3")
+    live.write_whole(it.paths.root / "checkpoints" / "before")
+    assert initial_state_path("before", it.paths.root) == f"{before}.v3"

@@ -387,8 +387,8 @@ def killed_at(patch: pytest.MonkeyPatch, point: str) -> None:
         return
     give_back = taken_out.give_back
 
-    def given(root: Any, pipeline: str, ids: Any) -> None:
-        give_back(root, pipeline, ids)
+    def given(root: Any, of_these: str, ids: Any) -> None:
+        give_back(root, of_these, ids)
         raise KeyboardInterrupt
 
     patch.setattr(taken_out, "give_back", given)

@@ -15,12 +15,14 @@ from deltalake import DeltaTable
 from upath import UPath
 
 from spark_jobs import failpoint
-from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.dead_places import remove_place
 from spark_jobs.admin.intent import Intent
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.errors import LeaseHeld, LeaseLost, RootRefused
 from spark_jobs.journal.runner import leased
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.storage.folders import move_folder
@@ -115,7 +117,7 @@ def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next
         late.execute()
 
 
-@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("place", range(4))
 def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
     tmp_path: Path, place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,14 +134,17 @@ def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
         active.setattr(failpoint, "at", at)
         with pytest.raises(KeyboardInterrupt):
             run(reset(SPEC, root.settings))
-    with leased(SPEC, root.paths, "whoever comes next"):
-        assert not root.paths.version.exists()
-        assert not root.paths.table.exists()
+    with leased(SPEC, Paths(root.settings.root, SPEC), "whoever comes next"):
+        now = Paths(root.settings.root, SPEC)
+    assert not now.identity.exists()
+    assert (now.table.name, now.table.exists()) == (f"{SPEC.name}.v1.2", False)
     shown = DeltaTable(str(root.paths.published_table)).to_pyarrow_table().column("n").to_pylist()
     assert sorted(shown) == [0, 1, 2], "consumers read what they were told of"
 
 
-def test_a_reset_beside_a_stage_leaves_it_its_folder_and_doctor_removes_it(tmp_path: Path) -> None:
+def test_a_reset_beside_a_stage_leaves_it_its_folder_which_goes_with_its_place(
+    tmp_path: Path,
+) -> None:
     made = Drains(tmp_path / ROOT)
     made.drain(0, 1)
     rows = made.paths.staging("r1") / "rows"
@@ -147,8 +152,11 @@ def test_a_reset_beside_a_stage_leaves_it_its_folder_and_doctor_removes_it(tmp_p
     with lease(made.paths.staging_lease, "a stage"):
         run(reset(SPEC, made.settings))
         assert rows.exists()
-    made = Drains(tmp_path / ROOT)
-    run(doctor(SPEC, made.settings))
+    now = Paths(made.settings.root, SPEC)
+    fact = read_live(now)
+    assert fact is not None
+    for dead in fact.dead:
+        remove_place(now, dead)
     assert not rows.exists()
 
 
@@ -168,7 +176,6 @@ def test_a_publish_that_a_reset_overtakes_tells_what_it_has_fixed(
     event = publish(root.paths, SPEC, Announced())
     assert event is not None
     assert (event.number, event.table_version) == (1, 3)
-    assert not root.paths.version.exists()
 
 
 def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path) -> None:
@@ -177,8 +184,8 @@ def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path) -> N
     root.paths.journal.write_text("{")
     run(reset(SPEC, root.settings))
     assert not root.paths.journal.exists()
-    assert not root.paths.version.exists()
-    assert list(root.paths.journal.parent.glob("journal.json.kept-*"))
+    assert list(root.paths.version.glob("given-up-*/journal.json"))
+    assert Paths(root.settings.root, SPEC).place != root.paths.place
 
 
 def run(intent: Intent) -> None:

@@ -13,10 +13,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from spark_jobs.checkpoint.notes.live import following
 from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.published import table
-from spark_jobs.published.data_folder import follow
 from spark_jobs.published.table import behind, move
+from spark_jobs.root.live_place import Place
 from spark_jobs.root.path_forms import place_of
 from spark_jobs.root.paths import Paths
 from spark_jobs.storage.delta_log import Log
@@ -33,6 +34,13 @@ class Root:
         self.paths = Paths(str(folder), SPEC)
         self.live = str(self.paths.table)
         self.published = str(self.paths.published_table)
+
+    def begin_again(self) -> None:
+        """In another place, as a reset does."""
+        live = following(self.paths, 1, Place("v1.2", f"{SPEC.name}.v1.2"))
+        live.write_whole(self.paths.above)
+        self.paths = Paths(str(self.paths.root), SPEC)
+        self.live = str(self.paths.table)
 
     @property
     def version(self) -> int:
@@ -276,9 +284,7 @@ def test_after_a_reset_the_old_rows_are_shown_until_the_new_table_is_published(
 ) -> None:
     root.append(1)
     root.move()
-    aside = root.paths.table.with_name(f"{SPEC.name}.kept-1")
-    root.paths.table.rename(aside)
-    follow(root.paths, aside)
+    root.begin_again()
     assert root.shown() == [1]
     root.append(10)
     assert root.shown() == [1], "the new table is not judged yet"

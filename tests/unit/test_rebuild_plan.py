@@ -12,10 +12,9 @@ from spark_jobs.admin import older, rebuild
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, SluiceError, TopicRemade
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild.side import begin, read_begun, refuse_other
+from spark_jobs.rebuild.beside import begin, read_begun, refuse_other
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
 from tests.harness.roots import ROOT
@@ -53,7 +52,7 @@ def began(drains: Drains, generation: str, offset: int = 0) -> None:
                 "offsets_start": json.dumps({"0": offset}),
             }
         ],
-        "batch_id = 0",
+        f"batch_id = 0 AND generation = '{generation}'",
     )
 
 
@@ -87,7 +86,7 @@ def test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_rea
     plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)  # begun, and nothing read
     with pytest.raises(RecordsUnreachable, match="3 offsets"):
         rebuild.refuse_lost(SPEC, plan)
-    side = Drains(Path(str(root.paths.rebuild)), NEXT, "g2")
+    side = Drains(Path(root.settings.root), NEXT, "g2")
     side.drain(0, 1)
     began(side, "g2")
     plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)  # what it has read is not lost
@@ -141,7 +140,7 @@ def test_a_rebuild_that_an_older_sluice_began_goes_on(root, monkeypatch):
     ("made", "error", "words"),
     [
         ("topic", TopicRemade, "deleted and created again"),
-        ("version", RebuildRefused, r"used before.*State\(version=3\)"),
+        ("older", RebuildRefused, "an older Sluice has begun a rebuild.*--discard"),
         ("other", RebuildRefused, "half done, which tester began"),
         ("classified", RebuildRefused, r"half done.*amount.required: was True, is False"),
         ("reset", RebuildRefused, "was never drained"),
@@ -151,8 +150,8 @@ def test_a_rebuild_that_cannot_be_is_refused(
     root, monkeypatch, made: str, error: type[SluiceError], words: str
 ):
     topic(monkeypatch, topic_id="topic-2" if made == "topic" else "topic-1")
-    if made == "version":
-        Paths(root.settings.root, NEXT).version.mkdir()
+    if made == "older":
+        Path(root.settings.root, "rebuilds", SPEC.name).mkdir(parents=True)
     if made == "other":
         begin(root.paths, SPEC.model_copy(update={"state": State(version=2)}), "topic-1", "tester")
     if made == "classified":  # half of its records would be judged by another rule
@@ -184,7 +183,7 @@ def test_the_way_back_needs_the_former_spec_and_not_the_one_that_it_takes_back(r
     with pytest.raises(RebuildRefused, match="no switch to take back"):
         rebuild.versions_back(SPEC, root.settings.root)
     begin(root.paths, NEXT, "topic-1", "tester")
-    Drains(Path(str(root.paths.rebuild)), NEXT, "g2").drain(0, 4)
+    Drains(Path(root.settings.root), NEXT, "g2").drain(0, 4)
     switch(SPEC, NEXT, root.settings.root, "switch")
     next_is(monkeypatch, None)
     live, former = rebuild.versions_back(SPEC, root.settings.root)  # the old SPEC, deployed again

@@ -21,7 +21,7 @@ from spark_jobs.errors import (
 )
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild.side import begin
+from spark_jobs.rebuild.beside import begin
 from tests.harness.roots import ROOT
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.test_rebuild_plan import NEXT
@@ -35,7 +35,7 @@ def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
     live = Drains(tmp_path / ROOT)
     live.drain(0, 4)
     begin(live.paths, NEXT, "topic-1", "ada")
-    side = Drains(Path(str(live.paths.rebuild)), NEXT, "g2")
+    side = Drains(tmp_path / ROOT, NEXT, "g2")
     side.drain(0, 4)
     row = {"pipeline": SPEC.name, "generation": "g2", "batch_id": 1, "partition": 0, "offset": 1}
     ops_tables.append(side.paths.root, "late", [row | {"event_time": NOON}])

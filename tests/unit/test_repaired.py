@@ -24,6 +24,7 @@ from spark_jobs.errors import LeaseHeld, SwapRefused
 from spark_jobs.ops import repairs
 from spark_jobs.published import table as published_table
 from spark_jobs.repair.exchange.leftovers import Leftover, leftovers, remove_leftovers
+from spark_jobs.root.paths import Paths
 from tests.harness.listener import Listener
 from tests.unit.repaired import DAY, SPEC, Changes, Root, hour, hours, late, row
 
@@ -224,9 +225,11 @@ def test_a_reset_removes_what_was_staged_for_the_old_table(root: Root) -> None:
     assert f"remove {root.paths.stagings}: repairs of the old table" in intent.lines
     with lease(root.paths.staging_lease, "a stage"):
         execute(intent)
-        assert root.paths.staging("r1").exists(), "it is at work: doctor removes it later"
+        assert root.paths.staging("r1").exists(), "it is at work: maintain removes it later"
+    again = Paths(root.settings.root, SPEC)
+    again.staging("r2").mkdir(parents=True)
     execute(reset(SPEC, root.settings))
-    assert not root.paths.stagings.exists()
+    assert not again.stagings.exists()
 
 
 def aged(folder: Any, days: float) -> None:

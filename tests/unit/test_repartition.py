@@ -36,7 +36,7 @@ from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.journal import runner
 from spark_jobs.journal.begun import Begun
 from spark_jobs.messages.report import StateUse
-from spark_jobs.rebuild.side import begin
+from spark_jobs.rebuild.beside import begin
 from spark_jobs.runs.repartition import Repartition
 from spark_jobs.runs.resume.settling import settle
 from spark_jobs.spec import Aggregate, Pipeline, State, Transform

@@ -418,7 +418,8 @@ def test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic(
     intent = reset(SPEC, root.settings)
     assert intent.execute is not None
     intent.execute()
-    assert not root.paths.version.exists()
+    root.paths = Paths(root.settings.root, SPEC)
+    assert not root.paths.identity.exists()
     assert root.paths.table.exists() is (topic_id == "topic-2")
     root.begin("g2", topic_id)
     assert len(root.offsets) == (topic_id == "topic-2")
@@ -435,7 +436,8 @@ def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path
     intent = reset(SPEC, root.settings)
     assert intent.execute is not None
     intent.execute()
-    assert not root.paths.version.exists()
+    root.paths = Paths(root.settings.root, SPEC)
+    assert not root.paths.identity.exists()
     assert not root.paths.table.exists(), "nobody knows of which topic it is"
 
 

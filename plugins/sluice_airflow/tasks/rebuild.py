@@ -22,8 +22,8 @@ from sluice_airflow.tasks.rebuild_handed_over import (
 from sluice_airflow.tasks.xcom import to_xcom
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.checkpoint.notes.switching import refuse_cut_off
 from spark_jobs.errors import LeaseHeld, RangeInvalid, RebuildRefused
+from spark_jobs.journal.runner import settle
 from spark_jobs.messages.report import Account, Report
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
@@ -38,19 +38,18 @@ LOG = logging.getLogger(__name__)
 
 
 def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
-    """Log what the rebuild will do, and note in the side root that it has begun.
+    """Log what the rebuild will do, and note that it has begun.
 
     Raises what `sluice rebuild` refuses; RangeInvalid for too many records; LeaseHeld while another
     run drains NEXT.
     """
     from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - loads Delta and Kafka's client, which parsing a DAG does not need
+    from spark_jobs.rebuild.beside import begin, beside_paths  # noqa: PLC0415 - likewise
     from spark_jobs.rebuild.shown import shown  # noqa: PLC0415 - likewise
-    from spark_jobs.rebuild.side import begin, side_paths  # noqa: PLC0415 - likewise
 
     spec = registry.load(pipeline)
-    live = live_spec(spec, settings.root)
+    live = live_spec(spec, settings.root, about=False)
     paths = Paths(settings.root, live)
-    refuse_cut_off(paths.switching)
     following = next_of(spec, live)
     found = plan_rebuild(live, following, settings)
     for line in found.lines:
@@ -62,15 +61,15 @@ def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
             f"{request.most_records:,}.",
             "Allow more records.",
         )
-    side = side_paths(paths, following)
+    side = beside_paths(paths, following)
     if found.begun and (held := holder(side.lease)):
         raise LeaseHeld(
-            f"{paths.rebuild} is being written by {held}.", "Wait for it to end, or stop it."
+            f"{side.version} is being written by {held}.", "Wait for it to end, or stop it."
         )
     if found.begun is None:
         begin(paths, following, found.topic_id, request.who)
     LOG.info(
-        "then: the difference by day, a person's approval, always; and the switch, in one commit"
+        "then: the difference by day, a person's approval, always; and the switch, in one step"
     )
     begun = shown(paths, following)
     return {
@@ -137,7 +136,7 @@ def question(
             "```",
             "",
             "Approve: it reads what the live pipeline has read meanwhile, and switches in one "
-            "commit; from then on NEXT drains. Reject: the table stays as it is. What is computed "
+            "step; from then on NEXT drains. Reject: the table stays as it is. What is computed "
             f"stays too: another rebuild goes on with it, `sluice rebuild {pipeline} --discard "
             "--execute` removes it.",
         )
@@ -153,15 +152,16 @@ def swap(
     Raises RebuildRefused if nobody has approved in this DAG run, or what is there is not what was
     shown; LeaseHeld while a drain works.
     """
-    from spark_jobs.admin.rebuilding import completed, switched  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuilding import switched  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.shown import refuse_changed, shown  # noqa: PLC0415 - as above
 
     pipeline = given[0].pipeline
     refuse_older(planned, pipeline)
     answered = approved(context, pipeline)
     live = live_spec(registry.load(pipeline), settings.root)
-    fact = completed(live, settings, run)
-    if fact is None and live.state.version != planned["version"]:
+    completed = settle(live, Paths(settings.root, live), run)
+    fact = None
+    if not completed and live.state.version != planned["version"]:
         it = _rebuilding(planned, pipeline, run, settings, given)
         refuse_changed(pipeline, answered, shown(it.paths, it.following))
         fact = switched(it, _refuse_held)
@@ -171,12 +171,9 @@ def swap(
         LOG.info("%s: state version %s drains already", pipeline, live.state.version)
         return {"state_version": live.state.version}
     LOG.info(
-        "%s: state version %s drains since now; its rows are version %s of the table",
-        pipeline,
-        fact.version,
-        fact.table_version,
+        "%s: state version %s drains since now, into table %s", pipeline, fact.version, fact.table
     )
-    return {"state_version": fact.version, "table_version": fact.table_version}
+    return {"state_version": fact.version, "table": fact.table}
 
 
 def _rebuilding(
@@ -192,12 +189,12 @@ def _rebuilding(
     """
     from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuild_run import Rebuilding  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.beside import read_begun, refuse_other  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.shown import digest  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.side import read_begun, refuse_other  # noqa: PLC0415 - as above
 
     refuse_older(planned, pipeline)
     spec = registry.load(pipeline)
-    live = live_spec(spec, settings.root)
+    live = live_spec(spec, settings.root, about=False)
     following = next_of(spec, live)
     paths = Paths(settings.root, live)
     begun = read_begun(paths)
@@ -219,7 +216,7 @@ def _rebuilding(
         settings,
         run,
         planned["who"],
-        submit=_by(given, settings._replace(root=str(paths.rebuild))),
+        submit=_by(given, settings._replace(next="on")),
         say=LOG.info,
         refuse=lambda: refuse_lost(spec, plan_rebuild(live, following, settings)),
         most_records=planned["most_records"],
@@ -227,7 +224,7 @@ def _rebuilding(
 
 
 def _by(given: tuple[Submission, Any] | None, beside: Settings) -> Any:
-    """What runs an application in the side root."""
+    """What runs an application beside."""
 
     def run(arguments: Callable[[Path], list[str]], run_id: str, records: int) -> Report:
         assert given is not None  # who only compares submits nothing

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Planned = dict[str, Any]
 """What the task plan hands over: kind, version (NEXT's), following (its digest), began (when the
-side root was made), who, offsets (to read), most_records.
+rebuild began), who, offsets (to read), most_records.
 """
 NEEDED = ("version", "following", "began", "who", "most_records")
 """The fields of it without which no later task goes on."""

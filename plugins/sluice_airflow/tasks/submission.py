@@ -111,7 +111,7 @@ class Submission:
 
         return SparkSubmitHook(
             conf=submit.configuration(
-                settings, records, pipeline=submit.options(self.pipeline, settings.root)
+                settings, records, pipeline=submit.options(self.pipeline, settings)
             ),
             conn_id=self.conn_id,
             name=f"sluice-{self.pipeline}",

@@ -1,26 +1,24 @@
-"""Live: which state version of a pipeline drains, in live.json above the versions' folders.
+"""Live: which place of a pipeline drains, in live.json above the places (root/live_place.py).
 
-A rebuild writes it when it switches. Without the file it is that of SPEC. The spec that drains is
-the one in spec.py, SPEC or NEXT, whose state version is the live one: so neither the switch nor the
-renaming of NEXT must come first.
+A switch of a rebuild, its way back and a reset write it. The spec that drains is the one in
+spec.py, SPEC or NEXT, whose state version is the live one: so neither the switch nor the renaming
+of NEXT must come first.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.checkpoint.notes.switching import read_switching
-from spark_jobs.errors import VersionNotLive
+from spark_jobs.errors import CheckpointBroken, RebuildRefused, VersionNotLive
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import version_facts
-
-CLOSED = 0
-"""In place of a state version: of a rebuild's root from which a switch takes what it has."""
+from spark_jobs.root.live_place import LIVE, Place, live_version, named_live, place_of, read
+from spark_jobs.root.paths import checkpoints
+from spark_jobs.settings.installation import about_next
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -29,86 +27,160 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
 
+GRACE = timedelta(days=7)
+"""How long a place is kept that was live: that is how long one can go back to it."""
+
+
+class Dead(BaseModel):
+    """A place that was live. `sluice maintain` removes it after days of grace."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    folder: str
+    table: str
+    since: datetime
+
+
 class Replaced(BaseModel):
-    """A state version that was live before a switch. Its checkpoint is kept, and the table's
-    version as long as VACUUM leaves its files.
-    """
+    """The place that was live before a switch, to which one can go back while it is there."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     version: int
     """The state version."""
     generation: str
-    table_id: str
-    table_version: int
-    """The last version of the table that had its rows."""
+    folder: str = ""
+    """Empty where an older Sluice switched: both versions have one table."""
+    table: str = ""
 
 
 class Live(Stored):
-    """The content of live.json."""
+    """The content of live.json, and of its copies."""
 
     version: int
     """The state version that drains."""
     since: datetime
-    table_version: int
-    """The table's version that the switch committed."""
-    batch: int
-    """The newest batch in it. No earlier one has a version of this table."""
+    folder: str = ""
+    """Of its checkpoint, and below it of its table; empty where an older Sluice switched."""
+    table: str = ""
+    number: int = 0
+    """One more than that of the place before: of the copies, the highest is the live one's."""
     before: Replaced | None = None
-    """What the switch replaced; None behind the way back."""
+    """What a switch replaced; None behind the way back, and behind a reset."""
+    dead: tuple[Dead, ...] = ()
+
+    def write_whole(self, above: UPath) -> None:
+        """Make the place live, after its copy is in its folder. May be repeated."""
+        folder = above / self.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.write(folder / LIVE)
+        self.write(above / LIVE)
 
 
-def read_live(path: UPath) -> Live | None:
-    """The fact; None if there was no switch yet. Raises CheckpointBroken if it does not parse."""
-    try:
-        return Live.read(path) if path.exists() else None
-    except ValueError:
-        raise checkpoint_broken(f"{path} does not parse", path.parent.name) from None
-
-
-def live_spec(spec: Pipeline, root: str) -> Pipeline:
-    """The spec that drains the pipeline's live table under this root: this one, which is SPEC; or
-    NEXT, after a switch.
-
-    Raises VersionNotLive if spec.py has none of the live state version; SpecInvalid of NEXT;
-    CheckpointBroken.
+def read_live(paths: Paths) -> Live | None:
+    """What live.json says; None for a pipeline that has had one place only. Raises
+    CheckpointBroken, FormatNewer.
     """
-    fact, note = version_facts(root, spec.name)
+    found = named_live(paths.above)
     try:
-        switching = read_switching(note)
-        known = None if switching else read_live(fact)
-    except PermissionError:  # who goes on meets it too, and has words for it
-        return spec
-    wanted = switching.version if switching else known.version if known else None
+        return None if found is None else Live.model_validate(found)
+    except ValueError:
+        raise checkpoint_broken(f"{paths.live} does not parse", paths.pipeline) from None
+
+
+def following(paths: Paths, version: int, place: Place, before: Replaced | None = None) -> Live:
+    """What live.json is to say when this place takes the turn of the one that drains now; without a
+    live.json that is the one of `paths`.
+    """
+    now, fact = datetime.now(UTC), read_live(paths)
+    known: tuple[Dead, ...] = ()
+    left = paths.place
+    if fact:
+        folder, table = fact.folder or f"v{fact.version}", fact.table or paths.pipeline
+        known, left = fact.dead, Place(folder, table)
+    gone = Dead(folder=left.folder, table=left.table, since=now)
+    return Live(
+        version=version,
+        since=now,
+        folder=place.folder,
+        table=place.table,
+        number=fact.number + 1 if fact else 1,
+        before=before,
+        dead=(*(each for each in known if each.folder not in {place.folder, gone.folder}), gone),
+    )
+
+
+def live_spec(spec: Pipeline, root: str, *, about: bool | None = None) -> Pipeline:
+    """The spec that drains the pipeline's live table under this root: this one, which is SPEC; or
+    NEXT, after a switch. Or NEXT while a rebuild is under way, where SLUICE_NEXT asks for it.
+
+    `about` overrides SLUICE_NEXT. Raises VersionNotLive if spec.py has none of the live state
+    version; RebuildRefused if SLUICE_NEXT asks for a rebuild that is not there; SpecInvalid of
+    NEXT; CheckpointBroken.
+    """
+    above = checkpoints(root, spec.name)
+    if about_next() if about is None else about:
+        return _beside(spec, above)
+    wanted = live_version(above)
     if wanted is None or spec.state.version == wanted:
         return spec
-    if wanted == CLOSED:
-        raise _closed(spec.name)
     following = registry.load_next(spec.name)
     if following is not None and following.state.version == wanted:
         return following
     raise not_live(wanted, spec, following)
 
 
-def refuse_not_live(paths: Paths) -> None:
-    """Raise VersionNotLive for the paths of another state version than the live one: a switch came
-    after its spec was loaded.
-    """
-    fact = read_live(paths.live)
-    if fact is not None and fact.version == CLOSED:
-        raise _closed(paths.pipeline)
-    if fact is not None and paths.version.name != f"v{fact.version}":
-        raise VersionNotLive(
-            f"{paths.version} drains no more: state version {fact.version} of "
-            f"{paths.table.name} is live since {fact.since:%F %H:%M:%S} UTC.",
-            "Give the same command again.",
+def _beside(spec: Pipeline, above: UPath) -> Pipeline:
+    following = registry.load_next(spec.name)
+    if following is None or not place_of(above, following).beside:
+        raise RebuildRefused(
+            f"{spec.name}: SLUICE_NEXT asks for a rebuild of NEXT, and none is under way.",
+            "Give the command without SLUICE_NEXT.",
         )
+    return following
 
 
-def _closed(name: str) -> VersionNotLive:
+def refuse_not_live(spec: Pipeline, paths: Paths) -> None:
+    """Raise VersionNotLive for paths of another place than the spec's of now: a switch or a reset
+    came after they were made. And what `refuse_dead` does.
+    """
+    if place_of(paths.above, spec) != paths.place:
+        raise _moved(paths)
+    refuse_dead(paths)
+
+
+def refuse_dead(paths: Paths) -> None:
+    """Raise VersionNotLive for paths of a place that is neither live nor a rebuild's. Raises
+    CheckpointBroken for what an older Sluice has left half done.
+    """
+    note = paths.above / "switching.json"
+    if note.exists():
+        raise CheckpointBroken(
+            f"{note} is there: an older Sluice was cut off amid a switch of {paths.pipeline}.",
+            "Complete it with that version of Sluice first: its next drain does so.",
+        )
+    fact = read_live(paths)
+    if fact is None:
+        return
+    if paths.place.beside:
+        begun = read(paths.rebuild)
+        if begun is None or begun["folder"] != paths.place.folder:
+            raise _moved(paths)
+    elif (fact.folder or f"v{fact.version}") != paths.place.folder:
+        raise _moved(paths)
+
+
+def _moved(paths: Paths) -> VersionNotLive:
+    fact = read_live(paths)
+    live = (
+        f"state version {fact.version}, in {paths.above / (fact.folder or f'v{fact.version}')}, "
+        f"is live since {fact.since:%F %H:%M:%S} UTC"
+        if fact
+        else "another place is live"
+    )
     return VersionNotLive(
-        f"{name}: a switch takes what was rebuilt here, so no run goes on with it.",
-        f"Complete the switch, in the root of the live table: sluice drain {name}",
+        f"{paths.version} drains no more: {live}.",
+        "Give the same command again.",
     )
 
 
@@ -116,8 +188,9 @@ def not_live(wanted: int, spec: Pipeline, following: Pipeline | None) -> Version
     """That spec.py has no spec of the state version that is to drain."""
     also = f", and NEXT of {following.state.version}" if following else ", and no NEXT"
     return VersionNotLive(
-        f"{spec.name}: a rebuild has made state version {wanted} the one that drains, and spec.py "
-        f"has SPEC of version {spec.state.version}{also}.",
+        f"{spec.name}: state version {wanted} is the one that drains, and spec.py has SPEC of "
+        f"version {spec.state.version}{also}.",
         f"Deploy the spec with state=State(version={wanted}), as SPEC or still as NEXT; or "
-        f"switch back to the version before: `sluice rebuild {spec.name} --back`.",
+        f"switch back to the version before: `sluice rebuild {spec.name} --back`; or begin with "
+        f"SPEC: `sluice reset {spec.name}`.",
     )

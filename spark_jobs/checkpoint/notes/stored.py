@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.messages.form_version import refuse_newer
 from spark_jobs.root.files import write_whole
+from spark_jobs.root.form_version import refuse_newer
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -84,7 +84,7 @@ def stage(
             problem = _run(spec, settings, outcome, request)
         except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
             problem = translate_error(error, spec.name)
-        return append_row(outcome.report(problem), settings.root)
+        return append_row(outcome.report(problem), settings.root, beside=settings.next == "on")
 
 
 class _Scene(NamedTuple):

@@ -115,7 +115,9 @@ def record(facts: Exchange, scene: Scene) -> None:
         "swapped_at": since(paths, version),
     }
     repairs.put(paths.root, [undone])
-    repairs.end(paths.root, [row], "undone", needed(scene.spec))
+    known = read_identity(paths)
+    generations = known.generations if known else (manifest.generation,)
+    repairs.end(paths.root, [row], generations, "undone", needed(scene.spec))
 
 
 def move_cursor(facts: Exchange, scene: Scene) -> None:

@@ -6,11 +6,11 @@ have to come first is refused for it (sink/table.py), but behind a JVM.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.errors import CheckpointForeign
+from spark_jobs.root.live_place import FOLDER
 from spark_jobs.sink import table
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None
     has = f"{spec.name}: state version {mine} has no batch, and {paths.table} was written by "
     if theirs is None:
         raise CheckpointForeign(
-            f"{has}generation {wrote}, whose checkpoint is not in {paths.version.parent}.",
+            f"{has}generation {wrote}, whose checkpoint is not in {paths.above}.",
             "Put that checkpoint back, or start both again from Kafka: `sluice reset "
             f"{spec.name}`.",
         )
@@ -49,9 +49,10 @@ def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None
 def _versions(paths: Paths) -> dict[int, tuple[str, ...]]:
     """State version -> the generations of its checkpoint, for each that has a folder."""
     found = dict[int, tuple[str, ...]]()
-    for folder in paths.version.parent.iterdir() if paths.version.parent.exists() else ():
-        if number := re.fullmatch(r"v(\d+)", folder.name):
-            found[int(number[1])] = _generations(folder / paths.identity.name)
+    for folder in paths.above.iterdir() if paths.above.exists() else ():
+        if number := FOLDER.fullmatch(folder.name):
+            here = _generations(folder / paths.identity.name)
+            found[int(number[1])] = (*found.get(int(number[1]), ()), *here)
     return found
 
 

@@ -31,8 +31,9 @@ from spark_jobs.repair.find.plan import RepairPlan, digest, offsets_in
 from spark_jobs.repair.find.plan_text import Closed, left_lines, plan_lines, replay_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.find.replaying import Replaying
+from spark_jobs.repair.offsets.archived import archive_paths
 from spark_jobs.repair.offsets.reach import Reach
-from spark_jobs.root.paths import Paths, live_root
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.sink import table
@@ -96,7 +97,7 @@ def plan_repair(
     topic = closed.found.topic
     try:
         refuse_lost(spec.name, where, reach.slices.newest_at(where.lost))
-        archive = ArchiveRecords(live_root(paths.root), spec.topic.name, topic.id)
+        archive = ArchiveRecords(archive_paths(paths.root, spec.topic).table, topic.id)
         counted = count_holes(source_of(spec, settings), archive, where)
         if not request.without_lost:
             refuse_holes(spec.name, counted)

@@ -17,7 +17,6 @@ from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.find.late import waiting_sql
-from spark_jobs.root.paths import live_root
 from spark_jobs.runs.failures.data_error import fails_still
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import FIRST, LAST, Span
@@ -58,7 +57,7 @@ def waiting(
     """
     limits = unheld(spec)
     fields = [spec.topic.event_time, *(limit.field for limit in limits)]
-    decoder = prepare(spec.topic, str(live_root(paths.root)), settings, fields).decoder()
+    decoder = prepare(spec.topic, str(paths.root), settings, fields).decoder()
     text = reason.lower()
     parts = ops_tables.stream(
         paths.root,
@@ -94,6 +93,7 @@ def _records(rows: Sequence[Row]) -> Records:
     return Records(
         column("value", pa.binary()),
         column("key", pa.binary()),
+        None,
         column("partition", pa.int32()),
         column("offset", pa.int64()),
         column("kafka_timestamp", pa.timestamp("us", "UTC")),

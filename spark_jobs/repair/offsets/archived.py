@@ -16,7 +16,7 @@ from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.offsets.beginning import beginning
 from spark_jobs.repair.offsets.slices import without
-from spark_jobs.root.paths import Paths, live_root
+from spark_jobs.root.paths import Paths
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.spec import Archive
 
@@ -36,13 +36,18 @@ class Where(NamedTuple):
     """Kafka no longer has them, and the archive has them not."""
 
 
+def archive_paths(root: UPath, topic: Topic) -> Paths:
+    """Those of a topic's archive, also of one that is no longer declared."""
+    return Paths(str(root), archive_spec(topic, topic.archive or Archive()))
+
+
 def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
     """The offsets of this topic that its archive has; none without an archive.
 
     An archive that is no longer declared has its records still. Raises CheckpointBroken or
     FormatNewer.
     """
-    paths = Paths(str(live_root(root)), archive_spec(topic, topic.archive or Archive()))
+    paths = archive_paths(root, topic)
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if known is None or known.topic_id != topic_id or audited < 0:
         return {}

@@ -18,7 +18,6 @@ from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, r
 from spark_jobs.classify.classifier import good_records
 from spark_jobs.dataflow import dataflow
 from spark_jobs.errors import ExpressionFailed
-from spark_jobs.root.paths import live_root
 from spark_jobs.run import Run
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.group_search import together
@@ -120,7 +119,7 @@ def _by_name(run: Run) -> str:
 
 def _is_beside(run: Run) -> bool:
     """Whether it is a rebuild's run, whose records no command puts aside."""
-    return live_root(run.paths.root) != run.paths.root
+    return run.paths.place.beside
 
 
 def _for_a_person(run: Run, error: DataError, found: list[FailingRecord]) -> ExpressionFailed:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.published import Published, read_published
+from spark_jobs.errors import VersionNotLive
 from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
@@ -46,7 +47,10 @@ def publish(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
     failpoint.at("fixed")
     # Who is told of a version must find it there, or a newer one, which a drain beside this has
     # judged since.
-    version = _to_show(paths, spec)
+    try:
+        version = _to_show(paths, spec)
+    except VersionNotLive:  # a reset or a switch came: the next publish shows another table
+        version = None
     if version is not None and published_table.move(paths, version):
         LOG.info("moved %s to what has passed", paths.published_table)
     failpoint.at("shown")

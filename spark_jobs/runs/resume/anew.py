@@ -1,28 +1,28 @@
 """Anew: a changed spec of a pipeline that has accepted nothing yet. There is no state to protect,
-so the change is free: checkpoint and empty table are moved aside, and the topic is read again.
+so the change is free: it begins in a new place, and the topic is read again.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.live import following
 from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import SluiceError
 from spark_jobs.journal.change import Change, Scene
+from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
-from spark_jobs.published.aside import Aside, aside, lead_consumers, move_folders
-from spark_jobs.root.paths import Paths, live_root
+from spark_jobs.root.live_place import first_table, unused
+from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
-from spark_jobs.storage.object_store import require_writable
 
 
 class Anew(NamedTuple):
@@ -39,7 +39,7 @@ def anew_due(spec: Pipeline, paths: Paths) -> Anew | None:
     None also where a file does not tell, or a batch has no account: what is refused stays so, and
     the preflight says what is wrong with a file.
     """
-    if spec.is_archive or live_root(paths.root) != paths.root:  # a rebuild is discarded, if at all
+    if spec.is_archive or paths.place.beside:  # a rebuild is discarded, if at all
         return None
     with suppress(SluiceError):
         return _due(spec, paths)
@@ -84,34 +84,28 @@ def _read_in_vain(paths: Paths, known: Identity) -> int | None:
     return read
 
 
-class BeginAnew(Aside):
+class BeginAnew(GoesLive):
     """What it needs."""
 
     superseded: Superseded
 
 
 def begin_anew(spec: Pipeline, paths: Paths, held: HeldLease, run_id: str) -> tuple[str, ...]:
-    """Move checkpoint and table aside where that is due; lines of what was done."""
+    """Let a new place be live where that is due; lines of what was done."""
     due = anew_due(spec, paths)
     if due is None:
         return ()
     before = read_superseded(paths)
     earlier = before.generations if before and before.topic_id == due.known.topic_id else ()
+    place = unused(paths.above, paths.tables, spec.state.version, first_table(spec))
     facts = BeginAnew(
-        # The table first: without its checkpoint nobody would know whose it is.
-        moves=aside(
-            paths, (paths.table, paths.version), f"kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
-        ),
+        live=following(paths, spec.state.version, place),
         superseded=Superseded(
             generations=(*earlier, *due.known.generations), topic_id=due.known.topic_id
         ),
     )
     carry_out(ANEW, facts, spec, paths, held, run_id)
-    require_writable(paths)  # whoever stores the new identity finds its folder
-    return (
-        due.line,
-        *(f"{spec.name}: moved {paths.root / old} to {new}" for old, new in facts.moves),
-    )
+    return (due.line, f"{spec.name}: begins anew in {paths.above / place.folder}")
 
 
 def note_generations(facts: BeginAnew, scene: Scene) -> None:
@@ -123,5 +117,6 @@ ANEW = Change(
     "anew",
     BeginAnew,
     lambda _: "a beginning with a changed spec",
-    (note_generations, move_folders, lead_consumers),
+    (note_generations, go_live),
+    of_place=True,
 )

@@ -1,0 +1,41 @@
+"""Dead places: what a switch, its way back or a reset has left, removed after days of grace."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_live
+from spark_jobs.published.table import has_shown
+from spark_jobs.storage.folders import remove_folder
+
+if TYPE_CHECKING:
+    from spark_jobs.root.paths import Paths
+
+
+def dead_places(paths: Paths, now: datetime) -> list[Dead]:
+    """Those to remove: dead for so long, and none that consumers may still read. None while a
+    rebuild is looked at.
+    """
+    fact = read_live(paths)
+    if fact is None or paths.place.beside:
+        return []
+    return [
+        each
+        for each in fact.dead
+        if each.since < now - GRACE and not has_shown(paths, paths.tables / each.table, now - GRACE)
+    ]
+
+
+def remove_place(paths: Paths, dead: Dead) -> None:
+    """Remove what is its own, then its name in live.json. The lease is held."""
+    fact = read_live(paths)
+    if fact is None or dead.folder == paths.place.folder:
+        return
+    others = [each for each in fact.dead if each.folder != dead.folder]
+    remove_folder(paths.above / dead.folder)
+    # An archive's table is that of several places, and a table of before there were places too.
+    if dead.table not in {paths.table.name, *(each.table for each in others)}:
+        remove_folder(paths.tables / dead.table)
+        remove_folder(paths.root / "staging" / dead.table)
+    fact.model_copy(update={"dead": tuple(others)}).write_whole(paths.above)

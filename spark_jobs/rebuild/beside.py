@@ -1,0 +1,199 @@
+"""Beside: the place in which NEXT drains until the switch, told by rebuild.json above the places.
+
+It has everything that a place has: checkpoint, table, leases and stagings. So a rebuild is a plain
+drain that cannot touch the live place, resumes as any other, and is looked at with any command
+(`SLUICE_NEXT=on sluice show runs`). Its rows in the ops tables have its own generation.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import CheckpointBroken, RebuildRefused
+from spark_jobs.fingerprint.classification import classification
+from spark_jobs.fingerprint.fields import ABSENT, Fingerprint, fingerprint
+from spark_jobs.ops import ops_tables
+from spark_jobs.root.live_place import FOLDER, Place, first_table, unused
+from spark_jobs.root.paths import Paths
+from spark_jobs.storage.folders import remove_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from upath import UPath
+
+    from spark_jobs.spec import Pipeline
+
+
+OF_GENERATIONS = ("batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
+"""The ops tables whose rows have a generation."""
+
+
+class Begun(Stored):
+    """The content of rebuild.json: what is rebuilt, where, and since when."""
+
+    version: int
+    """The state version."""
+    replaces: int
+    """The state version that drained when it began."""
+    folder: str
+    table: str
+    fingerprint: dict[str, object]
+    """Of NEXT, and what its records are classified with: see logic_of."""
+    topic_id: str
+    began: datetime
+    who: str
+
+    @property
+    def place(self) -> Place:
+        return Place(self.folder, self.table, beside=True)
+
+
+def beside_paths(paths: Paths, following: Pipeline) -> Paths:
+    """The paths of NEXT's place, as it is or would be. `paths` are those of what drains now.
+
+    Whoever has rebuilt another NEXT is refused by its digest, not here.
+    """
+    begun = read_begun(paths)
+    place = begun.place if begun else _next_place(paths, following)
+    return Paths(str(paths.root), following, place)
+
+
+def _next_place(paths: Paths, following: Pipeline) -> Place:
+    number = following.state.version
+    return unused(paths.above, paths.tables, number, first_table(following))._replace(beside=True)
+
+
+def read_begun(paths: Paths) -> Begun | None:
+    """What is rebuilt; None if nothing is. Raises CheckpointBroken if it does not parse."""
+    note = paths.rebuild
+    try:
+        return Begun.read(note) if note.exists() else None
+    except ValueError:
+        raise CheckpointBroken(
+            f"{note} does not parse, so nobody knows what is rebuilt.",
+            f"Begin anew: sluice rebuild {paths.pipeline} --discard --execute",
+        ) from None
+
+
+def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:
+    """Let NEXT drain beside: `paths` are those of what drains now."""
+    place, live = _next_place(paths, following), FOLDER.fullmatch(paths.place.folder)
+    assert live is not None  # a place has such a name
+    Begun(
+        version=following.state.version,
+        replaces=int(live[1]),
+        folder=place.folder,
+        table=place.table,
+        fingerprint=logic_of(following),
+        topic_id=topic_id,
+        began=datetime.now(UTC),
+        who=who,
+    ).write(paths.rebuild)
+    Paths(str(paths.root), following, place).ensure_writable()
+
+
+def logic_of(following: Pipeline) -> Fingerprint:
+    """Field of NEXT -> its value, of all on which the rows depend but Spark's version."""
+    found = fingerprint(following, version("pyspark")) | {"state.version": following.state.version}
+    del found["spark"]
+    return found | _classified(following)
+
+
+def _classified(following: Pipeline) -> Fingerprint:
+    made = classification(following)
+    required = {f"topic.fields.{name}.required": value for name, value in made.required.items()}
+    return {"topic.max_ahead": str(made.max_ahead), **required}
+
+
+def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
+    """Raise RebuildRefused if what is half done was begun with another NEXT, or another topic."""
+    now = logic_of(following)
+    was = begun.fingerprint | {"state.version": begun.version}
+    if "topic.max_ahead" not in was:  # an older Sluice began it
+        now = {name: value for name, value in now.items() if name not in _classified(following)}
+    differing = [
+        f"{name}: was {was.get(name, ABSENT)!r}, is {now.get(name, ABSENT)!r}"
+        for name in sorted(was.keys() | now.keys())
+        if name != "spark" and was.get(name, ABSENT) != now.get(name, ABSENT)
+    ]
+    name = following.name
+    begin_anew = f"begin anew: `sluice rebuild {name} --discard --execute`"
+    if differing:
+        raise RebuildRefused(
+            f"{name}: a rebuild is half done, which {begun.who} began on {begun.began:%F %H:%M} "
+            f"UTC with another NEXT: {'; '.join(differing)}.",
+            f"Take the change of NEXT back to go on with it; or {begin_anew}.",
+        )
+    if begun.topic_id != topic_id:
+        raise RebuildRefused(
+            f"{name}: topic {following.topic.name!r} was deleted and created again since the "
+            f"rebuild began on {begun.began:%F %H:%M} UTC, so its offsets mean other records.",
+            f"To rebuild from the new topic, {begin_anew}.",
+        )
+
+
+def discard(paths: Paths) -> Callable[[], None]:
+    """What removes the place of a rebuild, and what an older Sluice had beside.
+
+    Raises RebuildRefused while it is drained.
+    """
+    _unheld(paths)
+
+    def remove() -> None:
+        folders, rows = _unheld(paths), _rows(paths)
+        for table in OF_GENERATIONS:
+            if rows and ops_tables.exists(paths.root, table):
+                ops_tables.remove(paths.root, table, rows)
+        for folder in folders:
+            remove_folder(folder)
+        paths.rebuild.unlink(missing_ok=True)  # last: until then the command may be repeated
+
+    return remove
+
+
+def older_root(paths: Paths) -> UPath:
+    """Where an older Sluice rebuilt: a root of its own."""
+    return paths.root / "rebuilds" / paths.pipeline
+
+
+def _unheld(paths: Paths) -> list[UPath]:
+    """Its folders that are there. Raises RebuildRefused while it is drained."""
+    older = older_root(paths)
+    folders = [each for each in (*_folders(paths), older) if each.exists()]
+    for folder in (*folders, older / "checkpoints" / paths.pipeline):
+        if held := holder(folder / "lease"):
+            raise RebuildRefused(
+                f"{folder} is being written by {held}.", "Wait until it ends, or stop it."
+            )
+    return folders
+
+
+def _rows(paths: Paths) -> str:
+    """The SQL condition for its rows in the ops tables; empty if it has none."""
+    with suppress(CheckpointBroken, OSError, ValueError):  # then none is known
+        if (begun := read_begun(paths)) and _folders(paths):
+            known = Identity.read(paths.above / begun.folder / paths.identity.name)
+            of_it = ops_tables.among("generation", known.generations)
+            return f"{ops_tables.equals({'pipeline': paths.pipeline})} AND {of_it}"
+    return ""
+
+
+def _folders(paths: Paths) -> tuple[UPath, ...]:
+    """All that a rebuild has under the root but its rows in the ops tables."""
+    try:
+        begun = read_begun(paths)
+    except CheckpointBroken:
+        return ()
+    fact = read_live(paths)
+    if begun is None or (fact is not None and begun.folder == fact.folder):  # it is switched to
+        return ()
+    staged = paths.root / "staging" / begun.table
+    return (paths.above / begun.folder, paths.tables / begun.table, staged)

@@ -1,0 +1,145 @@
+"""Place: where a state version has all that is its own: a folder with its checkpoint, and a table.
+
+`live.json` above the folders names the live place, and nothing else does. Each place that becomes
+live has a copy of it in its folder: by the copy with the highest number a lost live.json is found
+again. A change that has begun to make a place live counts as done: whoever takes the lease
+completes it first (journal/).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from spark_jobs.errors import CheckpointBroken, RootNotWritable
+from spark_jobs.root.form_version import refuse_newer
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.spec import Pipeline
+
+LIVE: Final = "live.json"
+JOURNAL: Final = "journal.json"
+REBUILD: Final = "rebuild.json"
+FORM: Final = 1
+FOLDER: Final = re.compile(r"v(\d+)(?:\.\d+)?")
+"""A place's folder, and none that a rewind has kept aside."""
+
+Content = dict[str, Any]
+
+
+class Place(NamedTuple):
+    """Names of folders."""
+
+    folder: str
+    """Of the checkpoint, above which the pipeline's lease is."""
+    table: str
+    beside: bool = False
+    """Whether a rebuild drains into it: then lease and journal are its own too."""
+
+
+def first_table(pipeline: Pipeline) -> str:
+    """The name of a pipeline's first table; of an archive it is the topic's."""
+    return pipeline.topic.name if pipeline.is_archive else pipeline.name
+
+
+def place_of(above: UPath, pipeline: Pipeline) -> Place:
+    """The place of the spec's state version: the live one, or the one of a rebuild that is under
+    way, or that of a pipeline of one place.
+
+    `above` is the folder of the pipeline's checkpoints. Raises CheckpointBroken or FormatNewer.
+    """
+    version, table = pipeline.state.version, first_table(pipeline)
+    first = f"v{version}"
+    named = named_live(above)
+    if named is not None and named["version"] == version:
+        # An older Sluice named neither: all its versions have one table.
+        return Place(named.get("folder") or first, named.get("table") or table)
+    begun = read(above / REBUILD)
+    if begun is not None and begun["version"] == version:
+        return Place(begun["folder"], begun["table"], beside=True)
+    return Place(first, table if named is None else f"{table}.{first}")
+
+
+def live_version(above: UPath) -> int | None:
+    """The state version that drains; None if nothing says so: SPEC's. Raises as `place_of`."""
+    if (named := named_live(above)) is not None:
+        return int(named["version"])
+    begun = read(above / REBUILD)
+    return None if begun is None else int(begun["replaces"])
+
+
+def named_live(above: UPath) -> Content | None:
+    """What live.json says, or will say when the change is completed that has begun; None for a
+    pipeline that has had one place only.
+    """
+    return _coming(above / JOURNAL) or read(above / LIVE) or _found_again(above)
+
+
+def read(path: UPath) -> Content | None:
+    """The file's content, of which a state version is known; None without a file. Raises
+    CheckpointBroken or FormatNewer.
+    """
+    text = _text(path)
+    if text is None:
+        return None
+    found = _parsed(text)
+    if not isinstance(found, dict) or not isinstance(found.get("version"), int):
+        raise CheckpointBroken(
+            f"{path} does not parse.",
+            f"Remove it: the live place is found again by its copies, {path.parent}/v*/{LIVE}. "
+            f"See what is live then: sluice plan {path.parent.name}",
+        )
+    refuse_newer(found.get("format_version", FORM), FORM, str(path))
+    return found
+
+
+def unused(above: UPath, tables: UPath, version: int, table: str) -> Place:
+    """A place for this state version that nothing has used. `table` is the first one's name."""
+    number = 1
+    while True:
+        folder = f"v{version}" if number == 1 else f"v{version}.{number}"
+        place = Place(folder, f"{table}.{folder}")
+        if not (above / place.folder).exists() and not (tables / place.table).exists():
+            return place
+        number += 1
+
+
+def _coming(journal: UPath) -> Content | None:
+    """What a change that has begun makes live. A note that does not parse is told by who reads the
+    journal (journal/begun.py).
+    """
+    note = _parsed(_text(journal) or "")
+    facts = note.get("facts") if isinstance(note, dict) else None
+    found = facts.get("live") if isinstance(facts, dict) else None
+    return found if isinstance(found, dict) and isinstance(found.get("version"), int) else None
+
+
+def _found_again(above: UPath) -> Content | None:
+    try:
+        folders = [each for each in above.iterdir() if FOLDER.fullmatch(each.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    found = [copy for folder in folders if (copy := read(folder / LIVE)) is not None]
+    return max(found, key=lambda copy: int(copy.get("number", 0)), default=None)
+
+
+def _text(path: UPath) -> str | None:
+    try:
+        return path.read_text()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except PermissionError as error:
+        raise RootNotWritable(
+            f"{path} cannot be read: {error.strerror or error}.",
+            "Check SLUICE_ROOT and the permissions.",
+        ) from error
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
