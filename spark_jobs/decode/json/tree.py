@@ -137,8 +137,9 @@ def _elements(arrays: Sequence[Any], step: Step, wrong: dict[int, str]) -> list[
 def joined(steps: Sequence[Step]) -> list[Step]:
     """The same way, with objects that are never null passed by one attribute getter.
 
-    >>> joined([Step("f0", None, True), Step("f1", None, True), Step("f0", None, False)])
-    [Step(name='f0.f1', place=None, sure=True), Step(name='f0', place=None, sure=False)]
+    >>> way = joined([Step("f0", None, True), Step("f1", None, True), Step("f0", None, False)])
+    >>> [(step.name, step.sure) for step in way]
+    [('f0.f1', True), ('f0', False)]
     """
     found = list[Step]()
     for step in steps:
