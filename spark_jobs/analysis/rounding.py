@@ -96,7 +96,7 @@ def _adds(sql: str, types: Mapping[str, str]) -> Iterator[bool]:
     for call in _CALL.finditer(sql):
         argument = _argument(sql, call.end())
         names = names_in(argument)
-        doubles = any(types.get(name, "double") == "double" for name in names if name in types)
+        doubles = any(types.get(name) in ("double", "float") for name in names)
         unknown = not any(name in types for name in names)
         always = call[1].lower() in SPREADS | UNBOUNDED
         yield always or (not _EXACT.fullmatch(argument) and (doubles or unknown or "/" in argument))

@@ -127,6 +127,8 @@ def test_a_tombstone_and_a_record_of_another_pipeline_generation_or_later_batch_
         quarantined(23, 1, batch_id=10),
     )
     assert sifted(root) == {-1: "malformed: tombstone: the value is null"}
+    dropping = CORRECTED.model_copy(update={"topic": topic(fields=OPTIONAL, tombstones="dropped")})
+    assert sifted(root, dropping) == {-1: "a tombstone, which the topic drops: it has no row"}
 
 
 def test_a_premature_record_is_good_once_max_ahead_allows_it_by_the_clock_of_its_batch(

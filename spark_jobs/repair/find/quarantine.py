@@ -141,6 +141,8 @@ def _bad(spec: Pipeline, row: Row, time: Any) -> str:
     """Why a record that can be decoded is not good; empty if it is."""
     if row["kind"] == "malformed" and fails_still(row["reason"], spec):
         return f"malformed: {row['reason']}"
+    if time is None:
+        return "a tombstone, which the topic drops: it has no row"
     if not FIRST <= time < LAST:
         return f"its event time is not of the years {FIRST.year} to {LAST.year}, and in no range"
     # The clock of its batch, and not today's: a wrong clock does not become right by waiting.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DoubleType, MapType, StructType
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
 
 from spark_jobs.analysis.rounding import BOUNDED, MEANS, SPREADS, UNBOUNDED, counts_records
 from spark_jobs.steps.sql.catalyst import all_nodes, class_name, sequence
@@ -91,7 +91,9 @@ def _calls(rows: DataFrame, sql: str) -> Iterator[Call]:
         return
     for name, node in found:
         place = _place(node)
-        if name in BOUNDED | UNBOUNDED and isinstance(_type(rows, sql[place]), DoubleType):
+        if name in BOUNDED | UNBOUNDED and isinstance(
+            _type(rows, sql[place]), DoubleType | FloatType
+        ):
             where = _place(node.filter().get()) if node.filter().isDefined() else None
             condition = f" FILTER (WHERE {sql[where]})" if where else ""
             argument = sql[_place(node.arguments().apply(0))]
