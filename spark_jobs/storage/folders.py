@@ -1,7 +1,6 @@
-"""Moves and copies folders: on a disk by the operating system, on an object store object by object.
+"""Copies and removes folders: on a disk by the operating system, on a store object by object.
 
-A move in an object store copies and removes each object, and may be cut off at any of them: it is a
-step of a change (journal/), which is repeated.
+There a copy may be cut off at any object: it is a step of a change (journal/), which is repeated.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs.errors import RootRefused
 from spark_jobs.root.path_forms import disk_path
 from spark_jobs.root.store import is_remote, is_s3
 
@@ -24,20 +22,6 @@ Confirm = Callable[[], None]
 """
 OBJECTS_PER_REMOVAL = 1000
 """The largest number of objects that S3 removes in one request (DeleteObjects)."""
-
-
-def move_folder(old: UPath, new: UPath, confirm: Confirm) -> str:
-    """Move a folder, or a file; what was done, in a line, on an object store.
-
-    It may be repeated where it was cut off: what was moved already is there no longer. In an object
-    store it copies and removes each object, and skips those that are copied. Raises RootRefused if
-    the store does not remove an object. Raises LeaseLost by `confirm`.
-    """
-    if is_remote(str(old)):
-        return _move_objects(old, new, confirm)
-    if old.exists():
-        old.rename(new)
-    return ""
 
 
 def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
@@ -105,32 +89,6 @@ def set_aside(path: UPath, into: UPath) -> None:
         return
     path.fs.copy(path.path, (into / path.name).path)
     path.unlink()
-
-
-def _move_objects(old: UPath, new: UPath, confirm: Confirm) -> str:
-    copied = copy(old, new, confirm)
-    waiting = list(_objects(old))
-    for first in range(0, len(waiting), OBJECTS_PER_REMOVAL):
-        confirm()
-        old.fs.rm(waiting[first : first + OBJECTS_PER_REMOVAL])
-    _refuse_left(old, waiting)
-    _remove_folder_markers(old)
-    return f"copied {copied} objects of {old} to {new}, and removed {len(waiting)} there"
-
-
-def _refuse_left(folder: UPath, removed: list[str]) -> None:
-    """Raise RootRefused for objects that are still there: s3fs ignores single failures in an answer
-    of 200.
-    """
-    if left := sorted(_objects(folder).keys() & set(removed)):
-        raise RootRefused(
-            f"the object store left {len(left)} objects of {folder} where they are, although "
-            "asked to "
-            f"remove them: {left[0]} is the first.",
-            "Check that the bucket's policy allows s3:DeleteObject there and that no object is "
-            "locked. Then run "
-            "the same command again: it continues.",
-        )
 
 
 def _remove_folder_markers(folder: UPath) -> None:

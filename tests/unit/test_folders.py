@@ -1,6 +1,4 @@
-"""Folders of a store moved object by object: what is left is told, and whoever has lost the lease
-touches nothing more.
-"""
+"""Folders of a store copied object by object; and resets that are killed or overtaken."""
 
 from __future__ import annotations
 
@@ -8,7 +6,6 @@ import uuid
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -20,12 +17,12 @@ from spark_jobs.admin.intent import Intent
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.live import read_live
-from spark_jobs.errors import LeaseHeld, LeaseLost, RootRefused
+from spark_jobs.errors import LeaseHeld, LeaseLost
 from spark_jobs.journal.runner import leased
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
-from spark_jobs.storage.folders import move_folder
+from spark_jobs.storage.folders import copy
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
@@ -60,46 +57,16 @@ def objects(folder: UPath) -> dict[str, str]:
     return {name: (folder / name).read_text() for name in CONTENT if (folder / name).exists()}
 
 
-def moved(root: UPath, confirm: Any = nothing) -> str:
-    return move_folder(root / "v1", root / "v1.kept", confirm)
-
-
-def test_what_is_moved_is_there_and_no_longer_here_and_may_be_moved_again(root: UPath) -> None:
-    assert moved(root).startswith("copied 3 objects of")
-    assert (objects(root / "v1"), objects(root / "v1.kept")) == ({}, CONTENT)
-    moved(root)
-    assert objects(root / "v1.kept") == CONTENT
-
-
-def test_an_object_that_the_store_did_not_remove_is_told_and_the_move_can_go_on(
-    root: UPath, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    removing = root.fs.rm
-    with monkeypatch.context() as patch:
-        # As s3fs does, where the store's answer to a removal of many names some that failed.
-        patch.setattr(
-            root.fs,
-            "rm",
-            lambda paths, **_: removing([path for path in paths if "offsets/1" not in path]),
-        )
-        with pytest.raises(
-            RootRefused, match=r"left 1 objects of .*/v1 where they are.*offsets/1 is the first"
-        ):
-            moved(root)
-    moved(root)
-    assert (objects(root / "v1"), objects(root / "v1.kept")) == ({}, CONTENT)
-
-
-@pytest.mark.parametrize(
-    "confirmed", [0, 2, 3], ids=["before copying", "amid copying", "before removing"]
-)
-def test_whoever_has_lost_the_lease_removes_nothing_and_copies_no_more(
+@pytest.mark.parametrize("confirmed", [0, 2], ids=["before copying", "amid copying"])
+def test_whoever_has_lost_the_lease_copies_no_more_and_another_goes_on(
     root: UPath, confirmed: int
 ) -> None:
     with pytest.raises(LeaseLost):
-        moved(root, lost_after(confirmed))
+        copy(root / "v1", root / "v1.kept", lost_after(confirmed))
     assert objects(root / "v1") == CONTENT
     assert len(objects(root / "v1.kept")) == confirmed
+    assert copy(root / "v1", root / "v1.kept", nothing) == len(CONTENT) - confirmed
+    assert objects(root / "v1.kept") == CONTENT
 
 
 def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next_run_wrote(
