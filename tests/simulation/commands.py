@@ -84,6 +84,20 @@ class Commands:
     def _reset(self, _: random.Random) -> Given:
         return Given("reset", self.world.reset, lambda model: model.reset())
 
+    def _rebuild(self, _: random.Random) -> Given:
+        last: list[int] = []
+        return Given(
+            "rebuild and switch",
+            lambda: self.world.rebuild(last),
+            lambda model: model.switched(last[0]) if last else model,
+        )
+
+    def _back(self, _: random.Random) -> Given:
+        return Given("back", self.world.back, lambda model: model.back())
+
+    def _lose_live(self, _: random.Random) -> Given:
+        return Given("live.json is lost", self.world.lose_live)
+
     def _publish(self, _: random.Random) -> Given:
         return Given("publish", self.world.publish)
 

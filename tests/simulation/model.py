@@ -81,9 +81,9 @@ class Model(NamedTuple):
         return self._replace(possible=frozenset({()}))
 
     def switched(self, batch: int) -> Model:
-        """A table that has been computed up to this batch is the one."""
-        batches = tuple(Batch(each) for each in range(batch + 1))
-        found = ((Switch(_alone(each)), *batches) for each in self.possible)
+        """A table that has been computed up to this batch is the one. Its bad rows were deleted."""
+        rows = (*map(Batch, range(batch + 1)), Delete(None))
+        found = ((Switch(_alone(each)), *rows) for each in self.possible)
         return self._replace(possible=frozenset(found))
 
     def back(self) -> Model:

@@ -35,6 +35,7 @@ KINDS = (
     *("publish",) * 5,
     *("swap", "undo", "undo", "rewind", "rewind", "accept", "accept", "reset", "delete bad"),
     *("maintain", "delete", "optimize", "vacuum", "newer", "restore"),
+    *("rebuild", "rebuild", "back", "lose live"),
 )
 AHEAD = (0, 0, 0, 0, -4, 4, -180)
 """Minutes by which the machine of a command is ahead."""

@@ -48,6 +48,11 @@ FOUND_BEFORE = {
         Round((("reset", NUMBER),), at=At("dies", "os.mkdir sales_hourly")),
         Round((("reset", NUMBER),)),
     ),
+    "a switch was killed behind live.json, which is lost, and taken back": (
+        Round((("repair", NUMBER),)),
+        Round((("rebuild", NUMBER),), at=At("dies", "rebuild.json", 2)),
+        *(Round(((kind, NUMBER),)) for kind in ("lose live", "drain", "publish", "back", "repair")),
+    ),
     "an acceptance was killed behind its row": (
         Round((("drain", NUMBER),)),
         Round((("accept", NUMBER),), at=At("dies", "cursor.json")),

@@ -26,9 +26,13 @@ from spark_jobs.errors import TableContended
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.messages.event import Event
 from spark_jobs.ops import repairs
+from spark_jobs.rebuild.beside import begin, beside_paths, read_begun
+from spark_jobs.rebuild.ready import behind
+from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.exchange.undo import undo
-from spark_jobs.root.paths import Paths
+from spark_jobs.root.live_place import live_version
+from spark_jobs.root.paths import Paths, checkpoints
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.settings.installation import Settings
@@ -38,16 +42,23 @@ from tests.simulation.bucket import FOLDER
 from tests.simulation.drain import CHECK, Drain
 from tests.simulation.log import files, is_table
 from tests.simulation.model import BAD_SALES, Batch, Key, Model, Rows, Swap
-from tests.simulation.places import arrived
+from tests.simulation.places import arrived, one_write
 from tests.simulation.rows import EVENING, of_day, row_of, rows_in
 from tests.unit.repaired import SPEC, Root, hour
 
 FIRST = 5
 """The last of the batches that a root has at the beginning."""
+TRIES = 15
+"""Batches of a rebuild, some of which bring bad rows."""
 NEWER = 99
 """A form that this version does not know."""
 _MADE: list[TemporaryDirectory[str]] = []
 """A root with its first batches, made once and copied."""
+
+
+def spec_of(number: int) -> Pipeline:
+    """SPEC, and each NEXT after it."""
+    return SPEC.model_copy(update={"state": SPEC.state.model_copy(update={"version": number})})
 
 
 class World:
@@ -71,8 +82,8 @@ class World:
         """The note of a change, as this version wrote it, while there is one of a newer version."""
         self.restores = 0
         """How often a person has restored the table."""
-        self.resets = 0
-        """How often a person began to start again."""
+        self.moves = 0
+        """How often a person began to let another place drain."""
         self.accepted: set[Key] = set()
         """Rows that failed, and that a person began to accept."""
 
@@ -96,7 +107,7 @@ class World:
     @property
     def spec(self) -> Pipeline:
         """That of the state version which drains now."""
-        return SPEC
+        return spec_of(live_version(checkpoints(self.settings.root, SPEC.name)) or 1)
 
     @property
     def paths(self) -> Paths:
@@ -138,11 +149,36 @@ class World:
 
     # Commands
 
-    def drain(self, spec: Pipeline | None = None) -> int:
+    def drain(self) -> int:
         """The number of its batch."""
-        spec = spec or self.spec
-        paths = Paths(self.settings.root, spec)
+        return self._drain(self.spec, self.paths)
+
+    def _drain(self, spec: Pipeline, paths: Paths) -> int:
         return Drain(spec, paths, self.settings, self.model, self.folder).run()
+
+    def rebuild(self, done: list[int]) -> None:
+        """Compute all beside, and switch to it. Behind that `done` has the last batch."""
+        spec, live = self.spec, self.paths
+        following = spec_of(spec.state.version + 1)
+        if read_begun(live) is None:
+            begin(live, following, "topic-1", "ana")
+        beside = beside_paths(live, following)
+        for _ in range(TRIES):
+            if delta.is_table(beside.table):
+                delta.open_table(beside.table).delete(f"sales = {BAD_SALES}")
+            last = self._drain(following, beside)
+            passed = read_cursor(beside.cursor).judged == last
+            if passed and not behind(live, beside):
+                break
+        done.append(last)
+        self.moves += 1
+        switch(spec, following, self.settings.root, "switch")
+
+    def back(self) -> None:
+        """Go back to the table of before the switch."""
+        self.moves += 1
+        spec = self.spec
+        switch_back(spec, spec_of(spec.state.version - 1), self.settings.root, "back")
 
     def stage(self, repair: str, key: Key, made: list[Swap]) -> None:
         """What a stage leaves for another number in one row, if there is such a row."""
@@ -168,33 +204,33 @@ class World:
         made.append(deed)
 
     def swap(self, repair: str) -> None:
-        swap(SPEC, self.settings.root, repair, f"swap of {repair}")
+        swap(self.spec, self.settings.root, repair, f"swap of {repair}")
 
     def undo(self, repair: str) -> None:
-        undo(SPEC, self.settings.root, repair, f"undo of {repair}")
+        undo(self.spec, self.settings.root, repair, f"undo of {repair}")
 
     def rewind(self, batch: int) -> None:
-        _done(rewind(SPEC, self.settings, batch))
+        _done(rewind(self.spec, self.settings, batch))
 
     def reset(self) -> None:
-        self.resets += 1
-        _done(reset(SPEC, self.settings))
+        self.moves += 1
+        _done(reset(self.spec, self.settings))
 
     def doctor(self) -> None:
-        _done(doctor(SPEC, self.settings))
+        _done(doctor(self.spec, self.settings))
 
     def maintain(self) -> None:
-        _done(maintain(SPEC, self.settings))
+        _done(maintain(self.spec, self.settings))
 
     def accept(self) -> None:
         self.accepted |= {key for key, sales in self.rows().items() if sales == BAD_SALES}
-        _done(accept(SPEC, self.settings, (f"{CHECK}(n)",), "looked right", "ana"))
+        _done(accept(self.spec, self.settings, (f"{CHECK}(n)",), "looked right", "ana"))
 
     def publish(self) -> None:
         """The task: it looks at Airflow's newest event, tells, and Airflow emits behind its end."""
         newest = max(self.airflow, key=lambda each: each.number, default=None)
         told = (newest.number, newest.generation, newest.table_version) if newest else ()
-        event = publish(self.paths, SPEC, Announced(*told))
+        event = publish(self.paths, self.spec, Announced(*told))
         if event is None:
             return
         arrived("airflow emits")
@@ -204,6 +240,11 @@ class World:
             self.by_day[day] = of_day(shown, day)
 
     # What a person does without Sluice
+
+    def lose_live(self) -> None:
+        """live.json goes; its copy in the live place's folder stays."""
+        if not holder(self.paths.lease):
+            self.paths.live.unlink(missing_ok=True)
 
     def newer(self) -> None:
         """A newer Sluice was killed amid a change, and this one is back."""
@@ -245,14 +286,15 @@ class World:
 
     def vacuum(self) -> None:
         """Of all that the newest version does not have, where nobody works or reads older ones."""
-        shown = self.folder / "published" / SPEC.name
-        has = files(self.folder / "tables" / self.paths.table.name)
-        if not holder(self.paths.lease) and files(shown) <= has:
-            self._of_person(
-                lambda found: found.vacuum(
-                    0, dry_run=False, enforce_retention_duration=False, full=True
+        with one_write("delta vacuum"):
+            shown = self.folder / "published" / SPEC.name
+            has = files(self.folder / "tables" / self.paths.table.name)
+            if not holder(self.paths.lease) and files(shown) <= has:
+                self._of_person(
+                    lambda found: found.vacuum(
+                        0, dry_run=False, enforce_retention_duration=False, full=True
+                    )
                 )
-            )
 
     def _of_person(self, act: Any) -> None:
         if not self.has_table:
