@@ -32,7 +32,7 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
-from spark_jobs.spec.format import FORMATS, Format
+from spark_jobs.spec.formats.format import FORMATS, Format
 
 PAGE = REPO / "docs" / "reference.md"
 SPEC = (

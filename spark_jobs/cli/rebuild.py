@@ -80,12 +80,12 @@ def rebuild(
 def _rebuild(
     spec: Pipeline, live: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]
 ) -> None:
-    from spark_jobs.admin import rebuilding  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
-    from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
-    from spark_jobs.admin.rebuild_run import Rebuilding  # noqa: PLC0415 - as above
     from spark_jobs.cli.rebuilding import in_foreground, wait_for_runs  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild import parts as rebuilding  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
     from spark_jobs.rebuild.beside import begin  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.plan import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.run import Rebuilding  # noqa: PLC0415 - as above
 
     execute, yes, without_lost = how
     following = next_of(spec, live)
@@ -120,8 +120,8 @@ def _rebuild(
 
 
 def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]) -> None:
-    from spark_jobs.admin.back import plan_back, refuse_lost  # noqa: PLC0415 - as above
-    from spark_jobs.admin.rebuild import versions_back  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.back import plan_back, refuse_lost  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.plan import versions_back  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.switch import switch_back  # noqa: PLC0415 - as above
 
     execute, yes, without_lost = how

@@ -16,8 +16,8 @@ from spark_jobs.messages.summary import summary
 from spark_jobs.root.paths import report_path
 
 if TYPE_CHECKING:
-    from spark_jobs.admin.rebuild_run import Arguments, Submit
     from spark_jobs.messages.report import Report
+    from spark_jobs.rebuild.run import Arguments, Submit
     from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Topic
-    from spark_jobs.spec.format import Format
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
+    from spark_jobs.spec.formats.format import Format
 
 EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 

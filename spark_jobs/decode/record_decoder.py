@@ -11,15 +11,15 @@ from spark_jobs.decode.columns.rules import broken
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
 from spark_jobs.decode.headers import header_columns
 from spark_jobs.decode.taken import taken
-from spark_jobs.spec.field import OF_KAFKA
+from spark_jobs.spec.fields.field import OF_KAFKA
 from spark_jobs.values.path import as_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.spec import Field, Topic
-    from spark_jobs.spec.format import Format
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
+    from spark_jobs.spec.formats.format import Format
 
 NO_TIME: Final = "Kafka's timestamp is no time"
 

@@ -11,7 +11,7 @@ from spark_jobs.decode.formats import TOMBSTONE, Decoded, Records
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Text, Topic
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
 
 
 class TextDecoder:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.spec.format import JSON, TEXT
+from spark_jobs.spec.formats.format import JSON, TEXT
 from spark_jobs.values.path import as_text
 
 if TYPE_CHECKING:

@@ -174,7 +174,7 @@ class Request(Model):
 
     @property
     def repair(self) -> RepairKind:
-        """The kind of a repair. A rebuild has another plan (admin/rebuild.py)."""
+        """The kind of a repair. A rebuild has another plan (rebuild/plan.py)."""
         if self.kind == "rebuild":
             message = "a rebuild is no repair"
             raise AssertionError(message)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live import read_live
-from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
 from spark_jobs.errors import CheckpointBroken, RebuildRefused
 from spark_jobs.fingerprint.classification import classification
 from spark_jobs.fingerprint.fields import ABSENT, Fingerprint, fingerprint
@@ -36,26 +36,6 @@ OF_GENERATIONS = ("batches", "quarantine", "late", "slices", "checks", "repairs"
 """The ops tables whose rows have a generation."""
 
 
-class Begun(Stored):
-    """The content of rebuild.json: what is rebuilt, where, and since when."""
-
-    version: int
-    """The state version."""
-    replaces: int
-    """The state version that drained when it began."""
-    folder: str
-    table: str
-    fingerprint: dict[str, object]
-    """Of NEXT, and what its records are classified with: see logic_of."""
-    topic_id: str
-    began: datetime
-    who: str
-
-    @property
-    def place(self) -> Place:
-        return Place(self.folder, self.table, beside=True)
-
-
 def beside_paths(paths: Paths, following: Pipeline) -> Paths:
     """The paths of NEXT's place, as it is or would be. `paths` are those of what drains now.
 
@@ -69,18 +49,6 @@ def beside_paths(paths: Paths, following: Pipeline) -> Paths:
 def _next_place(paths: Paths, following: Pipeline) -> Place:
     number = following.state.version
     return unused(paths.above, paths.tables, number, first_table(following))._replace(beside=True)
-
-
-def read_begun(paths: Paths) -> Begun | None:
-    """What is rebuilt; None if nothing is. Raises CheckpointBroken if it does not parse."""
-    note = paths.rebuild
-    try:
-        return Begun.read(note) if note.exists() else None
-    except ValueError:
-        raise CheckpointBroken(
-            f"{note} does not parse, so nobody knows what is rebuilt.",
-            f"Begin anew: sluice rebuild {paths.pipeline} --discard --execute",
-        ) from None
 
 
 def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RebuildRefused
-from spark_jobs.rebuild.beside import beside_paths, logic_of, read_begun
+from spark_jobs.rebuild.beside import beside_paths, logic_of
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths

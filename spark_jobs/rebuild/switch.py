@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 
 from spark_jobs.checkpoint.notes.live import Live, Replaced, following as takes_turn
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RebuildRefused
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out, leased
-from spark_jobs.rebuild.beside import beside_paths, read_begun
+from spark_jobs.rebuild.beside import beside_paths
 from spark_jobs.rebuild.ready import place_before, ready, ready_back
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline

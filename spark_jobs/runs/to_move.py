@@ -8,11 +8,11 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs, refuse_missing_state
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
 from spark_jobs.errors import RepartitionRefused, StateIncompatible
 from spark_jobs.fingerprint.fields import changes, fingerprint, in_force, movable
 from spark_jobs.journal.begun import refuse_under_way
-from spark_jobs.rebuild.beside import read_begun
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Aggregate, Pipeline
 from spark_jobs.spec.pipeline import MOST_PARTITIONS

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.checks import Check, within
-from spark_jobs.spec.format import Json, Text
+from spark_jobs.spec.fields.local_time import Local
 from spark_jobs.spec.formats.avro import Avro
 from spark_jobs.spec.formats.compressed import Compressed
 from spark_jobs.spec.formats.csv import Csv
+from spark_jobs.spec.formats.format import Json, Text
 from spark_jobs.spec.formats.lines import Lines
 from spark_jobs.spec.formats.protobuf import Protobuf
-from spark_jobs.spec.local_time import Local
 from spark_jobs.spec.pipeline import Pipeline, Schedule, State
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.aggregate import Aggregate

@@ -11,10 +11,8 @@ from pydantic import AfterValidator, Field as Described, model_validator
 from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
-from spark_jobs.spec.field import Field, Name
-from spark_jobs.spec.format import JSON, TEXT, AnyFormat
-from spark_jobs.spec.model import Model, refuse
-from spark_jobs.spec.place import (
+from spark_jobs.spec.fields.field import Field, Name
+from spark_jobs.spec.fields.place import (
     Envelope,
     Place,
     header_fields,
@@ -22,6 +20,8 @@ from spark_jobs.spec.place import (
     overlapping,
     value_places,
 )
+from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat
+from spark_jobs.spec.model import Model, refuse
 
 __all__ = ["Field", "Name", "Topic"]
 

@@ -23,7 +23,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from local.deliveries import Delivered
 from local.flights import FlightEvent
 from spark_jobs.spec import Avro, Compressed, Csv, Json, Protobuf
-from spark_jobs.spec.format import Format
+from spark_jobs.spec.formats.format import Format
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.schemas import protoc
 

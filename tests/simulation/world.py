@@ -22,11 +22,12 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import TableContended
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.messages.event import Event
 from spark_jobs.ops import repairs
-from spark_jobs.rebuild.beside import begin, beside_paths, read_begun
+from spark_jobs.rebuild.beside import begin, beside_paths
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.repair.exchange.swap import swap

@@ -19,9 +19,6 @@ from confluent_kafka.admin import AdminClient
 
 from local.publish import publish as send
 from spark_jobs import failpoint
-from spark_jobs.admin.rebuild import plan_rebuild, refuse_lost
-from spark_jobs.admin.rebuild_run import Arguments, Rebuilding as AdminRebuilding, Submit
-from spark_jobs.admin.rebuilding import compute, drain_beside, switched
 from spark_jobs.analysis.ranged import position_of, unranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -31,7 +28,10 @@ from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.beside import begin, beside_paths
 from spark_jobs.rebuild.compare import difference, lines
+from spark_jobs.rebuild.parts import compute, drain_beside, switched
+from spark_jobs.rebuild.plan import plan_rebuild, refuse_lost
 from spark_jobs.rebuild.ready import behind
+from spark_jobs.rebuild.run import Arguments, Rebuilding as AdminRebuilding, Submit
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.compute.stage import stage

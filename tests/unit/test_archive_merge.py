@@ -13,14 +13,20 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.admin import archive_merge, archive_times, older, rebuild, rebuilding
-from spark_jobs.admin.archive_times import Times, slices
-from spark_jobs.admin.rebuild_run import Rebuilding
 from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.checkpoint.notes.live import Live
 from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.rebuild import (
+    archive_merge,
+    archive_times,
+    older,
+    parts as rebuilding,
+    plan as rebuild,
+)
+from spark_jobs.rebuild.archive_times import Times, slices
 from spark_jobs.rebuild.beside import begin
+from spark_jobs.rebuild.run import Rebuilding
 from spark_jobs.repair.find.planner import Brought
 from spark_jobs.source.port import SourceState
 from spark_jobs.spans.span import FIRST, MICROSECOND, MOST, Span

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.admin import rebuild
 from spark_jobs.errors import CheckpointForeign, RangeOpen
 from spark_jobs.messages.request import Request
+from spark_jobs.rebuild import plan as rebuild
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.root.paths import Paths

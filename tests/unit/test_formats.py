@@ -13,8 +13,8 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.fingerprint.fields import changes, fingerprint
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Json, Topic
-from spark_jobs.spec.format import Format
-from spark_jobs.spec.place import Place
+from spark_jobs.spec.fields.place import Place
+from spark_jobs.spec.formats.format import Format
 from tests.unit.decoding import Decoding, records
 from tests.unit.specs import pipeline, topic
 

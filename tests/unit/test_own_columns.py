@@ -61,6 +61,8 @@ BESIDE_NONE: dict[str, set[str]] = {
         "_hours",
         "_",
     },
+    # The ids of schemas, counted.
+    "runs/schema_look.py": {"place", "head", "first", "records"},
     # The columns of a comparison: a pipeline's are within before and after.
     "repair/compute/change.py": {"op", "explained"},
     # Every column of the frame.

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.admin import older, rebuild
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, SluiceError, TopicRemade
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild.beside import begin, read_begun, refuse_other
+from spark_jobs.rebuild import older, plan as rebuild
+from spark_jobs.rebuild.beside import begin, refuse_other
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState

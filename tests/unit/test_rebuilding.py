@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.admin import late_merge, rebuilding
-from spark_jobs.admin.rebuild_run import Rebuilding
 from spark_jobs.errors import (
     CheckpointBroken,
     RangeInvalid,
@@ -21,7 +19,9 @@ from spark_jobs.errors import (
 )
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
+from spark_jobs.rebuild import late_merge, parts as rebuilding
 from spark_jobs.rebuild.beside import begin
+from spark_jobs.rebuild.run import Rebuilding
 from tests.harness.roots import ROOT
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.test_rebuild_plan import NEXT

@@ -55,11 +55,7 @@ def imported(path: Path) -> set[str]:
 
 
 IMPORTS = {name: imported(path) - {name} for name, path in FILES.items()}
-ROOMS = sorted(
-    path.parent
-    for path in FILES.values()
-    if path.name == "__init__.py" and path.parent.name != "admin"  # a rebuild's files are there yet
-)
+ROOMS = sorted(path.parent for path in FILES.values() if path.name == "__init__.py")
 
 
 def sibling(module: str, package: str) -> str | None:

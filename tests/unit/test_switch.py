@@ -26,6 +26,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import GRACE, live_spec, read_live
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import (
     CheckpointBroken,
     DecisionRefused,
@@ -37,7 +38,7 @@ from spark_jobs.errors import (
 )
 from spark_jobs.journal.runner import leased
 from spark_jobs.published import table as published_table
-from spark_jobs.rebuild.beside import begin, beside_paths, discard, read_begun, refuse_other
+from spark_jobs.rebuild.beside import begin, beside_paths, discard, refuse_other
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_foreign

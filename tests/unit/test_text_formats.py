@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Avro, Compressed, Csv, Field, Json, Lines, Topic
-from spark_jobs.spec.format import Format
+from spark_jobs.spec.formats.format import Format
 from tests.unit.decoding import Decoding
 
 FIELDS = (

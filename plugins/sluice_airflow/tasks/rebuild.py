@@ -1,6 +1,6 @@
 """The kind rebuild: what the tasks of a backfill DAG do for it, in their order.
 
-The parts are those of `sluice rebuild` (spark_jobs/admin/rebuilding.py).
+The parts are those of `sluice rebuild` (spark_jobs/rebuild/parts.py).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from spark_jobs.settings.installation import Settings
 
 if TYPE_CHECKING:
     from sluice_airflow.tasks.submission import Submission
-    from spark_jobs.admin.rebuild_run import Rebuilding
     from spark_jobs.messages.request import Request
+    from spark_jobs.rebuild.run import Rebuilding
 
 LOG = logging.getLogger(__name__)
 
@@ -43,8 +43,8 @@ def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
     Raises what `sluice rebuild` refuses; RangeInvalid for too many records; LeaseHeld while another
     run drains NEXT.
     """
-    from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - loads Delta and Kafka's client, which parsing a DAG does not need
     from spark_jobs.rebuild.beside import begin, beside_paths  # noqa: PLC0415 - likewise
+    from spark_jobs.rebuild.plan import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - loads Delta and Kafka's client, which parsing a DAG does not need
     from spark_jobs.rebuild.shown import shown  # noqa: PLC0415 - likewise
 
     spec = registry.load(pipeline)
@@ -92,7 +92,7 @@ def stage(
 
     Raises the problem of a run, also a failed check.
     """
-    from spark_jobs.admin.rebuilding import compute  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.parts import compute  # noqa: PLC0415 - as above
 
     began = datetime.now(UTC)
     reports, waits = compute(_rebuilding(planned, pipeline, run, settings, given))
@@ -118,8 +118,8 @@ def question(
     """The question, in Markdown: what a switch would change now, by day. And what it is about,
     which the swap compares (rebuild/shown.py). `waits`: what the stage said of late records.
     """
-    from spark_jobs.admin.rebuilding import differing  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.parts import differing  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.shown import shown  # noqa: PLC0415 - as above
 
     it = _rebuilding(planned, pipeline, "", settings, None)
@@ -152,7 +152,7 @@ def swap(
     Raises RebuildRefused if nobody has approved in this DAG run, or what is there is not what was
     shown; LeaseHeld while a drain works.
     """
-    from spark_jobs.admin.rebuilding import switched  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.parts import switched  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.shown import refuse_changed, shown  # noqa: PLC0415 - as above
 
     pipeline = given[0].pipeline
@@ -187,9 +187,10 @@ def _rebuilding(
 
     Raises RebuildRefused if it is not there any more, was begun again, or NEXT has changed since.
     """
-    from spark_jobs.admin.rebuild import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
-    from spark_jobs.admin.rebuild_run import Rebuilding  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.beside import read_begun, refuse_other  # noqa: PLC0415 - as above
+    from spark_jobs.checkpoint.notes.rebuild import read_begun  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.beside import refuse_other  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.plan import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.run import Rebuilding  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.shown import digest  # noqa: PLC0415 - as above
 
     refuse_older(planned, pipeline)

@@ -18,7 +18,7 @@ from spark_jobs.schemas.schema import Schema
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Avro, Topic
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
 
 REFUSED: Final = (ValueError, IndexError, OverflowError, RecursionError)
 """What decoding raises for a malformed record."""

@@ -1,4 +1,4 @@
-"""Local clock: text of a declared pattern to times (spec/local_time.py)."""
+"""Local clock: text of a declared pattern to times (spec/fields/local_time.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from spark_jobs.spec import Local
-from spark_jobs.spec.local_time import MONTHS, offset
+from spark_jobs.spec.fields.local_time import MONTHS, offset
 
 NOON = 12
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Json, Topic
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
 
 
 class _Way(NamedTuple):

@@ -15,7 +15,7 @@ from spark_jobs.decode.formats import Decoded, Records, decoder_class
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Compressed, Topic
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
 
 GZIP: Final = 31
 """zlib's window bits: gzip's header and no other."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.plain.texts import decoded, refused_places
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec.place import key_places, value_places
+from spark_jobs.spec.fields.place import key_places, value_places
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Csv, Topic
-    from spark_jobs.spec.format import Format
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
+    from spark_jobs.spec.formats.format import Format
 
 Row = Sequence[str | None]
 

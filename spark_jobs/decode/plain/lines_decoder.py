@@ -13,7 +13,7 @@ from spark_jobs.decode.plain.texts import decoded
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Lines, Topic
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
 
 
 class LinesDecoder:

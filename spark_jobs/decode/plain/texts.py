@@ -12,7 +12,7 @@ from spark_jobs.values import path as paths
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
 
 
 def refused_places(places: Sequence[Place], names: Sequence[str]) -> list[str]:

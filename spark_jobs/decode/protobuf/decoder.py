@@ -18,7 +18,7 @@ from spark_jobs.schemas.schema import Schema
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Protobuf, Topic
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
 
 MOST_INDEXES: Final = 32
 """Depth of a message in its file."""

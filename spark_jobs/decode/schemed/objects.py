@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.spec import Field
-    from spark_jobs.spec.place import Place
+    from spark_jobs.spec.fields.place import Place
     from spark_jobs.values.path import Path
 
 Values = Sequence[Any]

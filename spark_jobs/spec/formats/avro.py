@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec.format import Format
+from spark_jobs.spec.formats.format import Format
 from spark_jobs.spec.model import refuse
 
 REGISTRY = re.compile(r"[a-z][a-z0-9_-]{0,62}")

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec.format import JSON, AnyFormat, Format
 from spark_jobs.spec.formats.avro import Avro
+from spark_jobs.spec.formats.format import JSON, AnyFormat, Format
 from spark_jobs.spec.formats.protobuf import Protobuf
 from spark_jobs.spec.model import refuse
 

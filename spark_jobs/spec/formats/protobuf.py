@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field as Described, model_validator
 
-from spark_jobs.spec.format import Format
 from spark_jobs.spec.formats.avro import refuse_registry
+from spark_jobs.spec.formats.format import Format
 from spark_jobs.spec.model import refuse
 
 

@@ -7,20 +7,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from spark_jobs.admin.older import Older, older, put_in, read_to, unusable
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.beside import (
-    Begun,
     beside_paths,
     older_root,
-    read_begun,
     refuse_other,
 )
+from spark_jobs.rebuild.older import Older, older, put_in, read_to, unusable
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located

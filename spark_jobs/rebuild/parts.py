@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.admin.archive_merge import merge_archived, refuse_pending
-from spark_jobs.admin.late_merge import merge_late
 from spark_jobs.analysis.ranged import position_of
 from spark_jobs.errors import LeaseHeld, RebuildRefused
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch import submit
+from spark_jobs.rebuild.archive_merge import merge_archived, refuse_pending
 from spark_jobs.rebuild.compare import Difference, difference
+from spark_jobs.rebuild.late_merge import merge_late
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 
 if TYPE_CHECKING:
-    from spark_jobs.admin.rebuild_run import Arguments, Rebuilding
     from spark_jobs.checkpoint.notes.live import Live
     from spark_jobs.messages.report import Report
+    from spark_jobs.rebuild.run import Arguments, Rebuilding
 
 CATCH_UPS = 5
 """How often it catches up with a live pipeline that has drained meanwhile, before it gives up."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.admin.side_repair import repair_beside
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import RangeInvalid, RangeOpen, RangeUnsupported, RecordsUnreachable
 from spark_jobs.messages.request import Request
+from spark_jobs.rebuild.side_repair import repair_beside
 from spark_jobs.repair.find.late import late_fates
 from spark_jobs.repair.find.planner import plan_repair
 
 if TYPE_CHECKING:
-    from spark_jobs.admin.rebuild_run import Rebuilding
     from spark_jobs.messages.report import Report
+    from spark_jobs.rebuild.run import Rebuilding
 
 NOT_MERGED = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
 """Why late records cannot be merged, yet or ever: they wait, as after a drain."""

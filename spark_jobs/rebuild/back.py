@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.admin.older import read_to
 from spark_jobs.checkpoint.data_loss import DataLoss, format_data_loss
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import RecordsUnreachable, TopicRemade
+from spark_jobs.rebuild.older import read_to
 from spark_jobs.rebuild.ready import ready_back
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located

@@ -11,8 +11,8 @@ from spark_jobs.repair.manifest import approve, read_manifest
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from spark_jobs.admin.rebuild_run import Rebuilding
     from spark_jobs.messages.report import Report
+    from spark_jobs.rebuild.run import Rebuilding
     from spark_jobs.repair.find.plan import RepairPlan
 
 

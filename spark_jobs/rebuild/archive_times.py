@@ -21,8 +21,8 @@ from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
-    from spark_jobs.admin.older import Older
-    from spark_jobs.admin.rebuild_run import Rebuilding
+    from spark_jobs.rebuild.older import Older
+    from spark_jobs.rebuild.run import Rebuilding
 
 SLICE = 1_000
 """Offsets."""

@@ -11,15 +11,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.admin.archive_times import slices, times
-from spark_jobs.admin.older import NOTE, Older, older, put_in
-from spark_jobs.admin.side_repair import repair_beside
 from spark_jobs.analysis.ranged import ranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
+from spark_jobs.rebuild.archive_times import slices, times
+from spark_jobs.rebuild.older import NOTE, Older, older, put_in
+from spark_jobs.rebuild.side_repair import repair_beside
 from spark_jobs.repair.find.planner import Brought, plan_repair
 from spark_jobs.repair.offsets.beginning import NO_BATCH
 from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
@@ -27,8 +27,8 @@ from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spark_jobs.admin.rebuild_run import Rebuilding
     from spark_jobs.messages.report import Report
+    from spark_jobs.rebuild.run import Rebuilding
 
 SHOWN = 5
 """Ranges that are said one by one."""

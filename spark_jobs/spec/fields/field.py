@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
-from spark_jobs.spec.local_time import Local, directives
+from spark_jobs.spec.fields.local_time import Local, directives
 from spark_jobs.spec.model import Model, refuse
 from spark_jobs.values import path as paths, type_tree
 from spark_jobs.values.field_types import field_type

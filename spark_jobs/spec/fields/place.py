@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from spark_jobs.spec.field import Field
+from spark_jobs.spec.fields.field import Field
 from spark_jobs.values.path import Path
 
 Envelope = Literal["debezium", "cloudevents", "cloudevents-binary"]
