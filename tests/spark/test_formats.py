@@ -19,11 +19,12 @@ from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
 from tests.harness.encoded import encoded, encodings
+from tests.harness.long_form import long_form
 from tests.harness.registry import JARS
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs, rows, watermark_of
 
-FORMATS = ("json", "gzip", "csv", "avro", "protobuf")
+FORMATS = (pytest.param("json", marks=long_form), "gzip", "csv", "avro", "protobuf")
 
 
 @pytest.fixture(autouse=True)
