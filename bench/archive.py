@@ -16,6 +16,7 @@ from bench.repaired import Repaired, whole
 from bench.results import Measure
 from local import ledger
 from spark_jobs.launch import submit
+from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import read_report
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.spec.archive import archive_name
@@ -62,7 +63,8 @@ def measures(made: Repaired, say: Callable[[str], None]) -> list[Measure]:
 def _archive(made: Repaired) -> tuple[float, float]:
     """Archive the topic in a process, as Airflow does: megabytes, and seconds of the query."""
     report_at, name = made.home / "archive.json", archive_name(TOPIC)
-    command = submit.command(made.settings, name, report_at, "bench", made.topic.sent)
+    job = Drain(pipeline=name, report=str(report_at), run_id="bench")
+    command = submit.command(made.settings, job, made.topic.sent)
     variables = submit.environment(made.settings)
     run(command, variables, made.home / "archive.log", made.home)
     table = deltalake.DeltaTable(str(made.paths.root / "archive" / TOPIC))

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, Self
 
 from bench.process import Cost, run
 from spark_jobs.launch import submit
+from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.settings.installation import REPO, Settings
 
@@ -65,7 +66,8 @@ class Sluice:
 
     def drain(self, label: str) -> Drained:
         path = self.home / f"{label}.json"
-        command = submit.command(self.settings, self._pipeline, path, label)
+        job = Drain(pipeline=self._pipeline, report=str(path), run_id=label)
+        command = submit.command(self.settings, job)
         variables = submit.environment(self.settings) | self._variables
         cost = run(command, variables, self.home / f"{label}.log", self.home)
         report = read_report(path)

@@ -20,6 +20,7 @@ from local.deliveries import deliver, split
 from local.flights import flight_events
 from local.nycflights import FIRST_DAY
 from spark_jobs.launch import submit
+from spark_jobs.messages.job import Drain, Stage
 from spark_jobs.messages.request import Request
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange.swap import swap
@@ -66,7 +67,7 @@ def measures(home: Path, at: Settings, say: Callable[[str], None]) -> list[Measu
 
 def _drain(here: Settings, home: Path, name: str, label: str) -> None:
     path = home / f"{label}.json"
-    command = submit.command(here, name, path, label)
+    command = submit.command(here, Drain(pipeline=name, report=str(path), run_id=label))
     run(command, submit.environment(here), home / f"{label}.log", home)
 
 
@@ -76,7 +77,8 @@ def _repair(here: Settings, home: Path, name: str) -> int:
     plan = plan_repair(spec, here, Request(kind="repair", who="the bench"))
     plan.store(Paths(here.root, spec))
     path = home / f"{name}-repair.json"
-    words = submit.stage_command(here, name, plan.repair_id, path, f"{name}-repair", plan.offsets)
+    job = Stage(pipeline=name, repair_id=plan.repair_id, report=str(path), run_id=f"{name}-repair")
+    words = submit.command(here, job, plan.offsets)
     run(words, submit.environment(here), home / f"{name}-repair.log", home)
     return swap(spec, here.root, plan.repair_id, "the bench").merged
 

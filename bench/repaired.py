@@ -19,6 +19,7 @@ from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.launch import submit
+from spark_jobs.messages.job import Stage
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
@@ -117,9 +118,8 @@ class Repaired:
     def stage(self, plan: RepairPlan, label: str) -> Report:
         """By a spark-submit, as Airflow does it."""
         path = self.home / f"{label}.json"
-        words = submit.stage_command(
-            self.settings, PIPELINE, plan.repair_id, path, label, plan.offsets
-        )
+        job = Stage(pipeline=PIPELINE, repair_id=plan.repair_id, report=str(path), run_id=label)
+        words = submit.command(self.settings, job, plan.offsets)
         run(words, submit.environment(self.settings), self.home / f"{label}.log", self.home)
         report = read_report(path)
         change = report.change

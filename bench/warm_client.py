@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from spark_jobs import log
 from spark_jobs.launch import submit
+from spark_jobs.messages.job import Drain
 from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.client import begun
 
@@ -18,7 +18,7 @@ def main(pipeline: str, report: str, run_id: str) -> int:
     """Returns the exit status."""
     log.setup()
     settings = Settings.from_environment()
-    words = submit.arguments("drain", pipeline, Path(report), run_id)
+    words = Drain(pipeline=pipeline, report=report, run_id=run_id).words()
     variables = {**os.environ, **submit.environment(settings)}
     run = begun(settings, pipeline, words, variables, 0, (1, 2))
     if run is None:

@@ -21,6 +21,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.errors import SluiceError, VersionNotLive
 from spark_jobs.launch import relay
+from spark_jobs.messages.job import Repartition
 from spark_jobs.registry import find as registry
 from spark_jobs.spec.pipeline import MOST_PARTITIONS
 
@@ -104,7 +105,7 @@ def repartition(
     A kill leaves the old number. Then the same command begins anew, and a drain goes on.
     """
     from spark_jobs.admin.repartition import plan_repartition  # noqa: PLC0415 - as above
-    from spark_jobs.launch.submit import environment, repartition_command  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
 
     with one_line_errors():
         spec, settings = _live(pipeline)
@@ -116,7 +117,8 @@ def repartition(
             return
         if not execute:
             end_undone()
-        words = repartition_command(settings, pipeline, wanted, planned.rows)
+        job = Repartition(pipeline=pipeline, partitions=wanted)
+        words = command(settings, job, planned.rows)
         variables = {**os.environ, **environment(settings)}
         raise typer.Exit(relay.run(words, variables))
 

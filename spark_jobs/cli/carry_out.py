@@ -16,6 +16,7 @@ from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.cli.question import agreed
 from spark_jobs.cli.terminal import end_undone, one_line_errors, say
 from spark_jobs.errors import LeaseHeld
+from spark_jobs.messages.job import Stage
 from spark_jobs.messages.report import read_report
 from spark_jobs.messages.request import Request
 from spark_jobs.messages.summary import check_line
@@ -76,7 +77,7 @@ def carry_out(kind: RepairKind, pipeline: str, asked: Asked, *, yes: bool, execu
 
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
     from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415 - as above
-    from spark_jobs.launch.submit import TOLD, application, environment, stage_command  # noqa: PLC0415
+    from spark_jobs.launch.submit import application, command, environment  # noqa: PLC0415
     from spark_jobs.repair.exchange.swap import swap  # noqa: PLC0415 - as above
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
 
@@ -84,8 +85,11 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
     _refuse_second(paths)
     plan.store(paths)
     report_at = report_path(settings.root, spec.name, run)
-    words = stage_command(settings, spec.name, plan.repair_id, report_at, run, plan.offsets)
-    run_in_foreground([*words, TOLD], {**os.environ, **environment(settings)}, application())
+    job = Stage(
+        pipeline=spec.name, repair_id=plan.repair_id, report=str(report_at), run_id=run, told=True
+    )
+    words = command(settings, job, plan.offsets)
+    run_in_foreground(words, {**os.environ, **environment(settings)}, application())
     report = read_report(report_at)
     for check in report.checks:
         if check.outcome != "passed":

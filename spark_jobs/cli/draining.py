@@ -11,7 +11,8 @@ from spark_jobs import log
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import one_line_errors
 from spark_jobs.launch.foreground import run_in_foreground
-from spark_jobs.launch.submit import TOLD, application, arguments, command, environment
+from spark_jobs.launch.submit import application, command, environment
+from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.summary import check_line, summary
 from spark_jobs.registry import find as registry
@@ -49,8 +50,8 @@ def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
             if run := _warm(pipeline, due, settings, run_id):
                 run.follow()
             else:
-                words = command(settings, pipeline, due.report, run_id, due.records)
-                run_in_foreground([*words, TOLD], _variables(settings), application())
+                words = command(settings, _job(pipeline, due, run_id), due.records)
+                run_in_foreground(words, _variables(settings), application())
             summarise(read_report(due.report), due.report)
 
 
@@ -68,8 +69,12 @@ def _planned(pipeline: str, settings: Settings, run_id: str, report: Path | None
 
 def _warm(pipeline: str, due: Due, settings: Settings, run_id: str) -> Warm | None:
     """The drain, which a worker has begun; None if it must start cold."""
-    words = [*arguments("drain", pipeline, due.report, run_id), TOLD]
+    words = _job(pipeline, due, run_id).words()
     return begun(settings, pipeline, words, _variables(settings), due.records, (STDOUT, STDERR))
+
+
+def _job(pipeline: str, due: Due, run_id: str) -> Drain:
+    return Drain(pipeline=pipeline, report=str(due.report), run_id=run_id, told=True)
 
 
 def _variables(settings: Settings) -> dict[str, str]:

@@ -24,6 +24,7 @@ from spark_jobs.cli.terminal import (
     terminal_width,
 )
 from spark_jobs.launch import relay
+from spark_jobs.messages.job import ShowState, StateQuery
 from spark_jobs.ops import views
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import root
@@ -90,8 +91,8 @@ def state(
 
     Without --keep it writes nothing. It does not disturb a run.
     """
-    from spark_jobs.launch.submit import environment, state_command  # noqa: PLC0415 - as above
-    from spark_jobs.state.query import StateQuery, resolve  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
+    from spark_jobs.state.query import resolve  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         spec = registry.load(pipeline)
@@ -99,7 +100,7 @@ def state(
         spec = live_spec(spec, settings.root)
         query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit, keep)
         resolve(spec, settings, query)
-        words = state_command(settings, pipeline, query.arguments())
+        words = command(settings, ShowState(pipeline=pipeline, query=query))
         variables = {**os.environ, **environment(settings)}
         raise typer.Exit(relay.run(words, variables))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.cli.terminal import say
 from spark_jobs.launch.foreground import run_in_foreground
-from spark_jobs.launch.submit import TOLD, application, environment, submit_command
+from spark_jobs.launch.submit import application, command, environment
 from spark_jobs.messages.report import read_report
 from spark_jobs.messages.summary import summary
 from spark_jobs.root.paths import report_path
@@ -31,8 +31,9 @@ def in_foreground(settings: Settings, pipeline: str) -> Submit:
     def run(arguments: Arguments, run_id: str, records: int) -> Report:
         at = report_path(beside.root, pipeline, run_id)
         at.unlink(missing_ok=True)
-        words = submit_command(beside, pipeline, arguments(at), records)
-        run_in_foreground([*words, TOLD], {**os.environ, **environment(beside)}, application())
+        job = arguments(at).model_copy(update={"told": True})
+        words = command(beside, job, records)
+        run_in_foreground(words, {**os.environ, **environment(beside)}, application())
         report = read_report(at)
         for line in summary(report):
             LOG.info("%s", line)

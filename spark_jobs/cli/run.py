@@ -23,6 +23,7 @@ from spark_jobs.cli.terminal import (
     say,
 )
 from spark_jobs.launch import relay
+from spark_jobs.messages.job import Explain, Validate
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.spec import Pipeline
@@ -145,25 +146,26 @@ def explain(pipeline: PipelineName) -> None:
 
     Reads no records.
     """
-    from spark_jobs.launch.submit import environment, explain_command  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
 
     with one_line_errors():
         registry.load(pipeline)
         settings = Settings.from_environment()
-        words = explain_command(settings, pipeline)
+        words = command(settings, Explain(pipeline=pipeline))
         variables = {**os.environ, **environment(settings)}
         raise typer.Exit(relay.run(words, variables))
 
 
 def _plan_with_spark(names: Iterable[str]) -> None:
     """Raises typer.Exit, at the end, with the status of the first that Spark cannot plan."""
-    from spark_jobs.launch.submit import environment, validate_command  # noqa: PLC0415 - as above
+    from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
 
     if not os.environ.get("SLUICE_KAFKA_CONFIG"):
         os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
     settings = Settings.from_environment()
     variables = {**os.environ, **environment(settings)}
-    ended = [relay.run(validate_command(settings, name), variables) for name in names]
+    commands_of = (command(settings, Validate(pipeline=name)) for name in names)
+    ended = [relay.run(words, variables) for words in commands_of]
     if failed := next(filter(None, ended), 0):
         raise typer.Exit(failed)
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import shipment
+from spark_jobs.messages.job import Drain, Printing, Repartition, Run, Serve, Stage
 from spark_jobs.pinned import language
 from spark_jobs.registry import find as registry
 from spark_jobs.root.path_forms import refuse_for_cluster
@@ -21,7 +22,7 @@ from spark_jobs.spec import spark_options
 from spark_jobs.spec.spark_options import Options
 
 if TYPE_CHECKING:
-    from upath import UPath
+    pass
 
 PACKAGE = Path(__file__).parents[1]
 C2_MIN_RECORDS = 3_000_000
@@ -80,34 +81,9 @@ Delta's own class overwrites what another writer committed in the meantime.
 """
 
 
-TOLD = "--told"
-"""For a command at a terminal: it tells the run's problem, and the run does not tell it too."""
-
-
 def application() -> str:
     """The path of the application, for spark-submit."""
     return str(PACKAGE / "main.py")
-
-
-def arguments(
-    command: Literal["drain"], pipeline: str, report: Path | UPath, run_id: str
-) -> list[str]:
-    """The arguments of the application, for a drain."""
-    return [command, pipeline, "--report", str(report), "--run-id", run_id]
-
-
-def stage_arguments(pipeline: str, repair_id: str, report: Path | UPath, run_id: str) -> list[str]:
-    """The arguments of the application, for the rows of a planned repair."""
-    return [
-        "stage",
-        pipeline,
-        "--repair",
-        repair_id,
-        "--report",
-        str(report),
-        "--run-id",
-        run_id,
-    ]
 
 
 def archive(settings: Settings) -> Path:
@@ -293,49 +269,11 @@ def environment(settings: Settings) -> dict[str, str]:
     }
 
 
-def command(
-    settings: Settings,
-    pipeline: str,
-    report: Path | UPath,
-    run_id: str,
-    records: int = 0,
-) -> list[str]:
-    """The spark-submit command of a drain."""
-    return submit_command(settings, pipeline, arguments("drain", pipeline, report, run_id), records)
-
-
-def stage_command(
-    settings: Settings,
-    pipeline: str,
-    repair_id: str,
-    report: Path | UPath,
-    run_id: str,
-    records: int = 0,
-) -> list[str]:
-    """The spark-submit command that computes the rows of a planned repair."""
-    words = stage_arguments(pipeline, repair_id, report, run_id)
-    return submit_command(settings, pipeline, words, records)
-
-
-def explain_command(settings: Settings, pipeline: str) -> list[str]:
-    """The spark-submit command that prints a pipeline's plan."""
-    return submit_command(_for_inspection(settings), pipeline, ["explain", pipeline], 0)
-
-
-def validate_command(settings: Settings, pipeline: str) -> list[str]:
-    """The spark-submit command that plans a pipeline's query and says whether that works."""
-    return submit_command(_for_inspection(settings), pipeline, ["validate", pipeline], 0)
-
-
-def repartition_command(settings: Settings, pipeline: str, partitions: int, rows: int) -> list[str]:
-    """The spark-submit command that moves so many rows of state to another number of stores."""
-    words = ["repartition", pipeline, "--partitions", str(partitions)]
-    return submit_command(settings, pipeline, words, rows)
-
-
-def state_command(settings: Settings, pipeline: str, options: list[str]) -> list[str]:
-    """The spark-submit command that prints the state of a pipeline's steps."""
-    return submit_command(_for_inspection(settings), pipeline, ["state", pipeline, *options], 0)
+def command(settings: Settings, job: Run | Printing, records: int = 0) -> list[str]:
+    """The spark-submit command of the job. `records` is how many it reads, 0 if unknown."""
+    if not isinstance(job, Drain | Stage | Repartition) and not settings.local:
+        settings = settings._replace(master=INSPECTION_MASTER)
+    return submit_command(settings, job.pipeline, job.words(), records)
 
 
 def options(pipeline: str, settings: Settings) -> Options:
@@ -347,15 +285,11 @@ def options(pipeline: str, settings: Settings) -> Options:
     return live_spec(spec, settings.root, about=settings.next == "on").spark
 
 
-def _for_inspection(settings: Settings) -> Settings:
-    return settings if settings.local else settings._replace(master=INSPECTION_MASTER)
-
-
 def serve_command(settings: Settings, pipeline: str, socket: Path) -> list[str]:
     """The spark-submit command of a worker for warm drains, with the options of Spark that a drain
     of this pipeline has.
     """
-    words = ["serve", str(socket)]
+    words = Serve(socket=str(socket)).words()
     return submit_command(settings, pipeline, words, 0, {"spark.python.daemon.module": DAEMON})
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.analysis.ranged import position_of
 from spark_jobs.errors import LeaseHeld, RebuildRefused
 from spark_jobs.journal.runner import settle
-from spark_jobs.launch import submit
+from spark_jobs.messages.job import Drain
 from spark_jobs.rebuild.archive_merge import merge_archived, refuse_pending
 from spark_jobs.rebuild.compare import Difference, difference
 from spark_jobs.rebuild.late_merge import merge_late
@@ -69,7 +69,7 @@ def drain_beside(it: Rebuilding, run: str) -> tuple[Report, ...]:
 
 
 def _drain(name: str, run_id: str) -> Arguments:
-    return lambda at: submit.arguments("drain", name, at, run_id)
+    return lambda at: Drain(pipeline=name, report=str(at), run_id=run_id)
 
 
 def differing(it: Rebuilding) -> Difference:

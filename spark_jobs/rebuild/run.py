@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from spark_jobs.messages.job import Run
 from spark_jobs.messages.summary import check_line
 from spark_jobs.messages.verdict import CHECK_CODES
 from spark_jobs.rebuild.beside import beside_paths
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
 
-Arguments = Callable[["Path | UPath"], list[str]]
+Arguments = Callable[["Path | UPath"], Run]
 """The path of the report -> the arguments of the application."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.launch import submit
+from spark_jobs.messages.job import Stage
 from spark_jobs.repair.exchange.swap import Swapped, swap
 from spark_jobs.repair.manifest import approve, read_manifest
 
@@ -24,7 +24,9 @@ def repair_beside(
     """
     planned.store(it.side)
     report = it.submit(
-        lambda at: submit.stage_arguments(planned.pipeline, planned.repair_id, at, run_id),
+        lambda at: Stage(
+            pipeline=planned.pipeline, repair_id=planned.repair_id, report=str(at), run_id=run_id
+        ),
         run_id,
         planned.offsets,
     )

@@ -12,6 +12,7 @@ from spark_jobs.checkpoint.schema_notes import elsewhere
 from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.fingerprint.fields import changes, fingerprint, in_force
 from spark_jobs.journal.begun import refuse_under_way
+from spark_jobs.messages.job import StateQuery
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
@@ -19,40 +20,6 @@ from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.steps.union import Step
 from spark_jobs.state.keys import key_columns, key_types, parse_keys
 from spark_jobs.state.literal import parse
-
-
-class StateQuery(NamedTuple):
-    """The options of `sluice state`. Steps are counted from 1, as in `sluice explain`."""
-
-    keys: tuple[str, ...] = ()
-    """COLUMN=VALUE for columns of the step's key, each column once."""
-    step: int | None = None
-    """One step; None for every stateful step that has these key columns."""
-    batch: int | None = None
-    """The state after this batch; None for the last committed one."""
-    changes: bool = False
-    """Show the changes of batches instead of the state."""
-    batches: int = 10
-    """The number of batches to show changes of: `batch` and those before it."""
-    limit: int = 20
-    """The number of rows to show: of each variable, or of each batch's changes."""
-    keep: bool = False
-    """Keep the answer for the views (answer.py)."""
-
-    def arguments(self) -> list[str]:
-        """The query as command line arguments of main.py."""
-        numbers = {
-            "--step": self.step,
-            "--at-batch": self.batch,
-            "--batches": self.batches,
-            "--limit": self.limit,
-        }
-        return [
-            *(f"--key={key}" for key in self.keys),
-            *(["--changes"] if self.changes else []),
-            *(["--keep"] if self.keep else []),
-            *(f"{option}={number}" for option, number in numbers.items() if number is not None),
-        ]
 
 
 class StateTarget(NamedTuple):

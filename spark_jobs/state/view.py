@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.errors import SluiceError, StateUnreadable
 from spark_jobs.launch.session import session
+from spark_jobs.messages.job import StateQuery
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
@@ -22,7 +23,7 @@ from spark_jobs.state.answer import (
     cells,
 )
 from spark_jobs.state.changes import row_changes
-from spark_jobs.state.query import StateQuery, StateTarget, format_batches, resolve
+from spark_jobs.state.query import StateTarget, format_batches, resolve
 from spark_jobs.state.reader import StateOperator, operators, read, shown
 from spark_jobs.state.table import Table, Variable
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.messages.job import Drain, read
 from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
@@ -37,7 +38,9 @@ def began(drains: Drains, generation: str) -> None:
 
 def main(words: list[str]) -> None:
     root, end = os.environ["SLUICE_ROOT"], int(os.environ[END])
-    assert words[words.index("drain") + 1] == SPEC.name
+    job = read(words[-1:])
+    assert isinstance(job, Drain)
+    assert job.pipeline == SPEC.name
     done = Checkpoint(Paths(root, NEXT).checkpoint).committed()
     side = Drains.of(root, NEXT) if done else Drains(Path(root), NEXT, "g2")
     batches = range(len(done), end)
@@ -48,13 +51,13 @@ def main(words: list[str]) -> None:
     now = datetime.now(UTC)
     Report(
         pipeline=SPEC.name,
-        run_id=words[words.index("--run-id") + 1],
+        run_id=job.run_id,
         status="succeeded",
         started_at=now,
         ended_at=now,
         generation="g2",
         batches=tuple(batches),
-    ).write(Path(words[words.index("--report") + 1]))
+    ).write(Path(job.report))
 
 
 if __name__ == "__main__":

@@ -109,9 +109,10 @@ class Installation:
         submit = self.bin / "spark-submit"
         lines = (
             "#!/bin/sh",
-            'while [ "$1" != --report ]; do shift; done',
-            'mkdir -p "$(dirname "$2")"',
-            f'cp {self.bin / "report.json"} "$2"',
+            "for job; do :; done",
+            """at=$(printf '%s' "$job" | sed 's/.*"report":"\\([^"]*\\)".*/\\1/')""",
+            'mkdir -p "$(dirname "$at")"',
+            f'cp {self.bin / "report.json"} "$at"',
         )
         submit.write_text("\n".join(lines))
         submit.chmod(0o700)

@@ -28,6 +28,7 @@ from spark_jobs.errors import (
     ReportMissing,
     StagingStale,
 )
+from spark_jobs.messages.job import Stage, read
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import local_report_path
@@ -252,10 +253,12 @@ class TestStage:
         found = run(dag.get_task("stage"), {"plan": PLANNED})
         assert found["checks"][0]["suite"] == "change"
         words = installation.called.read_text().splitlines()
-        assert words[words.index("stage") :] == [
-            *("stage", NAME, "--repair", REPAIR_ID, "--report", str(installation.report)),
-            *("--run-id", "manual__1-repair-try1"),
-        ]
+        assert read(words[-1:]) == Stage(
+            pipeline=NAME,
+            repair_id=REPAIR_ID,
+            report=str(installation.report),
+            run_id="manual__1-repair-try1",
+        )
         assert "-XX:TieredStopAtLevel=1" not in words, "for so many records"
 
     def test_fails_without_a_plan_before_it_starts_spark(

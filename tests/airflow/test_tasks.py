@@ -42,6 +42,7 @@ from spark_jobs.errors import (
     SluiceError,
     StateIncompatible,
 )
+from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
@@ -340,9 +341,8 @@ class TestDrain:
         words = installation.called.read_text().split()
         assert words[words.index("--master") + 1] == "local[2]"
         assert words[words.index("--deploy-mode") + 1] == "client"
-        assert installation.called.read_text().endswith(
-            f"drain {NAME} --report {installation.report} --run-id manual__1-try1\n"
-        )
+        job = Drain(pipeline=NAME, report=str(installation.report), run_id="manual__1-try1")
+        assert installation.called.read_text().endswith(f" {job.model_dump_json()}\n")
 
     def test_hands_over_its_report(self, installation: Installation) -> None:
         installation.spark_reports(report(), 0)

@@ -42,7 +42,7 @@ class NoSpark:
     def memory_mb(self): return 10
 
 def run(words):
-    print("warm", words[0], os.environ.get("AIRFLOW_CTX_TRY_NUMBER"), flush=True)
+    print("warm", json.loads(words[0])["do"], os.environ.get("AIRFLOW_CTX_TRY_NUMBER"), flush=True)
     held = Path(sys.argv[1]).parent / "held"
     while held.exists():
         time.sleep(0.01)
@@ -52,13 +52,13 @@ def run(words):
                  and os.readlink(f"/proc/self/fd/{fd}").startswith("pipe:")]
         left = subprocess.Popen(["sleep", "60"], pass_fds=pipes)
         (Path(sys.argv[1]).parent / "left").write_text(str(left.pid))
-    path = Path(words[words.index("--report") + 1])
+    path = Path(json.loads(words[0])["report"])
     path.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(sys.argv[1], path)
     return 0
 
 born = json.loads(os.environ.pop(BORN))
-sys.exit(Worker(Path(sys.argv[2]), born, Limits(9, 600, 100), run, NoSpark).work())
+sys.exit(Worker(Path(json.loads(sys.argv[2])["socket"]), born, Limits(9, 600, 100), run, NoSpark).work())
 """
 
 
@@ -80,7 +80,7 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[In
     finally:
         for process in psutil.process_iter():
             try:
-                if str(socket) in process.cmdline():
+                if str(socket) in " ".join(process.cmdline()):
                     kill_tree(process.pid)
             except psutil.Error:
                 continue
@@ -103,7 +103,7 @@ def test_the_first_drain_starts_a_worker_and_the_next_one_submits_nothing(
     monkeypatch.setenv("AIRFLOW_CTX_TRY_NUMBER", "2")
     assert installation.run("drain")["status"] == "succeeded"
     (submitted,) = installation.called.read_text().splitlines()
-    assert "serve" in submitted.split()
+    assert '"do":"serve"' in submitted
     assert worker(installation).drains == 2
     assert {"warm drain 1", "warm drain 2"} <= {*caplog.messages}
 
@@ -120,7 +120,7 @@ def test_a_setting_that_is_off_and_a_clusters_master_submit_each_drain(
             patch.setenv(name, value)
             assert installation.run("drain")["status"] == "succeeded"
     for submitted in installation.called.read_text().splitlines():
-        assert "drain" in submitted.split()
+        assert '"do":"drain"' in submitted
 
 
 def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(
@@ -195,8 +195,8 @@ def test_where_no_worker_comes_up_the_drain_starts_cold_and_says_why(
     installation.spark_reports(report(), 1)
     assert installation.run("drain")["status"] == "succeeded"
     first, second = installation.called.read_text().splitlines()
-    assert "serve" in first.split()
-    assert "drain" in second.split()
+    assert '"do":"serve"' in first
+    assert '"do":"drain"' in second
     assert any("starts cold: no worker came up" in line for line in caplog.messages)
 
     others = installation.bin / "temporary"
@@ -205,4 +205,4 @@ def test_where_no_worker_comes_up_the_drain_starts_cold_and_says_why(
     monkeypatch.setattr(tempfile, "tempdir", str(others))
     assert installation.run("drain")["status"] == "succeeded"
     assert "this user's alone" in caplog.text
-    assert "drain" in installation.called.read_text().splitlines()[2].split()
+    assert '"do":"drain"' in installation.called.read_text().splitlines()[2]

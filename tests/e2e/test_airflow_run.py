@@ -125,7 +125,10 @@ def is_driver(process: psutil.Process, pipeline: str, run_id: str) -> bool:
     with contextlib.suppress(psutil.Error):
         words = process.cmdline()
         return (
-            bool(words) and "python" in words[0] and {application(), pipeline, run_id} <= set(words)
+            len(words) > 1
+            and "python" in words[0]
+            and application() in words
+            and all(f'"{each}"' in words[-1] for each in (pipeline, run_id))
         )
     return False
 

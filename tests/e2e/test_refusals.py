@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 from local.broker import create_topic
 from spark_jobs.errors import KafkaUnreachable, by_code
 from spark_jobs.launch.submit import application, command, environment
+from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import read_report
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state as kafka_questions
@@ -106,7 +107,11 @@ def test_missing_jars_are_named_before_a_jvm_starts(kafka, tmp_path):
     assert "nothing to do" in result.stdout
     settings = Settings.from_environment()._replace(jars=tmp_path)
     with pytest.raises(by_code("JARS_MISSING"), match="make setup"):
-        command(settings, "flight_events", tmp_path / "report.json", "run")
+        command(settings, job(tmp_path / "report.json"))
+
+
+def job(report: Path) -> Drain:
+    return Drain(pipeline="flight_events", report=str(report), run_id="run")
 
 
 def test_a_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
@@ -115,7 +120,7 @@ def test_a_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
     """
     settings = Settings.from_environment()._replace(kafka="127.0.0.1:1", root=str(tmp_path / ROOT))
     path = tmp_path / "report.json"
-    words = command(settings, "flight_events", path, "run")
+    words = command(settings, job(path))
     ended = subprocess.run(
         [sys.executable, *words[words.index(application()) :]],
         env={**os.environ, **environment(settings)},

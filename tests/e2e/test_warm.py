@@ -21,6 +21,7 @@ from spark_jobs.errors import ReportMissing, Stopped
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import kill_tree, tree
 from spark_jobs.launch.submit import DAEMON
+from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.warm import start
@@ -76,7 +77,9 @@ class Installation:
         `environment`.
         """
         settings = Settings.from_environment()
-        words = submit.arguments("drain", pipeline, self.report_path(run_id), run_id)
+        words = Drain(
+            pipeline=pipeline, report=str(self.report_path(run_id)), run_id=run_id
+        ).words()
         variables = {**os.environ, **submit.environment(settings)}
         with (self.folder / "said").open("wb") as said:
             files = (said.fileno(), said.fileno())
@@ -144,7 +147,7 @@ def installation(kafka: str, tmp_path: Path) -> Iterator[Installation]:
     finally:
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                if str(made.socket) in process.cmdline():
+                if str(made.socket) in " ".join(process.cmdline()):
                     kill_tree(process.pid)
         for started in start._STARTED:  # noqa: SLF001 - nobody else waits for them here
             started.wait()

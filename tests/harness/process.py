@@ -17,7 +17,8 @@ import psutil
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.launch.processes import kill_tree, tree
-from spark_jobs.launch.submit import DAEMON, application, command, environment, stage_command
+from spark_jobs.launch.submit import DAEMON, application, command, environment
+from spark_jobs.messages.job import Drain, Stage
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.settings.installation import Settings
 from tests.harness.pipelines import variables_of
@@ -99,9 +100,7 @@ class Running:
         }
         settings, name = self._settings(scene), scene.spec.name
         self.process = subprocess.Popen(
-            stage_command(settings, name, repair_id, self._report, run_id)
-            if repair_id
-            else self._command(settings, name, run_id),
+            self._command(settings, name, run_id, repair_id),
             start_new_session=True,
             env={**os.environ, **environment(settings), **tests, **variables},
             stdout=self._log,
@@ -113,8 +112,9 @@ class Running:
     def _settings(scene: Scene) -> Settings:
         return scene.settings
 
-    def _command(self, settings: Settings, name: str, run_id: str) -> list[str]:
-        return command(settings, name, self._report, run_id)
+    def _command(self, settings: Settings, name: str, run_id: str, repair_id: str) -> list[str]:
+        run = {"pipeline": name, "report": str(self._report), "run_id": run_id}
+        return command(settings, Stage(repair_id=repair_id, **run) if repair_id else Drain(**run))
 
     def wait_for(self, moment: Callable[[], bool], what: str) -> None:
         """Until the moment has come, or the drain has ended."""

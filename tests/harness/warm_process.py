@@ -63,7 +63,7 @@ class Workers:
         found = dict[int, psutil.Process]()
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                if str(self.socket) in process.cmdline():
+                if str(self.socket) in " ".join(process.cmdline()):
                     found |= {each.pid: each for each in tree(process.pid)}
         return [*found.values()]
 
@@ -102,7 +102,7 @@ class WarmRunning(Running):
     def _settings(scene: Scene) -> Settings:
         return scene.settings._replace(warm="on")
 
-    def _command(self, _settings: Settings, name: str, run_id: str) -> list[str]:
+    def _command(self, _settings: Settings, name: str, run_id: str, _repair: str) -> list[str]:
         words = ["drain", name, "--run-id", run_id, "--report", str(self._report)]
         return [sys.executable, "-m", "spark_jobs.cli", *words]
 

@@ -14,8 +14,8 @@ import pytest
 from upath import UPath
 
 from spark_jobs import failpoint
+from spark_jobs.messages.job import StateQuery
 from spark_jobs.spec import Field, GroupState, Pipeline, State, Transform
-from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from spark_jobs.steps.group_state import GroupStateOperator
 from spark_jobs.steps.operator import StepContext

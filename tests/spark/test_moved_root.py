@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import StateUnreadable
-from spark_jobs.state.query import StateQuery
+from spark_jobs.messages.job import StateQuery
 from spark_jobs.state.view import state_view
 from tests.harness.crash import over
 from tests.harness.scene import Scene

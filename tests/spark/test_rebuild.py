@@ -23,6 +23,7 @@ from spark_jobs.analysis.ranged import position_of, unranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import RebuildRefused, SluiceError
+from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
@@ -404,10 +405,10 @@ def in_process(it: Rebuilding, folder: Path) -> Submit:
     """What a spark-submit does."""
 
     def run(arguments: Arguments, run_id: str, _records: int) -> Report:
-        words = arguments(folder / "report.json")
-        if words[0] == "drain":
+        job = arguments(folder / "report.json")
+        if isinstance(job, Drain):
             return drain(it.next, it.beside, run_id)
-        return stage(it.next, it.beside, run_id, words[words.index("--repair") + 1])
+        return stage(it.next, it.beside, run_id, job.repair_id)
 
     return run
 

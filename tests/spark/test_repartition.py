@@ -19,12 +19,12 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken, RepartitionRefused
+from spark_jobs.launch import submit
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.processes import kill_tree
-from spark_jobs.launch.submit import environment, repartition_command
+from spark_jobs.messages.job import Repartition, StateQuery
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.state.contents import contents
-from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from tests.harness.crash import Images, copied, over
 from tests.harness.long_form import long_form
@@ -355,8 +355,8 @@ def test_a_key_in_another_store_than_its_own_is_misplaced(images):
 
 def command(made: Scene, **more: str) -> subprocess.Popen[bytes]:
     """`sluice repartition aircraft_rotations --partitions 4 --execute`, as it is started."""
-    variables = os.environ | environment(made.settings) | more
-    words = repartition_command(made.settings, "aircraft_rotations", 4, 0)
+    variables = os.environ | submit.environment(made.settings) | more
+    words = submit.command(made.settings, Repartition(pipeline="aircraft_rotations", partitions=4))
     return subprocess.Popen(words, env=variables, start_new_session=True)
 
 

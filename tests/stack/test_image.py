@@ -27,11 +27,12 @@ ARCHIVED = """
 import os, subprocess, sys
 from pathlib import Path
 from spark_jobs.launch import submit
+from spark_jobs.messages.job import Explain
 from spark_jobs.settings.installation import Settings
 os.environ["SLUICE_KAFKA"] = "127.0.0.1:1"
 settings = Settings.from_environment()
 variables = {"JAVA_TOOL_OPTIONS": "-Xlog:class+load:file=/tmp/classes-%p.log", "SPARK_LOCAL_IP": "127.0.0.1"}
-words = submit.explain_command(settings, "departure_delays")
+words = submit.command(settings, Explain(pipeline="departure_delays"))
 subprocess.run(words, env={**os.environ, **submit.environment(settings), **variables}, check=True, stdout=sys.stderr)
 lines = [line for log in Path("/tmp").glob("classes-*.log") for line in log.read_text().splitlines()]
 print(sum("source: shared objects file (top)" in line for line in lines))

@@ -26,12 +26,12 @@ from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.errors import LeaseHeld, RootUnreachable, StateUnreadable
 from spark_jobs.journal import runner
 from spark_jobs.journal.runner import settle
+from spark_jobs.messages.job import StateQuery
 from spark_jobs.messages.report import Report
 from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
-from spark_jobs.state.query import StateQuery
 from spark_jobs.state.view import state_view
 from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore

@@ -16,6 +16,7 @@ from spark_jobs.cli import app, question
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import LeaseHeld, SwapRefused, catalogue
 from spark_jobs.launch import foreground
+from spark_jobs.messages.job import Stage, read
 from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange.swap import described
@@ -74,7 +75,9 @@ class Terminal:
 
     def _stage(self, words: list[str], *_: object) -> None:
         self.started += 1
-        repair_id, at = (words[words.index(name) + 1] for name in ("--repair", "--report"))
+        job = read(words[-1:])
+        assert isinstance(job, Stage)
+        repair_id, at = job.repair_id, job.report
         made = self.root.stage(repair_id, WRONG, approval="needed", unexplained=2)
         known = {"pipeline": SPEC.name, "repair_id": repair_id, "generation": "g1"}
         staged = {"state": "staged", "staged_at": datetime.now(UTC)}
@@ -214,8 +217,11 @@ def test_rows_that_cannot_be_shown_do_not_end_the_question(
 
     def with_torn_changes(words: list[str], *more: object) -> None:
         stage(words, *more)
-        repair_id = words[words.index("--repair") + 1]
-        for file in Path(str(terminal.root.paths.staging(repair_id) / "changes")).glob("*.parquet"):
+        job = read(words[-1:])
+        assert isinstance(job, Stage)
+        for file in Path(str(terminal.root.paths.staging(job.repair_id) / "changes")).glob(
+            "*.parquet"
+        ):
             file.unlink()
 
     monkeypatch.setattr(foreground, "run_in_foreground", with_torn_changes)

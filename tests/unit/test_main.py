@@ -1,6 +1,5 @@
 """The entry that spark-submit is given: always a report, and a watch over whoever waits for it."""
 
-import argparse
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from spark_jobs import failpoint, main as entry
 from spark_jobs.errors import ExpressionFailed, PipelineUnknown, RunStalled
 from spark_jobs.launch import parent_watch
+from spark_jobs.messages.job import Drain, Repartition, Stage, read
 from spark_jobs.messages.report import Problem, Report, read_report
 from tests.unit.specs import pipeline
 
@@ -24,7 +24,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(entry.gc, "set_threshold", lambda *_: None)
     monkeypatch.setattr(parent_watch, "watch", lambda: None)
     time.tzset()
-    return ["drain", "nowhere", "--report", str(tmp_path / "report.json"), "--run-id", "run"]
+    return Drain(pipeline="nowhere", report=str(tmp_path / "report.json"), run_id="run").words()
 
 
 def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(
@@ -37,24 +37,31 @@ def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(
 
 
 @pytest.mark.parametrize(
-    ("more", "form", "told"), [((), "text", 1), (("--told",), "text", 0), (("--told",), "json", 1)]
+    ("by_command", "form", "told"), [(False, "text", 1), (True, "text", 0), (True, "json", 1)]
 )
 def test_a_problem_that_the_command_tells_is_not_told_twice(
     words: list[str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    more: tuple[str, ...],
+    by_command: bool,
     form: str,
     told: int,
 ) -> None:
     monkeypatch.setenv("SLUICE_LOG", form)
-    assert entry.main([*words, *more]) == PipelineUnknown.exit_status
+    assert (
+        entry.main(read(words).model_copy(update={"told": by_command}).words())
+        == PipelineUnknown.exit_status
+    )
     assert capsys.readouterr().out.count(PipelineUnknown.code) == told
 
 
 @pytest.mark.parametrize(("shown", "told"), [("hidden", 0), ("shown", 1)])
 def test_an_error_that_quotes_a_record_has_its_values_only_where_they_are_shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], shown: str, told: int
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    shown: str,
+    told: int,
 ) -> None:
     monkeypatch.setenv("SLUICE_RECORD_BYTES", shown)
     now = datetime.now(UTC)
@@ -66,7 +73,7 @@ def test_an_error_that_quotes_a_record_has_its_values_only_where_they_are_shown(
         started_at=now,
         ended_at=now,
     )
-    status = entry._ended(report, argparse.Namespace(told=False))  # noqa: SLF001 - Spark throws it
+    status = entry._ended(report, read(words))  # noqa: SLF001 - Spark throws it
     assert status == ExpressionFailed.exit_status
     said = capsys.readouterr().out
     assert (said.count(ExpressionFailed.code), said.count("Ann")) == (1, told)
@@ -118,8 +125,10 @@ def test_the_watchdog_writes_a_report_of_a_kind_that_there_is(
     monkeypatch.setattr(
         entry, "Watchdog", lambda kind, *more: (watched.append(kind), real(kind, *more))[1]
     )
-    more = ["--repair", "r"] if command == "stage" else []
-    entry.main([command, *words[1:], *more])
+    job = read(words)
+    assert isinstance(job, Drain)
+    run = job.model_dump(exclude={"do"})
+    entry.main(job.words() if command == "drain" else Stage(repair_id="r", **run).words())
     assert watched == [kind]
 
 
@@ -133,7 +142,7 @@ def test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report(
     monkeypatch.setattr(entry.registry, "load", lambda _: pipeline())
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
-    assert entry.main(["repartition", words[1], "--partitions", "4"]) == 0
+    assert entry.main(Repartition(pipeline="nowhere", partitions=4).words()) == 0
     assert done == ["parent", "watchdog", "moved"]
 
 

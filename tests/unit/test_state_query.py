@@ -12,14 +12,14 @@ from hypothesis import given, strategies as st
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible, StateUnreadable
-from spark_jobs.main import _parse, _state_query
+from spark_jobs.messages.job import ShowState, StateQuery, read
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.state.keys import key_columns, key_types
 from spark_jobs.state.literal import parse
-from spark_jobs.state.query import StateQuery, StateTarget, format_batches, resolve
+from spark_jobs.state.query import StateTarget, format_batches, resolve
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, keep_state, plan_batch
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
@@ -185,7 +185,8 @@ def test_a_query_reaches_the_other_process_as_it_is() -> None:
         StateQuery(("a=-1", "b= x y"), 2, 0, changes=True, batches=3, limit=5),
         StateQuery(keep=True),
     ):
-        assert _state_query(_parse(["state", "sales", *query.arguments()])) == query
+        job = ShowState(pipeline="sales", query=query)
+        assert read(job.words()) == job
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 from spark_jobs.errors import JarsMissing, RootRefused, RootUnreachable, SettingInvalid, SluiceError
 from spark_jobs.launch import submit
+from spark_jobs.messages.job import Drain
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.store import Store, is_remote, is_s3, sluice_url
 from spark_jobs.root.store_errors import translate_store_error
@@ -221,7 +222,8 @@ def test_no_key_is_among_what_spark_is_told(
 ) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "canary")
-    assert "canary" not in str(submit.command(installed, "flight_events", Path("/r.json"), "run"))
+    job = Drain(pipeline="flight_events", report="/r.json", run_id="run")
+    assert "canary" not in str(submit.command(installed, job))
     assert "canary" not in str(submit.environment(installed))
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import main
 from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import submit
+from spark_jobs.messages.job import Drain, Explain, ShowState, Stage, StateQuery, read
 from spark_jobs.settings.installation import REPO, Settings
+
+JOB = Drain(pipeline="flight_events", report="/reports/1.json", run_id="run-1")
 
 
 @pytest.fixture
@@ -57,26 +59,19 @@ def test_workers_use_this_python_and_find_sluice(
 
 
 def test_the_command_is_one_that_the_application_understands(settings: Settings) -> None:
-    command = submit.command(settings, "flight_events", Path("/reports/1.json"), "run-1")
+    command = submit.command(settings, JOB)
     at = command.index(submit.application())
     assert Path(submit.application()).is_file()
     assert command[1:3] == ["--master", "local[2]"]
-    wanted = main._parse(command[at + 1 :])  # noqa: SLF001 - the two must understand each other
-    assert (wanted.pipeline, wanted.report, wanted.run_id) == (
-        "flight_events",
-        Path("/reports/1.json"),
-        "run-1",
-    )
+    assert read(command[at + 1 :]) == JOB
 
 
 def test_the_command_of_a_repair_is_one_that_the_application_understands(
     settings: Settings,
 ) -> None:
-    command = submit.stage_command(
-        settings, "flight_events", "r1", Path("/reports/1.json"), "run-1"
-    )
-    wanted = main._parse(command[command.index(submit.application()) + 1 :])  # noqa: SLF001 - as above
-    assert (wanted.command, wanted.repair, wanted.run_id) == ("stage", "r1", "run-1")
+    job = Stage(pipeline="flight_events", repair_id="r1", report="/reports/1.json", run_id="run-1")
+    command = submit.command(settings, job)
+    assert read(command[command.index(submit.application()) + 1 :]) == job
 
 
 def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line(
@@ -86,9 +81,7 @@ def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_th
     the owner's.
     """
     secret = settings._replace(root="gs://hunter2/root", kafka="hunter2.example:9092")
-    assert "hunter2" not in " ".join(
-        submit.command(secret, "flight_events", Path("/r.json"), "run-1")
-    )
+    assert "hunter2" not in " ".join(submit.command(secret, JOB))
     assert sum("hunter2" in value for value in submit.environment(secret).values()) == 2
 
 
@@ -137,8 +130,8 @@ def test_the_driver_keeps_its_own_python(settings: Settings) -> None:
 def test_commands_that_only_look_need_no_cluster(settings: Settings) -> None:
     cluster = settings._replace(master="spark://m:7077")
     for command in (
-        submit.explain_command(cluster, "flight_events"),
-        submit.state_command(cluster, "flight_events", []),
+        submit.command(cluster, Explain(pipeline="flight_events")),
+        submit.command(cluster, ShowState(pipeline="flight_events", query=StateQuery())),
     ):
         assert command[1:3] == ["--master", "local[2]"]
 
@@ -148,7 +141,7 @@ def test_the_secret_of_the_cluster_is_on_no_command_line(
 ) -> None:
     (file := tmp_path / "secret").write_text("hunter2")
     secured = settings._replace(master="spark://m:7077", spark_secret_file=str(file))
-    told = submit.command(secured, "flight_events", Path("/r"), "1")
+    told = submit.command(secured, JOB)
     assert "hunter2" not in " ".join(told)
 
 

@@ -17,7 +17,7 @@ from sluice_airflow.tasks.publish import announced, asset_of
 from sluice_airflow.tasks.submit import SubmitOperator
 from sluice_airflow.tasks.xcom import PUBLISH, REPAIR, planned_records
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.launch import submit
+from spark_jobs.messages.job import Drain, Run
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import root
 
@@ -71,8 +71,8 @@ class PlanOperator(BaseOperator, SkipMixin):
 class DrainOperator(SubmitOperator):
     """Submits the drain to Spark."""
 
-    def application_words(self, context: Context, report: Path, run_id: str) -> list[str]:  # noqa: ARG002 - as the others
-        return submit.arguments("drain", self.pipeline, report, run_id)
+    def job(self, context: Context, report: Path, run_id: str) -> Run:  # noqa: ARG002 - as the others
+        return Drain(pipeline=self.pipeline, report=str(report), run_id=run_id)
 
     def planned_records(self, context: Context) -> int:
         return planned_records(context)

@@ -24,6 +24,7 @@ from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import LeaseHeld, RangeInvalid, RebuildRefused
 from spark_jobs.journal.runner import settle
+from spark_jobs.messages.job import Run
 from spark_jobs.messages.report import Account, Report
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
@@ -227,7 +228,7 @@ def _rebuilding(
 def _by(given: tuple[Submission, Any] | None, beside: Settings) -> Any:
     """What runs an application beside."""
 
-    def run(arguments: Callable[[Path], list[str]], run_id: str, records: int) -> Report:
+    def run(arguments: Callable[[Path], Run], run_id: str, records: int) -> Report:
         assert given is not None  # who only compares submits nothing
         submission, keys = given
         return submission.run(beside, keys, run_id, arguments, records)

@@ -19,7 +19,7 @@ from sluice_airflow.tasks.submission import Submission
 from sluice_airflow.tasks.submit import CONNECTION, SubmitOperator, recorded_run
 from sluice_airflow.tasks.xcom import planned_repair, plans_rebuild
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.launch import submit
+from spark_jobs.messages.job import Run, Stage
 from spark_jobs.messages.kind import Kind
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
@@ -101,9 +101,11 @@ class StageOperator(SubmitOperator):
             own = self.submission.settings()
             return rebuild.stage(planned, self.pipeline, run, own, (self.submission, keys))
 
-    def application_words(self, context: Context, report: Path, run_id: str) -> list[str]:
+    def job(self, context: Context, report: Path, run_id: str) -> Run:
         self.repair_id = planned_repair(context)["repair_id"]
-        return submit.stage_arguments(self.pipeline, self.repair_id, report, run_id)
+        return Stage(
+            pipeline=self.pipeline, repair_id=self.repair_id, report=str(report), run_id=run_id
+        )
 
     def planned_records(self, context: Context) -> int:
         return int(planned_repair(context).get("offsets", 0))

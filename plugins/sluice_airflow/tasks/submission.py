@@ -22,6 +22,7 @@ from sluice_airflow.connections.kafka import config_in_file, task_settings
 from spark_jobs.errors import ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import end_tree
+from spark_jobs.messages.job import Run
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.withheld import for_tasks
 from spark_jobs.root.paths import local_report_path
@@ -68,10 +69,10 @@ class Submission:
         own: Settings,
         keys: Path | None,
         run_id: str,
-        arguments: Callable[[Path], list[str]],
+        job_at: Callable[[Path], Run],
         records: int,
     ) -> Report:
-        """The report of the application, which `arguments` are given to, by the report's path.
+        """The report of the job, which `job_at` gives by the report's path.
 
         `keys`: the file with the root's keys, if there is one. `records`: how many it will read; 0
         if unknown. Raises ReportMissing, or SparkFailed without a spark-submit.
@@ -82,9 +83,9 @@ class Submission:
         with config_in_file(own) as settings:
             declaration = Path(settings.kafka_config.path) if settings != own else None
             self._secrets = tuple(filter(None, (declaration, keys)))
-            words = arguments(path)
-            if not self._run_warm(settings, records, words):
-                self.hook = self._hook_for(settings, records, words)
+            job = job_at(path)
+            if not self._run_warm(settings, records, job):
+                self.hook = self._hook_for(settings, records, job)
                 self._submit(self.hook)
         return for_tasks(read_report(path))
 
@@ -106,7 +107,7 @@ class Submission:
         ) in self._secrets:  # Airflow may kill the task before the blocks that remove it end
             secret.unlink(missing_ok=True)
 
-    def _hook_for(self, settings: Settings, records: int, words: list[str]) -> SparkSubmitHook:
+    def _hook_for(self, settings: Settings, records: int, job: Run) -> SparkSubmitHook:
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - parsing a DAG submits nothing
 
         return SparkSubmitHook(
@@ -117,13 +118,13 @@ class Submission:
             name=f"sluice-{self.pipeline}",
             # Also if the connection says otherwise: the report is a file of this machine.
             deploy_mode="client",
-            application_args=words,
+            application_args=job.words(),
             env_vars=_variables(settings),
         )
 
-    def _run_warm(self, settings: Settings, records: int, words: list[str]) -> bool:
+    def _run_warm(self, settings: Settings, records: int, job: Run) -> bool:
         """Whether a worker has done the run, to its end. Logs what it writes, as the hook does."""
-        if settings.warm != "on" or words[0] != "drain":
+        if settings.warm != "on" or job.do != "drain":
             return False
         from spark_jobs.warm.client import begun  # noqa: PLC0415 - parsing a DAG starts no run
 
@@ -133,7 +134,7 @@ class Submission:
         said = threading.Thread(target=_log_lines, args=(read,), name="said", daemon=True)
         said.start()
         try:
-            run = begun(settings, self.pipeline, words, variables, records, (write, write))
+            run = begun(settings, self.pipeline, job.words(), variables, records, (write, write))
         finally:
             os.close(write)
         if run is None:

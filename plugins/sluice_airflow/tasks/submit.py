@@ -16,6 +16,7 @@ from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import attempt, one_line_errors
 from sluice_airflow.tasks.submission import Submission
 from sluice_airflow.tasks.xcom import to_xcom
+from spark_jobs.messages.job import Run
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.summary import summary
@@ -47,7 +48,7 @@ class SubmitOperator(TellsLineage, BaseOperator):
         """Both of them for lineage, once `execute` knows them."""
 
     @abstractmethod
-    def application_words(self, context: Context, report: Path, run_id: str) -> list[str]:
+    def job(self, context: Context, report: Path, run_id: str) -> Run:
         """The arguments of the application."""
 
     @abstractmethod
@@ -63,7 +64,7 @@ class SubmitOperator(TellsLineage, BaseOperator):
                 own,
                 keys,
                 run_id,
-                lambda path: self.application_words(context, path, run_id),
+                lambda path: self.job(context, path, run_id),
                 self.planned_records(context),
             )
             metrics.of_run(report)

@@ -1,0 +1,112 @@
+"""Job: what an application of Spark is to do, as JSON. Whoever starts spark-submit, or asks a
+worker, gives it as the application's one argument; spark_jobs/main.py does it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+
+class _Job(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def words(self) -> list[str]:
+        """The arguments of the application."""
+        return [self.model_dump_json()]
+
+
+class _OfPipeline(_Job):
+    pipeline: str
+    """A folder of the package SLUICE_PIPELINES."""
+
+
+class Drain(_OfPipeline):
+    """Drain it. Leaves a report."""
+
+    do: Literal["drain"] = "drain"
+    report: str
+    """Path of the JSON report."""
+    run_id: str
+    """The run's id in the ops tables."""
+    told: bool = False
+    """Who started it tells its problem, and the run does not tell it too."""
+
+
+class Stage(_OfPipeline):
+    """Compute the rows of a planned repair. Leaves a report."""
+
+    do: Literal["stage"] = "stage"
+    repair_id: str
+    report: str
+    run_id: str
+    told: bool = False
+
+
+class Explain(_OfPipeline):
+    """Print the physical plan and its use of state. Reads no records."""
+
+    do: Literal["explain"] = "explain"
+
+
+class Validate(_OfPipeline):
+    """Plan the query with Spark. Reads no records, needs no Kafka."""
+
+    do: Literal["validate"] = "validate"
+
+
+class Repartition(_OfPipeline):
+    """Move the state to another number of stores. Reads no records."""
+
+    do: Literal["repartition"] = "repartition"
+    partitions: int
+    """Stores for each step."""
+
+
+class StateQuery(NamedTuple):
+    """The options of `sluice state`. Steps are counted from 1, as in `sluice explain`."""
+
+    keys: tuple[str, ...] = ()
+    """COLUMN=VALUE for columns of the step's key, each column once."""
+    step: int | None = None
+    """One step; None for every stateful step that has these key columns."""
+    batch: int | None = None
+    """The state after this batch; None for the last committed one."""
+    changes: bool = False
+    """Show the changes of batches instead of the state."""
+    batches: int = 10
+    """The number of batches to show changes of: `batch` and those before it."""
+    limit: int = 20
+    """The number of rows to show: of each variable, or of each batch's changes."""
+    keep: bool = False
+    """Keep the answer for the views (state/answer.py)."""
+
+
+class ShowState(_OfPipeline):
+    """Print the state of its stateful steps."""
+
+    do: Literal["state"] = "state"
+    query: StateQuery
+
+
+class Serve(_Job):
+    """Be a worker for warm drains (spark_jobs/warm)."""
+
+    do: Literal["serve"] = "serve"
+    socket: str
+    """Path of the socket to listen at."""
+
+
+Run = Drain | Stage
+"""What leaves a report."""
+Printing = Explain | Validate | Repartition | ShowState
+"""What only prints."""
+Job = Annotated[Run | Printing | Serve, Field(discriminator="do")]
+_JOB: TypeAdapter[Run | Printing | Serve] = TypeAdapter(Job)
+
+
+def read(words: list[str]) -> Run | Printing | Serve:
+    """The job that these arguments are. Raises ValueError."""
+    [job] = words
+    return _JOB.validate_json(job)
