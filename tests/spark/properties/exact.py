@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from datetime import datetime
 
-from spark_jobs.runs.publish.publication import move_table
 from spark_jobs.spec import Pipeline
 from tests.harness.compare import assert_same
 from tests.harness.moments import at
@@ -25,7 +24,7 @@ def assert_exact(scene: Scene, case: Case, form: Form, upto: int) -> list[Seen]:
     late = assert_late(scene, case, seen)
     table = scene.table()
     assert_same(table, form.rows(seen, watermark_us), "the table")
-    move_table(scene.paths, scene.spec)
+    scene.listener.publish(scene.paths, scene.spec)
     assert_same(scene.published(), table, "what consumers see of it")
     _assert_put_back(form, table, seen, late, watermark_us)
     if upto == len(case.records):

@@ -25,6 +25,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
+from tests.harness.listener import Listener
 from tests.spark.properties.case import Crash
 from tests.spark.properties.events import Record
 
@@ -54,6 +55,7 @@ class Scene:
             kafka=kafka, root=str(folder / topic.name)
         )
         self.paths = Paths(self.settings.root, self.spec)
+        self.listener = Listener()
         self.runs = 0
         self._producer = _producer(kafka)
         self._cursor: bytes | None = None
