@@ -27,10 +27,6 @@ class Records(NamedTuple):
     """binary: the bytes to decode. Null is a tombstone."""
     keys: pa.Array
     """binary."""
-    headers: pa.Array | None
-    """list<struct<key string, value binary>>; None if neither the topic nor its format asks for
-    them.
-    """
     partition: pa.Array
     """int32."""
     offset: pa.Array
@@ -42,9 +38,8 @@ class Records(NamedTuple):
     def of(cls, kafka: pa.StructArray) -> Self:
         """From the column kafka, as source/port.py has it."""
         raw = kafka.field("raw")
-        headers = raw.field("headers") if raw.type.get_field_index("headers") >= 0 else None
         parts = (kafka.field(name) for name in ("partition", "offset", "timestamp"))
-        return cls(raw.field("value"), raw.field("key"), headers, *parts)
+        return cls(raw.field("value"), raw.field("key"), *parts)
 
 
 class Decoded(NamedTuple):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.columns.rules import broken
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
-from spark_jobs.decode.headers import header_columns
 from spark_jobs.decode.taken import taken
 from spark_jobs.spec.fields.field import OF_KAFKA
 from spark_jobs.values.path import as_text
@@ -32,14 +31,12 @@ class RecordDecoder:
     ) -> None:
         self._topic = topic
         self._wanted = tuple(wanted)
-        self._headers = topic.header_fields
         places, keys = topic.value_places, topic.key_places
         self._value, self._of_value = self._part(topic.format, places, given)
         self._key, self._of_key = self._part(topic.key, keys, given_key)
-        of_headers = [*self._headers.values()]
         of_kafka = [field for field in topic.fields if field.part in OF_KAFKA]
         of_parts = [place.field for place in (*places, *keys)]
-        self._fields = {each.name: each for each in (*of_parts, *of_headers, *of_kafka)}
+        self._fields = {each.name: each for each in (*of_parts, *of_kafka)}
         self._ruled = [each for each in self._fields.values() if each.ruled]
         self._drops = topic.tombstones == "dropped"
 
@@ -49,7 +46,7 @@ class RecordDecoder:
         """
         found, reasons = self._value.decode(records)
         columns = dict(zip(self._of_value, found, strict=True))
-        if self._of_key or self._headers or len(columns) < len(self._fields):
+        if self._of_key or len(columns) < len(self._fields):
             columns |= self._others(records, reasons)
         for field in self._ruled:
             for index, why in broken(columns[field.name], field).items():
@@ -87,10 +84,6 @@ class RecordDecoder:
                     if why and not nulls[index]
                 },
             )
-        if self._headers:
-            of_headers, wrong_headers = header_columns(records, self._headers)
-            columns |= of_headers
-            _merge(reasons, wrong_headers)
         return columns
 
     def _of_record(self, records: Records) -> dict[str, pa.Array]:

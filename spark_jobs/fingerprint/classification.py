@@ -7,10 +7,14 @@ by the values that its records were classified with, which a checkpoint keeps.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.spec import Pipeline
+from spark_jobs.spec import Field, Pipeline
+
+FACTS: Final = ("path", "one_of", "pattern", "at_least", "at_most")
+"""What of a field may change, and makes other records malformed; besides `required`."""
 
 
 class Classification(BaseModel):
@@ -23,12 +27,25 @@ class Classification(BaseModel):
     """Field of the topic -> whether a record without it is malformed. A field that is not here is
     newer.
     """
+    facts: dict[str, dict[str, Any]] = {}
+    """Field of the topic -> those of FACTS that are not as usual."""
+    tombstones: Literal["malformed", "dropped"] = "malformed"
 
 
 def classification(spec: Pipeline) -> Classification:
     """What the records of a run with this spec are classified with."""
     required = {field.name: field.required for field in spec.topic.fields}
-    return Classification(max_ahead=spec.topic.max_ahead, required=required)
+    facts = {field.name: _facts(field) for field in spec.topic.fields}
+    return Classification(
+        max_ahead=spec.topic.max_ahead,
+        required=required,
+        facts={name: of for name, of in facts.items() if of},
+        tombstones=spec.topic.tombstones,
+    )
+
+
+def _facts(field: Field) -> dict[str, Any]:
+    return field.model_dump(mode="json", include={*FACTS}, exclude_defaults=True)
 
 
 def with_classification(spec: Pipeline, stored: Classification, *, other_code: bool) -> Pipeline:
@@ -37,9 +54,25 @@ def with_classification(spec: Pipeline, stored: Classification, *, other_code: b
     With `other_code` the newer fields stay, none of them required: the present code may use them.
     """
     fields = tuple(
-        field.model_copy(update={"required": stored.required.get(field.name, False)})
+        field.model_copy(
+            update={"required": stored.required.get(field.name, False)}
+            | _stored(stored.facts.get(field.name, {}))
+        )
         for field in spec.topic.fields
         if other_code or field.name in stored.required
     )
-    topic = spec.topic.model_copy(update={"fields": fields, "max_ahead": stored.max_ahead})
+    topic = spec.topic.model_copy(
+        update={
+            "fields": fields,
+            "max_ahead": stored.max_ahead,
+            "tombstones": stored.tombstones,
+        }
+    )
     return spec if topic == spec.topic else spec.model_copy(update={"topic": topic})
+
+
+def _stored(facts: dict[str, Any]) -> dict[str, Any]:
+    usual = {name: Field.model_fields[name].default for name in FACTS}
+    return usual | {
+        name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()
+    }

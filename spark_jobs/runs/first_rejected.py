@@ -78,7 +78,7 @@ def first_rejected(
     for row in reasons:
         reason = row["reason"] or ""
         told[row["kind"], reason if shown else of_reason(reason)] += row["records"]
-    declared = {field.name: field.type for field in spec.topic.fields}
+    declared = spec.topic.keys_of_a_value
     return (
         f"{spec.name}: of {account.read:,} records {account.malformed:,} are malformed and "
         f"{account.premature:,} premature; {account.accepted:,} were accepted",

@@ -15,7 +15,6 @@ from spark_jobs.spec.fields.field import Field, Name
 from spark_jobs.spec.fields.place import (
     Envelope,
     Place,
-    header_fields,
     key_places,
     overlapping,
     value_places,
@@ -61,7 +60,7 @@ class Topic(Model):
         default=None,
         description="what is around the row that the fields are in; its own fields have part "
         "'envelope'. debezium: the row after the change, of a delete the one before. cloudevents: "
-        "the data of a structured event; cloudevents-binary: its attributes are headers",
+        "the data of a structured event",
     )
     tombstones: Literal["malformed", "dropped"] = Described(
         default="malformed",
@@ -137,12 +136,11 @@ class Topic(Model):
         return key_places(self.fields)
 
     @property
-    def header_fields(self) -> dict[str, Field]:
-        """Name of a header -> the field that it has."""
-        return header_fields(self.fields, self.envelope)
-
-    @property
-    def reads_headers(self) -> bool:
-        """Whether its records are read with their headers."""
-        by_format = self.format.reads_headers or self.key.reads_headers
-        return by_format or bool(self.header_fields)
+    def keys_of_a_value(self) -> dict[str, str]:
+        """The keys of a value's object that are declared -> their type, or that it has parts."""
+        found = dict[str, str]()
+        for place in self.value_places:
+            whole = (*place.bases[0], *place.paths[0])
+            kind = place.field.type if len(whole) == 1 else "with parts"
+            found.setdefault(str(whole[0]), kind)
+        return found

@@ -18,16 +18,13 @@ SENT = datetime(2026, 1, 1, tzinfo=UTC)
 def records(
     values: Sequence[bytes | None],
     keys: Sequence[bytes | None] | None = None,
-    headers: Sequence[Any] | None = None,
     sent: datetime | None = SENT,
 ) -> Records:
     """Records of partition 0, at the offsets 0, 1, 2."""
     n = len(values)
-    header = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     return Records(
         pa.array(values, pa.binary()),
         pa.array(keys or [None] * n, pa.binary()),
-        None if headers is None else pa.array(headers, header),
         pa.array([0] * n, pa.int32()),
         pa.array(range(n), pa.int64()),
         pa.array([sent] * n, pa.timestamp("us", "UTC")),

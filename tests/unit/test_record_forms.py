@@ -13,8 +13,13 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from spark_jobs.errors import SpecInvalid
+from spark_jobs.fingerprint.classification import (
+    Classification,
+    classification,
+    with_classification,
+)
 from spark_jobs.fingerprint.fields import changes, fingerprint
-from spark_jobs.spec import Field, Json, Local, Topic
+from spark_jobs.spec import Field, Json, Local, Topic, Transform
 from tests.unit.decoding import SENT, Decoding, records
 from tests.unit.specs import pipeline
 
@@ -300,7 +305,7 @@ def test_a_pattern_is_matched_strictly(kind: str, local: Local, text: str, found
         {"type": "array<int"},
         {"type": "long"},
         {"type": "bigint", "part": "timestamp"},
-        {"type": "string", "part": "header", "path": "a.b"},
+        {"type": "string", "part": "header"},
     ],
 )
 def test_a_declaration_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
@@ -347,7 +352,6 @@ def test_a_rule_says_nothing_of_a_null() -> None:
 
 KAFKA = (
     Field(name="who", type="bigint", part="key"),
-    Field(name="trace", type="string", part="header", path="trace-id", required=False),
     Field(name="topic", type="string", part="topic"),
     Field(name="partition", type="int", part="partition"),
     Field(name="offset", type="bigint", part="offset"),
@@ -357,15 +361,14 @@ KAFKA = (
 
 def test_kafkas_own_parts_are_fields() -> None:
     decoder = Decoding(topic(*KAFKA, event_time="sent"))
-    header = [{"key": "trace-id", "value": b"a"}, {"key": "trace-id", "value": b"b"}]
-    given = records([value()] * 4, [b"7", b"x", None, b"\xff"], [header, None, header, header])
+    given = records([value()] * 4, [b"7", b"x", None, b"\xff"])
     columns, reasons = decoder.of(given)
-    assert [column[0] for column in columns] == [7, "b", "t", 0, 0, SENT, WHEN]
+    assert [column[0] for column in columns] == [7, "t", 0, 0, SENT, WHEN]
     assert reasons[0] is None
     assert "key" in str(reasons[1])
     assert reasons[2] == "key `who` is missing or null"
     assert reasons[3] == "key: is no UTF-8"
-    undated = records([value()], [b"7"], [None], sent=None)
+    undated = records([value()], [b"7"], sent=None)
     assert decoder.of(undated)[1] == ["Kafka's timestamp is no time"]
 
 
@@ -381,12 +384,6 @@ def test_a_key_may_be_json() -> None:
     assert reasons[:2] == [None, None]
     assert str(reasons[2]).startswith("key: not JSON")
     assert reasons[3] == "key `payload.id` is missing or null"
-
-
-def test_a_header_that_is_no_value_of_its_type_is_malformed() -> None:
-    decoder = Decoding(topic(Field(name="n", type="int", part="header")))
-    _, reasons = decoder.of(records([value()], None, [[{"key": "n", "value": b"x"}]]))
-    assert reasons == ["header `n` is text that is no int"]
 
 
 DEBEZIUM = Topic(
@@ -452,18 +449,14 @@ CLOUD = (
 )
 
 
-def test_a_cloudevent_has_its_data_and_its_attributes_structured_or_in_headers() -> None:
-    wanted = ([[7], ["made"], [datetime(2026, 3, 1, 10, tzinfo=UTC)]], [None])
+def test_a_cloudevent_has_its_data_and_its_attributes() -> None:
     whole = EVENT | {"data": {"orderId": 7}}
-    made = {"name": "c", "event_time": "time", "fields": CLOUD}
-    structured = Decoding(Topic(**made, envelope="cloudevents"))
-    assert structured.columns([json.dumps(whole).encode()]) == wanted
-    binary = Decoding(Topic(**made, envelope="cloudevents-binary"))
-    headers = [{"key": f"ce_{name}", "value": text.encode()} for name, text in EVENT.items()]
-    assert binary.of(records([b'{"orderId": 7}'], None, [headers])) == wanted
+    made = Topic(name="c", event_time="time", fields=CLOUD, envelope="cloudevents")
+    decoder = Decoding(made)
+    wanted = ([[7], ["made"], [datetime(2026, 3, 1, 10, tzinfo=UTC)]], [None])
+    assert decoder.columns([json.dumps(whole).encode()]) == wanted
     for bad in ({"specversion": "0.3"}, {"specversion": None}, {"data": None}):
-        assert structured.columns([json.dumps(whole | bad).encode()])[1] != [None], bad
-    assert binary.of(records([b'{"orderId": 7}'], None, [headers[1:]]))[1] != [None]
+        assert decoder.columns([json.dumps(whole | bad).encode()])[1] != [None], bad
 
 
 def test_a_tombstone_is_malformed_unless_the_topic_drops_it() -> None:
@@ -506,6 +499,21 @@ def test_where_a_field_is_is_in_the_fingerprint_and_a_name_more_may_come_behind(
         for how in (was, now)
     ]
     assert changed(*made) == weights
+
+
+def test_a_batch_that_a_killed_run_left_is_counted_by_the_rules_that_it_was_decoded_with() -> None:
+    """Through what identity.json keeps."""
+    fields = (
+        Field(name="id", type="string", path=("Id", "id"), one_of=("a", "b")),
+        Field(name="n", type="int", at_least=0, at_most=9),
+    )
+    was = pipeline(topic=topic(*fields, tombstones="dropped"), steps=(Transform(where="true"),))
+    bare = tuple(Field(name=each.name, type=each.type) for each in fields)
+    now = was.model_copy(update={"topic": topic(*bare)})
+    kept = Classification.model_validate_json(classification(was).model_dump_json())
+    assert with_classification(now, kept, other_code=False) == was
+    plain = Classification.model_validate_json(classification(now).model_dump_json())
+    assert with_classification(was, plain, other_code=False) == now
 
 
 SCALARS: dict[str, st.SearchStrategy[Any]] = {

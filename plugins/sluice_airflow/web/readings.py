@@ -77,7 +77,7 @@ def overview(names: list[str]) -> Overview:
 def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:
     """One rejected record. Raises HTTPException: 404."""
     try:
-        declared = {each.name: each.type for each in registry.load(pipeline).topic.fields}
+        declared = registry.load(pipeline).topic.keys_of_a_value
     except SluiceError:  # the record is there, whatever became of the spec
         declared = {}
     with installed(kept=False) as root:

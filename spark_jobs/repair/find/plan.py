@@ -145,5 +145,8 @@ def read_plan(paths: Paths, repair_id: str) -> RepairPlan:
 
 def digest(spec: Pipeline) -> str:
     """Of all on which the computed rows depend."""
-    made = [fingerprint(spec, version("pyspark")), classification(spec).model_dump(mode="json")]
+    made = [
+        fingerprint(spec, version("pyspark")),
+        classification(spec).model_dump(mode="json", exclude_defaults=True),
+    ]
     return hashlib.sha256(json.dumps(made, sort_keys=True, default=str).encode()).hexdigest()[:16]

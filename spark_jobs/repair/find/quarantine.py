@@ -93,7 +93,6 @@ def _records(rows: Sequence[Row]) -> Records:
     return Records(
         column("value", pa.binary()),
         column("key", pa.binary()),
-        None,
         column("partition", pa.int32()),
         column("offset", pa.int64()),
         column("kafka_timestamp", pa.timestamp("us", "UTC")),

@@ -49,7 +49,7 @@ def _path(given: str) -> str:
 
 Name = Annotated[str, AfterValidator(_name)]
 PathText = Annotated[str, AfterValidator(_path)]
-Part = Literal["value", "key", "header", "topic", "partition", "offset", "timestamp", "envelope"]
+Part = Literal["value", "key", "topic", "partition", "offset", "timestamp", "envelope"]
 OF_KAFKA: Final[dict[Part, str]] = {
     "topic": "string",
     "partition": "int",
@@ -162,8 +162,6 @@ class Field(Model):
                 f"Kafka gives it as one value, of type {wanted}",
                 f"Write Field(name={self.name!r}, type={wanted!r}, part={self.part!r})",
             )
-        if self.part == "header" and any(len(each) > 1 for each in self.paths):
-            refuse("path", self.path, "a header has no parts", "Name the header: path='trace-id'")
 
     def _refuse_format(self) -> None:
         given = self.format

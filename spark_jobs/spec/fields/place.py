@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.values.path import Path
 
-Envelope = Literal["debezium", "cloudevents", "cloudevents-binary"]
+Envelope = Literal["debezium", "cloudevents"]
 
 
 class Place(NamedTuple):
@@ -27,7 +27,7 @@ class _Form(NamedTuple):
     rows: tuple[Path, ...]
     """Where the fields of part "value" begin."""
     around: tuple[Path, ...]
-    """Where those of part "envelope" begin; none if they are headers."""
+    """Where those of part "envelope" begin."""
     signs: tuple[Field, ...] = ()
     """What each record has, for which the topic declares no field."""
 
@@ -39,10 +39,7 @@ FORMS: Final[dict[Envelope, _Form]] = {
         (("payload", "after"), ("payload", "before"), ("after",), ("before",)), (("payload",), ())
     ),
     "cloudevents": _Form((("data",),), ((),), (_SPEC,)),
-    "cloudevents-binary": _Form(((),), (), (_SPEC,)),
 }
-ATTRIBUTE: Final = "ce_"
-"""Before the name of an attribute, in the header that has it."""
 
 
 def value_places(fields: Sequence[Field], envelope: Envelope | None) -> tuple[Place, ...]:
@@ -51,25 +48,13 @@ def value_places(fields: Sequence[Field], envelope: Envelope | None) -> tuple[Pl
     return tuple(
         Place(field, field.paths, form.rows if field.part == "value" else form.around)
         for field in (*fields, *form.signs)
-        if field.part == "value" or (field.part == "envelope" and form.around)
+        if field.part in ("value", "envelope")
     )
 
 
 def key_places(fields: Sequence[Field]) -> tuple[Place, ...]:
     """Those of the fields that the key has, in declared order."""
     return tuple(Place(field, field.paths) for field in fields if field.part == "key")
-
-
-def header_fields(fields: Sequence[Field], envelope: Envelope | None) -> dict[str, Field]:
-    """Name of a header -> the field that it has. Of several names the first one counts."""
-    binary = envelope is not None and not FORMS[envelope].around
-    signs = FORMS[envelope].signs if envelope and binary else ()
-    prefixes = {"header": "", **({"envelope": ATTRIBUTE} if binary else {})}
-    return {
-        f"{prefixes[field.part]}{field.paths[0][0]}": field
-        for field in (*fields, *signs)
-        if field.part in prefixes
-    }
 
 
 def overlapping(places: tuple[Place, ...]) -> tuple[Place, Place] | None:

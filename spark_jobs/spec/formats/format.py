@@ -22,8 +22,6 @@ class Format(Model):
     """The class of its decoder (decode/formats.py), as module:name."""
     not_rows: ClassVar[frozenset[str]] = frozenset()
     """Fields that change no row, as an address. All others are in the fingerprint."""
-    reads_headers: ClassVar[bool] = False
-    """Whether its decoder needs the headers of a record."""
 
 
 class Json(Format):
