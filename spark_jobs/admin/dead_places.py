@@ -33,7 +33,10 @@ def remove_place(paths: Paths, dead: Dead) -> None:
     if fact is None or dead.folder == paths.place.folder:
         return
     others = [each for each in fact.dead if each.folder != dead.folder]
-    remove_folder(paths.above / dead.folder)
+    folder = paths.above / dead.folder
+    # First: without it nobody goes back to what a kill has left of the folder.
+    (folder / paths.identity.name).unlink(missing_ok=True)
+    remove_folder(folder)
     # An archive's table is that of several places, and a table of before there were places too.
     if dead.table not in {paths.table.name, *(each.table for each in others)}:
         remove_folder(paths.tables / dead.table)

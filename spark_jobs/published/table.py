@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.published import data_folder
 from spark_jobs.published.commit import (
@@ -71,12 +72,15 @@ def move(paths: Paths, judged: int) -> bool:
     """Show the rows of this version of the pipeline's table. False if it shows them already, or
     those of a later version.
 
-    Raises PublishedTableRefused.
+    Raises PublishedTableRefused; VersionNotLive if a switch or a reset has come.
     """
     wanted = target(paths, judged)
     data = data_folder.reachable(paths, wanted.table_id)
     while True:
         own = Log.of(paths.published_table)
+        # In this order: whoever shows the table of another place has committed behind that place's
+        # turn. So either it is seen here, or its commit is behind this log, and ours is refused.
+        refuse_dead(paths)
         shown = _newest(own)
         if _shows(shown, wanted):
             return False

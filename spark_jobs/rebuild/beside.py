@@ -7,13 +7,13 @@ drain that cannot touch the live place, resumes as any other, and is looked at w
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
 from spark_jobs.errors import CheckpointBroken, RebuildRefused
@@ -111,20 +111,30 @@ def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
 def discard(paths: Paths) -> Callable[[], None]:
     """What removes the place of a rebuild, and what an older Sluice had beside.
 
-    Raises RebuildRefused while it is drained.
+    Raises RebuildRefused while it is drained; what it returns LeaseHeld.
     """
     _unheld(paths)
 
     def remove() -> None:
-        folders, rows = _unheld(paths), _rows(paths)
-        for table in OF_GENERATIONS:
-            if rows and ops_tables.exists(paths.root, table):
-                ops_tables.remove(paths.root, table, rows)
-        for folder in folders:
-            remove_folder(folder)
-        paths.rebuild.unlink(missing_ok=True)  # last: until then the command may be repeated
+        with ExitStack() as held:
+            # The place's own, which a switch takes too: it is refused, or it came before, and what
+            # it made live is not among the folders below.
+            for place in _folders(paths)[:1]:
+                if place.exists():
+                    held.enter_context(lease(place / paths.lease.name, "sluice rebuild --discard"))
+            _remove(paths)
 
     return remove
+
+
+def _remove(paths: Paths) -> None:
+    rows = _rows(paths)
+    for table in OF_GENERATIONS:
+        if rows and ops_tables.exists(paths.root, table):
+            ops_tables.remove(paths.root, table, rows)
+    for folder in (*_folders(paths), older_root(paths)):
+        remove_folder(folder)
+    paths.rebuild.unlink(missing_ok=True)  # last: until then the command may be repeated
 
 
 def older_root(paths: Paths) -> UPath:
@@ -132,16 +142,13 @@ def older_root(paths: Paths) -> UPath:
     return paths.root / "rebuilds" / paths.pipeline
 
 
-def _unheld(paths: Paths) -> list[UPath]:
-    """Its folders that are there. Raises RebuildRefused while it is drained."""
-    older = older_root(paths)
-    folders = [each for each in (*_folders(paths), older) if each.exists()]
-    for folder in (*folders, older / "checkpoints" / paths.pipeline):
+def _unheld(paths: Paths) -> None:
+    """Raise RebuildRefused while it is drained."""
+    for folder in (*_folders(paths), older_root(paths) / "checkpoints" / paths.pipeline):
         if held := holder(folder / "lease"):
             raise RebuildRefused(
                 f"{folder} is being written by {held}.", "Wait until it ends, or stop it."
             )
-    return folders
 
 
 def _rows(paths: Paths) -> str:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import deltalake
 import pytest
+from upath import UPath
 
 from spark_jobs import failpoint
 from spark_jobs.admin import dead_places
@@ -37,13 +38,17 @@ from spark_jobs.errors import (
     VersionNotLive,
 )
 from spark_jobs.journal.runner import leased
+from spark_jobs.ops import ops_tables
 from spark_jobs.published import table as published_table
+from spark_jobs.published.table import Target
 from spark_jobs.rebuild.beside import begin, beside_paths, discard, refuse_other
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_foreign
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.root.paths import Paths
+from spark_jobs.runs.publish import publication
+from spark_jobs.runs.publish.due import Announced
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_ahead, refuse_replaced
@@ -471,6 +476,25 @@ def test_a_cursor_made_anew_behind_the_switch_has_what_the_rebuild_had(rebuilt) 
     assert (cursor.audited, cursor.table_version) == (7, 8)
 
 
+def test_a_switch_beside_a_discard_is_refused_and_nothing_that_is_live_is_removed(
+    rebuilt, monkeypatch
+) -> None:
+    """The discard has looked, and removes rows of the ops tables."""
+    tried = []
+
+    def removes(*_: object) -> None:
+        if not tried:
+            tried.append(True)
+            with pytest.raises(LeaseHeld):
+                rebuilt.switch()
+
+    monkeypatch.setattr(ops_tables, "remove", removes)
+    discard(rebuilt.live.paths)()
+    assert tried
+    assert not rebuilt.side.paths.version.exists()
+    assert live_spec(SPEC, rebuilt.root) == SPEC
+
+
 @pytest.mark.parametrize("lost", ["removed", "torn"])
 def test_a_live_file_that_is_lost_is_found_again(rebuilt, lost: str) -> None:
     rebuilt.switch()
@@ -511,6 +535,50 @@ def test_maintain_removes_a_dead_place_after_its_days_of_grace(rebuilt, monkeypa
     assert rows(rebuilt.paths()) == [*range(6)]
     with pytest.raises(RebuildRefused, match="is gone: `sluice maintain` removes them"):
         rebuilt.back()
+
+
+def test_no_switch_is_taken_back_to_a_place_of_which_maintain_has_removed_something(
+    rebuilt, monkeypatch
+) -> None:
+    """A folder is removed file by file: the kill left half of the checkpoint."""
+    old = rebuilt.live.paths
+    rebuilt.switch()
+
+    def killed(folder: UPath) -> None:
+        shutil.rmtree(str(folder / "spark" / "state"))
+        raise Killed
+
+    with monkeypatch.context() as active:
+        active.setattr(dead_places, "remove_folder", killed)
+        with pytest.raises(Killed):
+            maintained(rebuilt, NEXT, GRACE.days + 1, active)
+    assert old.version.exists()
+    with pytest.raises(RebuildRefused, match="is gone: `sluice maintain` removes them"):
+        rebuilt.back()
+    maintained(rebuilt, NEXT, GRACE.days + 1, monkeypatch)
+    assert not any(each.exists() for each in (old.table, old.version))
+
+
+def test_a_publish_that_a_switch_overtakes_does_not_show_the_former_table_again(
+    rebuilt, monkeypatch
+) -> None:
+    """It has read its verdict before, and another publish has shown the new table meanwhile."""
+    old, verdict = rebuilt.live.paths, rebuilt.live.cursor.judged_table_version
+    verdict_read = publication.published_table.target
+
+    def overtaken(paths: Paths, judged: int) -> Target:
+        monkeypatch.setattr(published_table, "target", verdict_read)
+        wanted = verdict_read(paths, judged)
+        rebuilt.switch()
+        published_table.move(rebuilt.paths(), rebuilt.side.cursor.judged_table_version)
+        return wanted
+
+    monkeypatch.setattr(published_table, "target", overtaken)
+    event = publication.publish(old, SPEC, Announced())
+    assert event is not None
+    assert (event.number, event.table_version) == (1, verdict)
+    shown = deltalake.DeltaTable(str(old.published_table)).to_pyarrow_table().column("n")
+    assert sorted(shown.to_pylist()) == [*range(6)]
 
 
 def test_maintain_leaves_a_dead_table_that_consumers_still_read(rebuilt, monkeypatch) -> None:
