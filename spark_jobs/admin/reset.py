@@ -1,7 +1,7 @@
 """Reset: starts again, in a new place. The next drain reads Kafka from its earliest offsets.
 
 It shows its changes before it makes them, and moves nothing: the old place is dead from then on,
-and `sluice maintain` removes it after some days.
+and `sluice maintain` removes it after some days, but for that of an archive.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     return Intent(
         (
             f"{spec.name}: {state}",
-            *_left(paths, goes_on=goes_on),
+            *_left(spec, paths, goes_on=goes_on),
             *([f"remove {paths.stagings}: repairs of the old table"] if staged else ()),
             *(_archive_goes_on(paths) if goes_on else _starts_again()),
         ),
@@ -100,13 +100,15 @@ def _next(paths: Paths, spec: Pipeline, *, goes_on: bool) -> Place:
     return found._replace(table=paths.table.name) if goes_on else found
 
 
-def _left(paths: Paths, *, goes_on: bool) -> tuple[str, ...]:
+def _left(spec: Pipeline, paths: Paths, *, goes_on: bool) -> tuple[str, ...]:
     there = [
         each for each in (paths.version, *(() if goes_on else (paths.table,))) if each.exists()
     ]
     if not there:
         return ()
     named = " and ".join(map(str, there))
+    if spec.is_archive:
+        return (f"leave {named}",)
     return (f"leave {named}, which `sluice maintain` removes after {GRACE.days} days",)
 
 
@@ -150,7 +152,7 @@ def _identity_text(paths: Paths) -> str:
 def _made_anew(spec: Pipeline, settings: Settings, paths: Paths) -> bool:
     """Whether the topic is another one than that of the checkpoint. Asks the brokers.
 
-    A broken checkpoint does not say of which topic it is: its archive is moved aside whole. Raises
+    A broken checkpoint does not say of which topic it is: its archive begins anew. Raises
     KafkaUnreachable, KafkaRefused or TopicMissing.
     """
     try:

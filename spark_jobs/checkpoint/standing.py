@@ -169,7 +169,7 @@ def _reset_remedy(spec: Pipeline) -> str:
         )
     return (
         f"start again from Kafka with new state and a new table: `sluice reset {spec.name}` "
-        "(it keeps the old ones)"
+        "(the old ones stay for some days)"
     )
 
 

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from upath import UPath
 
 from spark_jobs import pipelines
+from spark_jobs.admin import dead_places
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
@@ -439,6 +440,26 @@ def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path
     root.paths = Paths(root.settings.root, SPEC)
     assert not root.paths.identity.exists()
     assert not root.paths.table.exists(), "nobody knows of which topic it is"
+
+
+def test_maintain_never_removes_the_table_that_an_archive_had_before_a_reset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka has its records no longer, and a reset is what errors of a broken archive name."""
+    root = Root(tmp_path)
+    root.batches([1])
+    before = root.paths.table
+    root.paths.identity.write_text("{")
+    intent = reset(SPEC, root.settings)
+    assert intent.execute is not None
+    intent.execute()
+    monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
+    root.paths = Paths(root.settings.root, SPEC)
+    root.begin("g2", "topic-1")
+    intent = maintain(SPEC, root.settings)
+    if intent.execute is not None:
+        intent.execute()
+    assert len(deltalake.DeltaTable(str(before)).to_pyarrow_table()) == 1
 
 
 def test_a_second_reset_leaves_a_table_that_the_first_has_left(

@@ -58,7 +58,7 @@ def read_removed(paths: Paths) -> Removed:
         raise CheckpointBroken(
             f"{paths.removed} does not parse: it says which offsets {paths.pipeline} lacks.",
             "Restore it from a copy; or begin a new archive from what Kafka holds: `sluice reset "
-            f"{paths.pipeline}` moves the old one aside.",
+            f"{paths.pipeline}` leaves the old one as it is.",
         ) from None
 
 
