@@ -100,8 +100,12 @@ class _Stored:
         return self._up_to({each: last for each, last in newest if each not in self._kept})
 
     def batches_before(self, time: datetime) -> str:
-        """Batches that were accounted for before `time`."""
+        """Batches that were accounted for before `time`, and are of no other place that is there:
+        of its batches a verdict may be missing.
+        """
         where = f"{self._own} AND audited_at < '{time.isoformat()}'"
+        if others := self._kept.difference(self._current):
+            where += f" AND NOT ({ops_tables.among('generation', sorted(others))})"
         if not self._current:
             return where
         of_each = (ops_tables.equals({"generation": each}) for each in self._current)

@@ -23,6 +23,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.root.live_place import FOLDER, Place, first_table, unused
 from spark_jobs.root.paths import Paths
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.storage.object_store import put_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,10 +53,13 @@ def _next_place(paths: Paths, following: Pipeline) -> Place:
 
 
 def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:
-    """Let NEXT drain beside: `paths` are those of what drains now."""
+    """Let NEXT drain beside: `paths` are those of what drains now.
+
+    Raises RebuildRefused if another has begun a rebuild since somebody looked.
+    """
     place, live = _next_place(paths, following), FOLDER.fullmatch(paths.place.folder)
     assert live is not None  # a place has such a name
-    Begun(
+    begun = Begun(
         version=following.state.version,
         replaces=int(live[1]),
         folder=place.folder,
@@ -64,7 +68,12 @@ def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:
         topic_id=topic_id,
         began=datetime.now(UTC),
         who=who,
-    ).write(paths.rebuild)
+    )
+    if not put_new(paths.rebuild, begun.model_dump_json(indent=2)):
+        raise RebuildRefused(
+            f"{following.name}: another has begun a rebuild since this one looked.",
+            "Give the same command again: it goes on with that one.",
+        )
     Paths(str(paths.root), following, place).ensure_writable()
 
 

@@ -19,6 +19,7 @@ from spark_jobs import failpoint
 from spark_jobs.admin import dead_places
 from spark_jobs.admin.accept import accept
 from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.expired import expired
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
@@ -579,6 +580,28 @@ def test_a_publish_that_a_switch_overtakes_does_not_show_the_former_table_again(
     assert (event.number, event.table_version) == (1, verdict)
     shown = deltalake.DeltaTable(str(old.published_table)).to_pyarrow_table().column("n")
     assert sorted(shown.to_pylist()) == [*range(6)]
+
+
+def test_accounts_of_a_place_to_which_one_may_go_back_do_not_expire(rebuilt) -> None:
+    row = {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9}
+    audited = {"audited_at": datetime.now(UTC)}
+    ops_tables.append(rebuilt.paths().root, "batches", [row | audited])
+    rebuilt.switch()
+    paths, later = rebuilt.paths(), datetime.now(UTC) + timedelta(days=500)
+    where = expired(paths, SPEC.name, rebuilt.live.settings, later)["batches"]
+    ops_tables.remove(paths.root, "batches", where)
+    kept = Drains.of(rebuilt.root, NEXT).accounted()
+    assert [batch for batch, generation in kept if generation == "g1"] == [*range(5), 9]
+
+
+def test_of_two_who_begin_a_rebuild_one_does(rebuilt) -> None:
+    discard(rebuilt.live.paths)()
+    begin(rebuilt.live.paths, NEXT, "topic-1", "one")
+    with pytest.raises(RebuildRefused, match="Give the same command again"):
+        begin(rebuilt.live.paths, NEXT, "topic-1", "another")
+    begun = read_begun(rebuilt.live.paths)
+    assert begun is not None
+    assert (begun.who, begun.folder) == ("one", "v2")
 
 
 def test_maintain_leaves_a_dead_table_that_consumers_still_read(rebuilt, monkeypatch) -> None:
