@@ -13,7 +13,7 @@ from spark_jobs.admin.intent import Intent
 from spark_jobs.checkpoint.identity import read_identity, refuse_older_notes
 from spark_jobs.checkpoint.lease import HeldLease, holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.live import GRACE, following
+from spark_jobs.checkpoint.notes.live import GRACE, following, read_live
 from spark_jobs.errors import CheckpointBroken, LeaseHeld, RebuildRefused
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
@@ -54,6 +54,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
             f"{spec.name}: a rebuild is not reset.",
             f"Remove it, and begin anew: sluice rebuild {spec.name} --discard --execute",
         )
+    paths = _draining(paths, spec)
     committed = Checkpoint(paths.checkpoint).committed()
     seen, begun = _identity_text(paths), paths.journal.exists()
     staged = paths.stagings.exists()
@@ -67,13 +68,15 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     def execute() -> tuple[str, ...]:
         require_writable(paths)
         with lease(paths.lease, WHO) as held:
-            if not begun and (_identity_text(paths) != seen or Paths(*of).place != paths.place):
+            if not begun and (
+                _identity_text(paths) != seen or _draining(Paths(*of), spec).place != paths.place
+            ):
                 raise LeaseHeld(
                     f"another command has changed {spec.name} since this one looked.",
                     f"See what there is to do now: sluice reset {spec.name}",
                 )
-            _settled(spec, paths, held)
-            now = Paths(*of)
+            _settled(spec, Paths(*of), held)
+            now = _draining(Paths(*of), spec)
             place = _next(now, spec, goes_on=goes_on)
             facts = Reset(
                 live=following(now, spec.state.version, place),
@@ -93,6 +96,15 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
         ),
         execute,
     )
+
+
+def _draining(paths: Paths, spec: Pipeline) -> Paths:
+    """Those of the place that drains now: behind a switch it may be another than the spec's."""
+    fact = read_live(paths)
+    if fact is None:
+        return paths
+    folder, table = fact.folder or f"v{fact.version}", fact.table or first_table(spec)
+    return Paths(str(paths.root), spec, Place(folder, table))
 
 
 def _next(paths: Paths, spec: Pipeline, *, goes_on: bool) -> Place:

@@ -428,6 +428,18 @@ def test_after_a_reset_one_rewinds_to_any_batch_of_the_new_table(rebuilt) -> Non
         rebuilt.back()
 
 
+def test_a_reset_by_the_spec_of_before_a_switch_tells_what_drains_now(rebuilt) -> None:
+    rebuilt.switch()
+    now = rebuilt.paths()
+    now.staging("r1").mkdir(parents=True)
+    intent = reset(SPEC, rebuilt.live.settings)
+    assert f"leave {now.version} and {now.table}" in intent.lines[1]
+    assert intent.execute is not None
+    intent.execute()
+    assert not now.staging("r1").exists()
+    assert rebuilt.paths(SPEC).place.folder == "v1.2"
+
+
 def test_a_rebuild_is_discarded_and_not_reset(rebuilt) -> None:
     with pytest.raises(RebuildRefused, match="--discard"):
         reset(NEXT, rebuilt.live.settings)
