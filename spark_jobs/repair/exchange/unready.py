@@ -57,8 +57,9 @@ def refuse_ended(manifest: Manifest, row: Row | None) -> None:
 
 
 def _no(manifest: Manifest) -> str:
-    """Who said it, and when."""
-    assert manifest.rejected_at is not None
+    """Who said it, and when; a No that was killed behind its row has noted neither."""
+    if manifest.rejected_by is None or manifest.rejected_at is None:
+        return "a person declined it"
     return f"{manifest.rejected_by} declined it at {manifest.rejected_at:%F %H:%M:%S} UTC"
 
 
