@@ -54,8 +54,8 @@ def under_way(paths: Paths) -> Begun | None:
     Raises CheckpointBroken if the note does not parse, FormatNewer.
     """
     try:
-        return Begun.read(paths.journal) if paths.journal.exists() else None
-    except FileNotFoundError:  # it ended between the two
+        return Begun.read(paths.journal)
+    except FileNotFoundError:
         return None
     except ValueError:
         raise CheckpointBroken(

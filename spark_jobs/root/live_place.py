@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.errors import CheckpointBroken, RootNotWritable
 from spark_jobs.root.form_version import refuse_newer
+from spark_jobs.root.store_errors import translate_store_error
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -128,10 +129,15 @@ def _found_again(above: UPath) -> Content | None:
 
 def _text(path: UPath) -> str | None:
     try:
-        return path.read_text()
+        # Asked for its content at once: an object store says in the answer to that alone why it
+        # refuses, and that it is busy.
+        content: bytes = path.fs.cat_file(path.path)
+        return content.decode()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as error:
+        if refused := translate_store_error(error):
+            raise refused from None
         raise RootNotWritable(
             f"{path} cannot be read: {error.strerror or error}.",
             "Check SLUICE_ROOT and the permissions.",
