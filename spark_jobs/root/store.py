@@ -129,6 +129,9 @@ class Store(NamedTuple):
         client = {"endpoint_url": self.endpoint, "region_name": self.region}
         return {
             "client_kwargs": {name: value for name, value in client.items() if value},
+            # A file in one request: by default its size is asked for first, and an answer to that
+            # never says why a store refuses.
+            "max_concurrency": 1,
             # s3fs itself sends a request again, whatever these options are.
             "config_kwargs": {
                 "connect_timeout": CONNECT_SECONDS,

@@ -56,7 +56,11 @@ class Archived:
     def __init__(self, made: Scene, **declared: Any) -> None:
         self.made = made
         self.spec: ArchiveSpec = archive_spec(made.spec.topic, Archive(**declared))
-        self.paths = Paths(made.settings.root, self.spec)
+
+    @property
+    def paths(self) -> Paths:
+        """Of what is live: a reset makes another place so."""
+        return Paths(self.made.settings.root, self.spec)
 
     def drain(self, run_id: str) -> Report:
         return drain(self.spec, self.made.settings, run_id)

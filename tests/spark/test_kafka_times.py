@@ -98,7 +98,6 @@ def test_a_kafka_timestamp_of_any_size_is_a_value_like_another(made, kafka, monk
 
 def test_an_archive_keeps_it_as_the_number_that_it_is(made):
     made.spec = archive_spec(made.spec.topic, Archive())
-    made.paths = type(made.paths)(made.settings.root, made.spec)
     made.run("archive")
     rows = deltalake.DeltaTable(str(made.paths.table)).to_pyarrow_table().to_pylist()
     assert Counter(
