@@ -23,7 +23,6 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.spec import Check, Field, Topic
@@ -293,7 +292,6 @@ def test_a_table_that_somebody_altered_is_refused_before_a_value_is_written_that
 def test_a_new_state_version_on_the_old_table_is_refused_before_it_doubles_it(drained):
     rows = len(drained.table())
     drained.change(state=drained.spec.state.model_copy(update={"version": 2}))
-    drained.paths = Paths(drained.settings.root, drained.spec)
     report = drained.drain("version 2")
     assert report.problem is not None
     assert report.problem.code == "CHECKPOINT_FOREIGN"
