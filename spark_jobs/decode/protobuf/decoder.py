@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from google.protobuf.message import DecodeError
 
 from spark_jobs.decode.avro.wire import Bad, number
-from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
+from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.protobuf.messages import Get, Message, Messages
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
-from spark_jobs.decode.schemed.registered import Given, Registered
+from spark_jobs.decode.schemed.registered import Given, Registered, decoded
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.schema import Schema
 
@@ -56,15 +56,7 @@ class ProtobufDecoder:
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""
-        values = records.values.to_pylist()
-        if self._registered:
-            return self._registered.decode(values)
-        assert self._alone
-        read = self._alone.read([value or b"" for value in values], 0)
-        for index, value in enumerate(values):
-            if not value:
-                read.wrong[index] = TOMBSTONE if value is None else EMPTY
-        return Decoded(*self._objects.columns(read, len(values)))
+        return decoded(records, self._objects, self._registered, self._alone)
 
     def _of(self, schema: Schema) -> SchemaReader:
         return SchemaReader(schema, self._message, self._objects)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded
+from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.schemed.objects import Objects, Read
 from spark_jobs.errors import RegistryUnreachable
 
@@ -116,3 +116,18 @@ def _together(parts: Sequence[Decoded], places: Sequence[Sequence[int]], count: 
     ]
     reasons = [reason for part in parts for reason in part.reasons]
     return Decoded(columns, [reasons[at] for at in order])
+
+
+def decoded(
+    records: Records, objects: Objects, registered: Registered | None, alone: Reader | None
+) -> Decoded:
+    """Of values with ids, or of those that `alone` reads whole."""
+    values = records.values.to_pylist()
+    if registered:
+        return registered.decode(values)
+    assert alone
+    read = alone.read([value or b"" for value in values], 0)
+    for index, value in enumerate(values):
+        if not value:
+            read.wrong[index] = TOMBSTONE if value is None else EMPTY
+    return Decoded(*objects.columns(read, len(values)))
