@@ -72,9 +72,7 @@ TOGETHER = (
 
 
 class Lanes(LoadScopeScheduling):
-    """Not xdist's own loadgroup, which marks a test's id and cannot where pytest is 9.2
-    or newer.
-    """
+    """xdist's own loadgroup marks a test's id, and cannot where pytest is 9.2 or newer."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0].removeprefix(f"{HERE.name}/")
@@ -94,9 +92,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Each lane begins at another file of a folder: they compile all at the same time, and each
-    finds most of it compiled by the others.
-    """
+    """Each lane begins at another file of a folder, and finds most compiled by the others."""
     report = yield
     if isinstance(collector, pytest.Directory) and collector.path != HERE:
         lane, lanes = (
@@ -109,9 +105,7 @@ def pytest_make_collect_report(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest comes first: the lanes then end together. Within a folder by name, in
-    whichever order a lane has collected them.
-    """
+    """What takes longest comes first, so that lanes end together; within a folder by name."""
     items.sort(
         key=lambda item: (LONGEST_FIRST.index(item.path.relative_to(HERE).parts[0]), item.path)
     )

@@ -1,10 +1,4 @@
-"""An Airflow of the tests' own: a home in a temporary folder, settled before anything imports
-airflow.
-
-The modules of this folder import it while they are collected, and ask its configuration while they
-run. Only for that long do the variables stand: a lane of pytest-xdist collects every folder, and
-runs tests of others in the same process.
-"""
+"""An Airflow of the tests' own, in a temporary home that is settled before airflow is imported."""
 
 import atexit
 import os
@@ -32,10 +26,7 @@ VARIABLES = {
 
 @contextmanager
 def nothing_of_another_airflow() -> Iterator[None]:
-    """Within the block: these variables, and none that the user has set for an Airflow.
-
-    After it: as it was before.
-    """
+    """These variables within the block, none of the user's; after it all is as before."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(("AIRFLOW_", "_AIRFLOW"))]:
             patch.delenv(name)
@@ -74,9 +65,7 @@ def in_task(monkeypatch: pytest.MonkeyPatch) -> None:
 def submitted(
     in_task: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., None]:
-    """Run a drain's task with a spark-submit of these lines of shell, which leaves no report, and
-    with empty jars.
-    """
+    """Run a drain's task with a spark-submit of these lines of shell, and with empty jars."""
 
     def submit(*lines: str, jars: tuple[str, ...] = ("spark/delta-spark_0.jar",)) -> None:
         from sluice_airflow.tasks.operators import DrainOperator  # noqa: PLC0415 - the home comes first

@@ -1,6 +1,4 @@
-"""What a spark-submit does for a rebuild in a test: it drains NEXT in the root that it is given, and
-leaves the report.
-"""
+"""What a spark-submit does for a rebuild in a test: drain NEXT, and leave the report."""
 
 from __future__ import annotations
 

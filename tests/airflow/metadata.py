@@ -1,6 +1,4 @@
-"""Airflow's REST API in this process, over a metadata database of the tests' own that has the DAGs
-of this repository.
-"""
+"""Airflow's REST API in this process, over a database of its own with this repository's DAGs."""
 
 from __future__ import annotations
 
@@ -25,11 +23,7 @@ BUNDLE = "dags-folder"
 
 @contextmanager
 def rest_api(*, own_settings: bool = False) -> Iterator[Any]:
-    """A client of /api/v2 and /ui, as a person who may do everything.
-
-    All modules share one app, whose routes take seconds to make, but those with settings of their
-    own for it.
-    """
+    """A client of /api/v2 and /ui, as a person who may do everything; all modules share one app."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
         from airflow.api_fastapi.app import cached_app, purge_cached_app  # noqa: PLC0415 - the home comes first
@@ -45,9 +39,7 @@ def rest_api(*, own_settings: bool = False) -> Iterator[Any]:
 
 
 def run_dag(dag: DAG, at: datetime, **conf: Any) -> str:
-    """The state of one DAG run in this process, with these values in its form. The database, which `rest_api` has made, gets to
-    know the DAG first.
-    """
+    """The state of one DAG run in this process, with these values in its form."""
     add_dag(dag)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
@@ -59,9 +51,7 @@ def run_dag(dag: DAG, at: datetime, **conf: Any) -> str:
 
 @contextmanager
 def no_other_dags() -> Iterator[None]:
-    """Within the block the DAGs folder has none: each run of `dag.test` reads all that are there and
-    puts them into the database, where `fill` has put them already.
-    """
+    """Within the block the DAGs folder is empty: `dag.test` would read all that are there again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(REPO / "dags" / "none"))
         yield
@@ -80,9 +70,7 @@ def add_dag(dag: DAG) -> None:
 
 
 def forget_events() -> None:
-    """What was announced of an asset is what the next publish begins at. The roots of tests have one
-    generation and one asset between them: a test that publishes begins without the others' events.
-    """
+    """Forget the announced events: all roots of tests have one generation and asset."""
     from airflow.models.asset import AssetEvent  # noqa: PLC0415 - the home comes first
     from airflow.utils.session import create_session  # noqa: PLC0415
 

@@ -1,6 +1,4 @@
-"""Airflow's own auth manager, with one right less: a user whose name is a DAG's id may read that
-DAG and no other.
-"""
+"""Airflow's own auth manager; a user whose name is a DAG's id may read that DAG alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a run of a drain's DAG starts: a repair of late records, and the DAGs that run by the day.
-
-Airflow's own task runner, execution API and scheduler, over a root as the product makes it.
-"""
+"""What a run of a drain's DAG starts: a repair of late records, and the DAGs that run by day."""
 
 from __future__ import annotations
 
@@ -140,9 +137,7 @@ def test_late_records_start_one_repair_and_never_a_second_beside_it(api: Any, ro
     assert len(started(api)) == 2, "it was killed before it tried anything"
 
 
-def test_a_repair_that_cannot_be_started_leaves_the_verdict_of_the_drain(
-    api: Any, root: Root
-) -> None:
+def test_a_repair_that_cannot_be_started_leaves_the_verdict_of_the_drain(api, root):
     one_is_late(root)
     put(dag := behind_a_drain())
     dag.get_task("repair").trigger_dag_id = "no_such_dag"
@@ -198,8 +193,8 @@ def days_told() -> list[tuple[str, int]]:
 
 
 def test_a_dag_that_runs_by_the_day_runs_for_the_days_that_a_drain_ended_or_a_repair_changed(
-    api: Any, root: Root
-) -> None:
+    api, root
+):
     with DAG("tells", schedule=None) as drains:
         PublishOperator(task_id="publish", pipeline=NAME, by_day=True)
     with DAG("repairs", schedule=None) as repairs:

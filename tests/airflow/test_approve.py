@@ -1,6 +1,4 @@
-"""The approval of a repair, by the real operator: a person who need not be asked, and one who must
-be, with Airflow's row of the question and the API's answer.
-"""
+"""The approval of a repair, by the real operator, with Airflow's row and the API's answer."""
 
 from __future__ import annotations
 
@@ -56,9 +54,7 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
 
 
 def staged(paths: Paths, approval: str, approved_by: str | None = None) -> None:
-    """A repair that would change one row, whose carrier is named like Markdown, and add one that
-    no record explains.
-    """
+    """A repair that changes a row with a carrier like Markdown, and adds an unexplained one."""
     folder = paths.staging(REPAIR_ID)
     folder.mkdir(parents=True)
     new = {"carrier": "<b>|*UA*", "flights": 13}
@@ -97,7 +93,6 @@ def staged(paths: Paths, approval: str, approved_by: str | None = None) -> None:
 
 def state(paths: Paths) -> str:
     found = repairs.one(paths.root, NAME, REPAIR_ID)
-    assert found is not None
     return str(found["state"])
 
 
@@ -124,18 +119,14 @@ def event(chosen: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("approval", "by"), [("not needed", None), ("needed", "ada")])
-def test_where_nobody_need_be_asked_it_returns_at_once(
-    paths: Paths, dag: DAG, approval: str, by: str | None
-) -> None:
+def test_where_nobody_need_be_asked_it_returns_at_once(paths, dag, approval, by):
     """Also where it is cleared after somebody has approved."""
     staged(paths, approval, by)
     task = dag.get_task("approve")
     assert task.execute(context(task)) is None
 
 
-def test_who_approves_is_in_the_manifest_and_without_that_it_may_not_be_swapped(
-    paths: Paths, dag: DAG
-) -> None:
+def test_who_approves_is_in_the_manifest_and_without_that_it_may_not_be_swapped(paths, dag):
     staged(paths, "needed")
     assert not read_manifest(paths, REPAIR_ID).approved
     task = dag.get_task("approve")
@@ -156,9 +147,7 @@ def test_who_rejects_leaves_the_table_as_it_is(paths: Paths, dag: DAG) -> None:
 
 
 @pytest.mark.parametrize("name", ["approve", "swap"])
-def test_a_task_that_is_cleared_after_a_reject_is_refused_and_asks_nobody(
-    paths: Paths, dag: DAG, name: str
-) -> None:
+def test_a_task_that_is_cleared_after_a_reject_is_refused_and_asks_nobody(paths, dag, name):
     staged(paths, "needed")
     reject(paths, REPAIR_ID, "ada")
     task = dag.get_task(name)
@@ -168,9 +157,7 @@ def test_a_task_that_is_cleared_after_a_reject_is_refused_and_asks_nobody(
     assert state(paths) == "rejected"
 
 
-def test_of_a_no_that_an_older_sluice_recorded_it_says_that_a_person_said_it(
-    paths: Paths, dag: DAG
-) -> None:
+def test_of_a_no_that_an_older_sluice_recorded_it_says_that_a_person_said_it(paths, dag):
     staged(paths, "needed")
     known = repairs.one(paths.root, NAME, REPAIR_ID)
     assert known is not None
@@ -213,9 +200,7 @@ def unanswered(made: Root) -> None:
     known.model_copy(update={"approved_by": None}).write(path)
 
 
-def test_nobody_is_asked_of_a_change_that_a_killed_swap_has_made(
-    sales: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_is_asked_of_a_change_that_a_killed_swap_has_made(sales, monkeypatch):
     """A No that was given all the same fails the task, and what comes behind is not skipped."""
     with monkeypatch.context() as active:
         active.setattr(failpoint, "ACTIVE", {"swap.committed": "raise"})
@@ -233,9 +218,7 @@ def test_nobody_is_asked_of_a_change_that_a_killed_swap_has_made(
     assert sales.states() == {REPAIR_ID: "swapped"}
 
 
-def test_nobody_is_asked_where_the_spec_has_lost_its_ranges_meanwhile(
-    sales: Root, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_is_asked_where_the_spec_has_lost_its_ranges_meanwhile(sales, tmp_path, monkeypatch):
     unanswered(sales)
     deploy(tmp_path, 'pipeline().model_copy(update={"output_mode": "complete"})', monkeypatch)
     task = build_backfill(registry.load(SPEC.name)).get_task("approve")
@@ -256,8 +239,8 @@ def test_a_question_that_nobody_answers_in_time_still_waits(paths: Paths, dag: D
 
 @pytest.mark.parametrize("shown", [True, False])
 def test_a_person_is_asked_with_the_rows_if_values_are_shown_and_answers_by_the_api(
-    api: Any, paths: Paths, dag: DAG, monkeypatch: pytest.MonkeyPatch, shown: bool
-) -> None:
+    api, paths, dag, monkeypatch, shown
+):
     """Airflow's own runner, question and answer: only the scheduler's hand is ours."""
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown" if shown else "hidden")
     staged(paths, "needed")

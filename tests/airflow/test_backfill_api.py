@@ -41,9 +41,7 @@ def test_a_backfill_of_a_drain_is_refused(api: Any) -> None:
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_the_form_of_a_backfill_is_off_for_a_drain_and_on_for_the_dag_beside_it(
-    api: Any, name: str
-) -> None:
+def test_the_form_of_a_backfill_is_off_for_a_drain_and_on_for_the_dag_beside_it(api, name):
     facts = {dag["dag_id"]: dag for dag in api.get("/ui/dags?limit=100").json()["dags"]}
     assert facts[name]["is_backfillable"] is False
     assert facts[f"{name}__backfill"]["is_backfillable"] is True
@@ -142,9 +140,7 @@ def test_the_form_tells_its_fields_and_what_each_kind_means(api: Any) -> None:
 
 # Airflow's own: it reads a field of its answer that it calls deprecated.
 @pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
-def test_a_pipeline_without_ranges_has_a_form_for_a_rebuild_and_no_backfill_over_days(
-    api: Any,
-) -> None:
+def test_a_pipeline_without_ranges_has_a_form_for_a_rebuild_and_no_backfill_over_days(api):
     answer = api.post("/api/v2/backfills", json=body(WHOLE))
     assert answer.status_code == 400, answer.text
     assert "does not allow backfill runs" in answer.json()["detail"]

@@ -1,6 +1,4 @@
-"""The consumer's DAG of docs/reference.md: the asset that a pipeline publishes starts it, and it
-reads the event's version.
-"""
+"""The consumer's DAG of docs/reference.md: the asset starts it, and it reads the version."""
 
 import importlib.util
 from datetime import UTC, datetime, timedelta
@@ -28,8 +26,6 @@ def consumer() -> Any:
 
 def _module(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, REPO / "local" / "reference" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
     spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
     return module
 

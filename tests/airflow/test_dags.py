@@ -6,7 +6,6 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import deltalake
 import pytest
@@ -61,9 +60,7 @@ def test_another_maintains_every_pipeline_once_a_week_one_at_a_time() -> None:
     assert {task.retries for task in dag.tasks} == {6}, "a drain may hold the lease for long"
 
 
-def test_the_archive_of_a_topic_is_a_dag_that_drains_and_is_maintained_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_archive_of_a_topic_is_a_dag_that_drains_and_is_maintained_too(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "bench.pipelines")
     bag = found()
     assert bag.import_errors == {}
@@ -82,8 +79,8 @@ def test_the_archive_of_a_topic_is_a_dag_that_drains_and_is_maintained_too(
     ("cron", "summary"), [("30 4 1 * *", "30 4 1 * *"), ("weekly", "17 3 * * 0"), ("never", "None")]
 )
 def test_its_schedule_is_a_setting_and_a_wrong_one_leaves_the_dag_file_whole(
-    cron: str, summary: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cron, summary, monkeypatch
+):
     monkeypatch.setenv("SLUICE_MAINTAIN_CRON", cron)
     assert schedule(maintain_dag("sluice")) == summary
 
@@ -94,9 +91,7 @@ def schedule(dag: DAG) -> str:
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_a_dag_plans_drains_judges_and_publishes_in_this_order(
-    dags: dict[str, DAG], name: str
-) -> None:
+def test_a_dag_plans_drains_judges_and_publishes_in_this_order(dags, name):
     edges = {task.task_id: task.downstream_task_ids for task in dags[name].tasks}
 
     assert edges == {
@@ -109,16 +104,12 @@ def test_a_dag_plans_drains_judges_and_publishes_in_this_order(
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_a_dag_runs_one_drain_at_a_time_and_never_catches_up(
-    dags: dict[str, DAG], name: str
-) -> None:
+def test_a_dag_runs_one_drain_at_a_time_and_never_catches_up(dags, name):
     assert (dags[name].max_active_runs, dags[name].catchup) == (1, False)
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(
-    dags: dict[str, DAG], name: str
-) -> None:
+def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(dags, name):
     assert isinstance(dags[name].timetable, CronDataIntervalTimetable)
     scheduled = DagSerialization.from_dict(DagSerialization.to_dict(dags[name])).timetable
     start = registry.load(name).schedule.start
@@ -127,7 +118,6 @@ def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(
         last_automated_data_interval=None,
         restriction=TimeRestriction(instance(start), None, catchup=True),
     )
-    assert first is not None
     second = scheduled.next_dagrun_info(
         last_automated_data_interval=first.data_interval,
         restriction=TimeRestriction(instance(start), None, catchup=True),
@@ -139,9 +129,7 @@ def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(
-    dags: dict[str, DAG], name: str
-) -> None:
+def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(dags, name):
     spec = registry.load(name)
     page = dags[name].doc_md or ""
 
@@ -154,12 +142,8 @@ def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(
     )
 
 
-def test_a_pipeline_without_ranges_has_a_dag_for_its_rebuild_and_both_pages_say_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """In complete mode each drain writes the whole result, so no range stands by itself. Its drains
-    have no task that would fail at a repair.
-    """
+def test_a_pipeline_without_ranges_has_a_dag_for_its_rebuild_and_both_pages_say_so(monkeypatch):
+    """In complete mode each drain writes the whole result, so no range stands by itself."""
     load, names = registry.load, registry.names()
     ranges = Ranges(repair="after drain")
     complete = {"name": "whole", "output_mode": "complete", "ranges": ranges}
@@ -211,9 +195,7 @@ def _bug(name: str) -> Pipeline:
         (_bug, "ZeroDivisionError"),
     ],
 )
-def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
-    monkeypatch: pytest.MonkeyPatch, bad: Any, why: str
-) -> None:
+def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(monkeypatch, bad, why):
     load, names = registry.load, registry.names()
     monkeypatch.setattr(registry, "names", lambda: [*names, "refused"])
     monkeypatch.setattr(
@@ -233,8 +215,8 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(
 
 
 def test_a_refused_pipeline_fails_with_the_reason_when_it_runs_and_has_a_row_in_ops_runs(
-    in_task: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    in_task, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     from sluice_airflow.dags.refused import refused_dag  # noqa: PLC0415 - fixtures come first
 
@@ -262,9 +244,7 @@ print(took, sum(isinstance(value, DAG) for value in found.values()), *heavy)
 """
 
 
-def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_nothing_heavy() -> (
-    None
-):
+def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_nothing_heavy():
     """CPU seconds, the best of three: what else the machine does is not the DAG file's doing."""
     took = []
     for _ in range(3):

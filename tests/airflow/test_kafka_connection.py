@@ -1,13 +1,10 @@
-"""Airflow's connection to Kafka: read without its provider, used in the task's process, and handed
-to Spark by a file.
-"""
+"""Airflow's connection to Kafka: read without its provider, and handed to Spark by a file."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,9 +52,7 @@ def test_brokers_that_it_does_not_name_are_the_installations(connected: pytest.M
     assert kafka.task_settings().kafka == "b:2"
 
 
-def test_without_it_the_installations_declaration_is_in_force(
-    connected: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_it_the_installations_declaration_is_in_force(connected, tmp_path):
     connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
     (tmp_path / "kafka.properties").write_text("bootstrap.servers=c:3\n")
     connected.setenv("SLUICE_KAFKA_CONFIG", str(tmp_path / "kafka.properties"))
@@ -90,9 +85,7 @@ def test_without_it_the_installations_declaration_is_in_force(
         ({"conn_type": "kafka", "extra": {"sasl": {"password": "canary"}}}, "sasl is an object"),
     ],
 )
-def test_what_it_says_otherwise_is_refused_by_name(
-    connected: pytest.MonkeyPatch, connection: object, says: str
-) -> None:
+def test_what_it_says_otherwise_is_refused_by_name(connected, connection, says):
     connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA", json.dumps(connection))
     with pytest.raises(KafkaConfigInvalid) as raised:
         kafka.task_settings()
@@ -108,9 +101,7 @@ def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) 
     assert masked == ["canary"]
 
 
-def test_a_private_key_is_masked_line_by_line_as_a_log_has_it(
-    connected: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_private_key_is_masked_line_by_line_as_a_log_has_it(connected, tmp_path):
     """By Airflow's own masker: a pattern of many lines is found in no line."""
     pair = Authority("a test").pair("reader")
     properties = {
@@ -133,8 +124,8 @@ def test_a_private_key_is_masked_line_by_line_as_a_log_has_it(
 
 
 def test_another_process_finds_it_in_a_file_of_its_owners_which_goes_with_the_task(
-    connected: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    connected, tmp_path
+):
     with kafka.config_in_file(kafka.task_settings()) as settings:
         file = Path(settings.environment()["SLUICE_KAFKA_CONFIG"])
         assert KafkaConfig.read(str(file)) == settings.kafka_config
@@ -143,8 +134,8 @@ def test_another_process_finds_it_in_a_file_of_its_owners_which_goes_with_the_ta
 
 
 def test_what_a_killed_task_left_is_removed_by_the_next_and_what_another_uses_is_not(
-    connected: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    connected, tmp_path
+):
     left = tmp_path / f"{kafka.PREFIX}left"
     left.mkdir()
     (left / "lock").touch()
@@ -161,8 +152,8 @@ def test_what_a_killed_task_left_is_removed_by_the_next_and_what_another_uses_is
 
 
 def test_a_drain_is_submitted_with_the_file_and_without_a_secret_and_ends_without_the_file(
-    connected: pytest.MonkeyPatch, submitted: Callable[..., None], tmp_path: Path
-) -> None:
+    connected, submitted, tmp_path
+):
     connected.setenv("SLUICE_ROOT", str(tmp_path / ROOT))
     connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
     config = KafkaConfig.of({**EXTRA, "enable.ssl.certificate.verification": "true"}, "x")

@@ -1,6 +1,4 @@
-"""OpenLineage: DAG runs by Airflow's own code, its provider's listener, and a real HTTP receiver. A
-spark-submit that is a few lines of shell leaves the report; tests/e2e has the whole way.
-"""
+"""OpenLineage: DAG runs by Airflow's own code, its provider's listener, a real HTTP receiver."""
 
 from __future__ import annotations
 
@@ -72,9 +70,7 @@ def receiver(listener: Callable[[str], None]) -> Iterator[Receiver]:
 
 
 class Installation:
-    """A root with one judged batch, a Kafka that needs a password, and a spark-submit that leaves a
-    report.
-    """
+    """A root with a judged batch, a Kafka with a password, a spark-submit that reports."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = Root(folder / ROOT)
@@ -150,9 +146,7 @@ def dataset(event: Event, side: str, name: Name) -> Any:
 TOPIC = topic_name("broker-1:9092", SPEC.topic.name)
 
 
-def test_a_run_tells_offsets_version_account_columns_and_checks(
-    installation: Installation, receiver: Receiver
-) -> None:
+def test_a_run_tells_offsets_version_account_columns_and_checks(installation, receiver):
     about = HOSTILE
     checks = (check(about=about), check(suite="state"))
     installation.spark_reports(report(None, *checks))
@@ -204,8 +198,8 @@ def test_a_run_tells_offsets_version_account_columns_and_checks(
 
 
 def test_columns_are_told_from_the_topics_as_far_as_the_spec_says(
-    installation: Installation, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    installation, receiver, monkeypatch
+):
     installation.spark_reports(report())
     monkeypatch.undo()
     spec: Pipeline = registry.load("departure_delays")
@@ -229,8 +223,8 @@ def test_columns_are_told_from_the_topics_as_far_as_the_spec_says(
 
 
 def test_a_check_that_fails_is_told_and_a_drain_that_fails_tells_what_it_had_done(
-    installation: Installation, receiver: Receiver
-) -> None:
+    installation, receiver
+):
     failed = check("failed")
     problem = Problem.of(CheckFailed("3 rows."))
     installation.spark_reports(report(problem, failed))
@@ -252,8 +246,8 @@ def test_a_check_that_fails_is_told_and_a_drain_that_fails_tells_what_it_had_don
 
 
 def test_a_repair_is_told_from_the_topic_through_staged_rows_into_the_table(
-    installation: Installation, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    installation, receiver, monkeypatch
+):
     root = installation.root
     change = Change(rows_before=3, rows_after=3, changed=1, merged=1)
     before = root.version
@@ -315,11 +309,8 @@ def test_without_a_transport_the_provider_has_no_listener() -> None:
 
 
 def test_a_receiver_that_never_answers_fails_no_task_and_holds_it_no_longer_than_its_limit(
-    installation: Installation,
-    listener: Callable[[str], None],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    installation, listener, monkeypatch, caplog
+):
     idle = Plan(pipeline=SPEC.name, new_offsets=0, reasons=(), lines=("nothing to do",))
     monkeypatch.setattr(planning, "plan", lambda *_: idle)
     monkeypatch.setenv("AIRFLOW__OPENLINEAGE__EXECUTION_TIMEOUT", "1")

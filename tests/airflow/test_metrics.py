@@ -114,9 +114,7 @@ def test_a_drain_sends_its_account_its_state_and_its_times_once(plain: Statsd) -
     }
 
 
-def test_a_count_that_is_not_known_is_not_sent_as_0_and_it_is_sent_that_it_is_not_known(
-    plain: Statsd,
-) -> None:
+def test_a_count_that_is_not_known_is_not_sent_as_0_and_it_is_sent_that_it_is_not_known(plain):
     unknown = Account(read=12, duplicates=None, unaccounted=None)
     metrics.of_run(report(account=unknown))
     found, drain = lines(plain), f"airflow.sluice.{PIPELINE}.drain"
@@ -126,8 +124,8 @@ def test_a_count_that_is_not_known_is_not_sent_as_0_and_it_is_sent_that_it_is_no
 
 
 def test_where_there_are_tags_the_pipeline_is_one_and_the_name_is_the_same_for_all(
-    server: Statsd, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    server, monkeypatch
+):
     on = {"statsd_on": True, "statsd_port": server.port, "statsd_influxdb_enabled": True}
     with sending(monkeypatch, **on):
         metrics.of_run(report())
@@ -154,7 +152,6 @@ def test_opentelemetry_has_them_by_attributes(monkeypatch: pytest.MonkeyPatch) -
     finally:
         stats.initialize(factory=stats_utils.NoStatsLogger, export_legacy_names=False)
         provider.shutdown()
-    assert found is not None
     points = {
         (metric.name, *sorted(dict(point.attributes or {}).values())): point
         for resource in found.resource_metrics
@@ -168,8 +165,8 @@ def test_opentelemetry_has_them_by_attributes(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_run_that_failed_counts_what_it_had_accounted_for_and_a_staging_counts_when_it_is_done(
-    plain: Statsd,
-) -> None:
+    plain,
+):
     died, unjudged = Problem.of(SparkFailed("x")), Problem.of(CheckFailed("x"))
     metrics.of_run(report(died))
     assert lines(plain)[f"airflow.sluice.{PIPELINE}.drain.read"] == "12|c"
@@ -181,9 +178,7 @@ def test_a_run_that_failed_counts_what_it_had_accounted_for_and_a_staging_counts
     assert not [name for name in found if "state" in name or "watermark" in name]
 
 
-def test_a_run_without_a_batch_says_nothing_of_the_state_that_it_has_not_seen(
-    plain: Statsd,
-) -> None:
+def test_a_run_without_a_batch_says_nothing_of_the_state_that_it_has_not_seen(plain):
     metrics.of_run(
         report(batches=(), account=Account(), state=Report.model_fields["state"].default)
     )
@@ -212,17 +207,13 @@ def test_a_swap_and_a_publication_send_theirs(plain: Statsd) -> None:
     }
 
 
-def test_nothing_is_sent_where_metrics_are_off(
-    server: Statsd, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_sent_where_metrics_are_off(server, monkeypatch):
     with sending(monkeypatch, statsd_port=server.port):
         metrics.of_run(report())
     assert lines(server) == {}
 
 
-def test_a_library_of_metrics_that_fails_does_not_fail_the_run(
-    plain: Statsd, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_library_of_metrics_that_fails_does_not_fail_the_run(plain, monkeypatch, caplog):
     def fails(*_: object, **__: object) -> None:
         raise ValueError("count must be a positive value.")
 
@@ -242,9 +233,7 @@ def test_the_document_has_each_metric_with_its_type_and_unit() -> None:
     ]
 
 
-def test_each_metric_of_the_table_is_sent_by_something(
-    plain: Statsd,
-) -> None:
+def test_each_metric_of_the_table_is_sent_by_something(plain):
     metrics.of_run(report(None, check(), account=Account(duplicates=None)))
     metrics.of_swap(PIPELINE, "repair", {"added": 1, "removed": 1, "changed": 1, "merged": 1})
     metrics.of_publication(event())

@@ -71,9 +71,7 @@ def run(**filled_in: Any) -> Any:
     )
 
 
-def test_with_nothing_to_do_every_later_task_is_skipped_and_nothing_is_written(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_nothing_to_do_every_later_task_is_skipped_and_nothing_is_written(paths, monkeypatch):
     monkeypatch.setattr(planning, "plan_repair", lambda *_: planned())
     with pytest.raises(DownstreamTasksSkipped) as skipped:
         run()
@@ -82,9 +80,7 @@ def test_with_nothing_to_do_every_later_task_is_skipped_and_nothing_is_written(
     assert not paths.stagings.exists()
 
 
-def test_the_plan_is_where_the_stage_reads_it_and_its_id_is_handed_over(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_plan_is_where_the_stage_reads_it_and_its_id_is_handed_over(paths, monkeypatch):
     asked: list[Request] = []
     monkeypatch.setattr(
         planning, "plan_repair", lambda *given: asked.append(given[2]) or planned(DAY)
@@ -103,8 +99,8 @@ def test_the_plan_is_where_the_stage_reads_it_and_its_id_is_handed_over(
 
 @pytest.mark.parametrize("error", [RangeOpen("drains still write."), RangeInvalid("too many.")])
 def test_one_that_is_refused_fails_and_does_not_skip_and_has_a_row_in_ops_runs(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+    paths, monkeypatch, error
+):
     """Airflow takes a skipped run for done: nobody would ask for its day again."""
 
     def plan(*_: object) -> RepairPlan:

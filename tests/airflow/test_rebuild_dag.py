@@ -1,6 +1,4 @@
-"""The kind rebuild of a backfill DAG: DAG runs by Airflow's own code over a real root, with a person
-who answers by the API. The spark-submit drains without Spark; tests/e2e has the whole way.
-"""
+"""The kind rebuild of a backfill DAG: a real root, and a person who answers by the API."""
 
 from __future__ import annotations
 
@@ -87,9 +85,7 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installatio
 
 
 def ran(api: Any, dag: DAG, number: int, answer: str, meanwhile: Any = None) -> tuple[str, str]:
-    """The state of a DAG run, and the question that it put. A person answers so; before that
-    something else is done.
-    """
+    """The state of a DAG run, and its question; before a person answers, something else is done."""
     at = NOON + timedelta(days=number)
 
     def person() -> str:
@@ -126,9 +122,7 @@ def without_waiting(dag: DAG) -> DAG:
     return dag
 
 
-def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(
-    api: Any, installation: Installation
-) -> None:
+def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(api, installation):
     live, dag = installation.live, without_waiting(build_backfill(SPEC))
     # A drain's: the whole history takes longer.
     dag.get_task("stage").execution_timeout = timedelta(seconds=0.001)
@@ -155,9 +149,7 @@ def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(
     assert kinds == ["drain", "drain", "rebuild", "rebuild"]
 
 
-def test_the_form_of_a_pipeline_without_ranges_rebuilds_it(
-    api: Any, installation: Installation
-) -> None:
+def test_the_form_of_a_pipeline_without_ranges_rebuilds_it(api, installation):
     """It has no range and no approval to fill in. The DAG alone is that of another spec."""
     dag = without_waiting(build_backfill(SPEC.model_copy(update={"output_mode": "complete"})))
     assert [*dag.params] == ["kind", "note", "most_records"]
@@ -192,9 +184,7 @@ def run(task_id: str, handed_over: dict[str, Any], **filled_in: Any) -> Any:
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_plan_refuses_what_cannot_be_in_words_and_begins_nothing(
-    installation: Installation,
-) -> None:
+def test_a_plan_refuses_what_cannot_be_in_words_and_begins_nothing(installation):
     with pytest.raises(RangeInvalid, match="6 records are to be read, and most_records is 5"):
         run("plan", {}, most_records=5)
     with pytest.raises(RangeInvalid, match="always approves"):
@@ -210,9 +200,7 @@ def test_a_plan_refuses_what_cannot_be_in_words_and_begins_nothing(
 
 
 @pytest.mark.usefixtures("in_task")
-def test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned(
-    installation: Installation,
-) -> None:
+def test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned(installation):
     planned = run("plan", {})
     assert (planned["kind"], planned["version"], planned["offsets"]) == ("rebuild", 2, 6)
     run("stage", {"plan": planned})
@@ -235,8 +223,8 @@ def test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned(
 @pytest.mark.usefixtures("in_task")
 @pytest.mark.parametrize("field", ["following", "most_records"])
 def test_a_plan_or_a_question_of_an_older_sluice_is_refused_with_the_task_to_clear(
-    installation: Installation, field: str
-) -> None:
+    installation, field
+):
     planned = run("plan", {})
     run("stage", {"plan": planned})
     approved = asked(installation, planned)
@@ -297,9 +285,7 @@ def side_rewound(it: Installation, approved: dict[str, Any]) -> dict[str, Any]:
         (side_rewound, "the rebuild was rewound"),
     ],
 )
-def test_an_answer_holds_only_for_what_the_question_showed(
-    installation: Installation, meanwhile: Any, words: str
-) -> None:
+def test_an_answer_holds_only_for_what_the_question_showed(installation, meanwhile, words):
     planned = run("plan", {})
     run("stage", {"plan": planned})
     approved = asked(installation, planned)
@@ -311,8 +297,8 @@ def test_an_answer_holds_only_for_what_the_question_showed(
 
 @pytest.mark.usefixtures("in_task")
 def test_what_retention_took_since_the_plan_is_refused_before_anything_is_read_or_switched(
-    installation: Installation,
-) -> None:
+    installation,
+):
     planned = run("plan", {})
     installation.topic_has(6, earliest=2)
     with pytest.raises(RecordsUnreachable, match=r"2 offsets.*--without-lost"):
@@ -337,8 +323,8 @@ class Killed(Exception):
 @pytest.mark.usefixtures("in_task")
 @pytest.mark.parametrize("other", [{"plan": {"version": 3}}, {"shown": {"computed": "g9"}}])
 def test_somebody_elses_switch_that_was_cut_off_does_not_count_as_the_one_that_was_approved(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]
-) -> None:
+    installation, monkeypatch, other
+):
     planned = run("plan", {})
     run("stage", {"plan": planned})
     approved = asked(installation, planned)

@@ -1,6 +1,4 @@
-"""The tasks of a backfill DAG that need nothing of a computed repair: what a run asks for, the
-stage's way to Spark, and the checks of staged rows.
-"""
+"""The tasks of a backfill DAG: what a run asks for, the way to Spark, the checks of staged rows."""
 
 from __future__ import annotations
 
@@ -69,9 +67,7 @@ class TestRequest:
             ("replay", "replay"),
         ],
     )
-    def test_a_run_of_a_backfill_has_the_range_of_its_data_interval(
-        self, kind: str, becomes: str
-    ) -> None:
+    def test_a_run_of_a_backfill_has_the_range_of_its_data_interval(self, kind, becomes):
         request = request_of(asked("backfill", kind=kind, note="why"))
         assert (request.kind, request.span) == (becomes, Span(*DAY))
         assert (request.who, request.note, request.most_records) == ("ada", "why", 1000)
@@ -87,7 +83,6 @@ class TestRequest:
         assert (request.kind, request.span, request.who) == ("repair", None, "Airflow")
         form = {"kind": "backfill", "from": "2012-01-01T00:00Z", "to": "2012-01-02T00:00Z"}
         span = request_of(asked(run_type, **form)).span
-        assert span is not None
         assert span.start == datetime(2012, 1, 1, tzinfo=UTC)
 
     def test_a_replay_has_its_reason_from_the_form_and_finds_its_ranges(self) -> None:
@@ -148,9 +143,7 @@ class TestDag:
             assert said in page
         assert "**Approval**: if rows change that no late or replayed record explains" in page
 
-    def test_a_pipeline_without_ranges_has_no_such_dag_and_the_page_of_its_drain_says_why(
-        self,
-    ) -> None:
+    def test_a_pipeline_without_ranges_has_no_such_dag_and_the_page_of_its_drain_says_why(self):
         assert "Its ranges cannot be computed again: in complete mode" in text.page(
             without_ranges()
         )
@@ -246,9 +239,7 @@ PLANNED: dict[str, Any] = {"repair_id": REPAIR_ID, "kind": "repair", "offsets": 
 
 
 class TestStage:
-    def test_submits_the_planned_repair_and_hands_its_report_over(
-        self, installation: Installation, dag: DAG
-    ) -> None:
+    def test_submits_the_planned_repair_and_hands_its_report_over(self, installation, dag):
         installation.spark_reports(report(check("passed")))
         found = run(dag.get_task("stage"), {"plan": PLANNED})
         assert found["checks"][0]["suite"] == "change"
@@ -261,9 +252,7 @@ class TestStage:
         )
         assert "-XX:TieredStopAtLevel=1" not in words, "for so many records"
 
-    def test_fails_without_a_plan_before_it_starts_spark(
-        self, installation: Installation, dag: DAG
-    ) -> None:
+    def test_fails_without_a_plan_before_it_starts_spark(self, installation, dag):
         installation.spark_reports(report())
         with pytest.raises(ReportMissing, match="Clear plan"):
             run(dag.get_task("stage"), {})

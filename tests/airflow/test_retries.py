@@ -23,9 +23,7 @@ def action(error: BaseException, policy: ExceptionRetryPolicy = POLICY) -> Retry
 
 
 @pytest.mark.parametrize("error", catalogue(), ids=lambda error: str(error.code))
-def test_an_error_is_tried_again_exactly_if_its_class_says_that_this_can_help(
-    error: type[SluiceError],
-) -> None:
+def test_an_error_is_tried_again_exactly_if_its_class_says_that_this_can_help(error):
     assert action(error("it went wrong.")) is (
         RetryAction.RETRY if error.retry else RetryAction.FAIL
     )
@@ -66,9 +64,7 @@ def _fail() -> None:
         raise KafkaUnreachable("no broker answered.", "Start it.") from cause
 
 
-def test_an_error_leaves_the_block_as_one_line_without_its_cause_and_the_frames_it_came_through() -> (
-    None
-):
+def test_an_error_leaves_the_block_as_one_line_without_its_cause_and_the_frames_it_came_through():
     lines: list[str] = []
 
     class Log:

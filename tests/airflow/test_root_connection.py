@@ -1,12 +1,9 @@
-"""Airflow's connection to the object store: read without its provider, and handed on by a profile
-in a file.
-"""
+"""Airflow's connection to the object store: read without its provider, and handed on by a file."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,9 +23,7 @@ CONNECTION = {
 
 @pytest.fixture
 def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """The connection is there, and so are keys of the worker's; the temporary folder is
-    the test's.
-    """
+    """The connection is there, and so are keys of the worker's; the folder is the test's."""
     monkeypatch.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps(CONNECTION))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "the worker's")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -36,11 +31,10 @@ def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyP
 
 
 def test_the_keys_are_in_a_file_of_the_owners_and_everything_is_as_before_when_the_task_ends(
-    connected: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    connected, tmp_path
+):
     before = dict(os.environ)
     with root.root_credentials() as file:
-        assert file is not None
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
         assert file.read_text().splitlines() == [
             "[sluice_root]",
@@ -60,9 +54,7 @@ def test_the_keys_are_in_a_file_of_the_owners_and_everything_is_as_before_when_t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(
-    connected: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(connected, tmp_path):
     workers = {
         "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:2",
         "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
@@ -77,9 +69,7 @@ def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(
     assert os.environ.items() >= workers.items()
 
 
-def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(
-    connected: pytest.MonkeyPatch,
-) -> None:
+def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(connected):
     connected.setenv(
         "AIRFLOW_CONN_SLUICE_ROOT", '{"conn_type": "aws", "extra": {"region_name": "eu-west-1"}}'
     )
@@ -104,9 +94,7 @@ def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(
         ({"extra": {"role_arn": "canary"}}, "has role_arn in extra, which would have no effect"),
     ],
 )
-def test_what_it_says_otherwise_is_refused_by_name(
-    connected: pytest.MonkeyPatch, change: dict[str, object], says: str
-) -> None:
+def test_what_it_says_otherwise_is_refused_by_name(connected, change, says):
     changed = {key: value for key, value in {**CONNECTION, **change}.items() if value}
     connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps(changed))
     with pytest.raises(SettingInvalid) as raised, root.root_credentials():
@@ -123,9 +111,7 @@ def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) 
         assert masked == ["canary"]
 
 
-def test_a_drain_is_submitted_with_the_profile_and_without_a_key(
-    connected: pytest.MonkeyPatch, submitted: Callable[..., None], tmp_path: Path
-) -> None:
+def test_a_drain_is_submitted_with_the_profile_and_without_a_key(connected, submitted, tmp_path):
     connected.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     connected.setenv("SLUICE_ROOT", "s3://bucket/root")
     submitted(

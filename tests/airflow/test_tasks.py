@@ -1,6 +1,4 @@
-"""The tasks, each executed as Airflow's task runner would, with a spark-submit that does what the
-test says.
-"""
+"""The tasks, as Airflow's task runner executes them, with a spark-submit of the test's."""
 
 from __future__ import annotations
 
@@ -178,9 +176,7 @@ def check(outcome: str, severity: str = "critical", suite: str = "output") -> Ch
 
 
 class TestPlan:
-    def test_skips_every_later_task_when_there_is_nothing_to_do(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_skips_every_later_task_when_there_is_nothing_to_do(self, installation, monkeypatch):
         nothing = Plan(pipeline=NAME, new_offsets=0, reasons=(), lines=("nothing to do",))
         monkeypatch.setattr(planning, "plan", lambda *_: nothing)
 
@@ -188,9 +184,7 @@ class TestPlan:
             installation.run("plan")
         assert set(skipped.value.tasks) == {"drain", "check_output", "check_state", "publish"}
 
-    def test_leaves_publish_its_work_where_a_drain_has_none(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_leaves_publish_its_work_where_a_drain_has_none(self, installation, monkeypatch):
         """A run was killed after its checks, or somebody drained or accepted on the command line."""
         passed = Plan(pipeline=NAME, new_offsets=0, reasons=(), to_publish=7, lines=())
         monkeypatch.setattr(planning, "plan", lambda *_: passed)
@@ -200,23 +194,21 @@ class TestPlan:
         assert set(skipped.value.tasks) == {"drain", "check_output", "check_state"}
 
     def test_lets_the_run_go_on_and_says_why_when_there_is_something(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, installation, monkeypatch
+    ):
         work = Plan(pipeline=NAME, new_offsets=5, reasons=("5 new offsets to read",), lines=())
         monkeypatch.setattr(planning, "plan", lambda *_: work)
 
         assert installation.run("plan")["new_offsets"] == 5
 
-    def test_fails_with_sluices_own_error_when_no_broker_answers(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_fails_with_sluices_own_error_when_no_broker_answers(self, installation, monkeypatch):
         monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
         with pytest.raises(KafkaUnreachable):
             installation.run("plan")
 
     def test_that_is_refused_has_one_row_in_ops_runs_whatever_airflow_tries(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, installation, monkeypatch
+    ):
         monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
         for number in (1, 2, 3):
             assert installation.rows() == {}
@@ -224,9 +216,7 @@ class TestPlan:
                 installation.run("plan", try_number=number)
         assert installation.rows() == {"manual__1-try3": "KAFKA_UNREACHABLE"}
 
-    def test_that_is_refused_for_good_has_its_row_at_once(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_that_is_refused_for_good_has_its_row_at_once(self, installation, monkeypatch):
         def plan(*_: object) -> Plan:
             raise StateIncompatible("keys changed.", "Revert.")
 
@@ -241,8 +231,8 @@ class TestDrain:
         ("planned", "first_compiler_only"), [(None, True), (1000, True), (5_000_000, False)]
     )
     def test_the_jvm_compiles_for_as_many_records_as_plan_has_counted(
-        self, installation: Installation, planned: int | None, first_compiler_only: bool
-    ) -> None:
+        self, installation, planned, first_compiler_only
+    ):
         installation.spark_reports(report(), 0)
         installation.run("drain", handed_over={"new_offsets": planned} if planned else None)
         assert ("-XX:TieredStopAtLevel=1" in installation.called.read_text()) == first_compiler_only
@@ -257,8 +247,8 @@ class TestDrain:
         ],
     )
     def test_without_a_connection_to_spark_nothing_is_submitted_to_anyone(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch, connection: str | None
-    ) -> None:
+        self, installation, monkeypatch, connection
+    ):
         monkeypatch.delenv("AIRFLOW_CONN_SLUICE_SPARK")
         if connection is not None:
             monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection)
@@ -269,8 +259,8 @@ class TestDrain:
         assert not installation.called.exists()
 
     def test_the_connections_options_reach_spark_before_the_installations(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, installation, monkeypatch
+    ):
         monkeypatch.setenv("SLUICE_SPARK_CONF", "spark.executor.memory=1g spark.cores.max=8")
         extra = {"conf": {"spark.executor.memory": "2g", "spark.speculation": True}}
         monkeypatch.setenv(
@@ -292,8 +282,8 @@ class TestDrain:
         assert any(word.startswith("spark.archives=") for word in words)
 
     def test_an_option_that_is_sluices_is_refused_by_its_name_before_spark_starts(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, installation, monkeypatch
+    ):
         monkeypatch.setenv(
             "AIRFLOW_CONN_SLUICE_SPARK",
             json.dumps(
@@ -311,9 +301,7 @@ class TestDrain:
             installation.run("drain")
         assert not installation.called.exists()
 
-    def test_options_that_are_no_object_are_refused_and_not_shown(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_options_that_are_no_object_are_refused_and_not_shown(self, installation, monkeypatch):
         monkeypatch.setenv(
             "AIRFLOW_CONN_SLUICE_SPARK",
             json.dumps(
@@ -332,8 +320,8 @@ class TestDrain:
         assert "canary" not in str(refused.value)
 
     def test_is_submitted_in_client_mode_to_the_connections_master_with_the_pipeline_and_the_path_of_the_report(
-        self, installation: Installation
-    ) -> None:
+        self, installation
+    ):
         installation.spark_reports(report(), 0)
 
         installation.run("drain")
@@ -349,25 +337,19 @@ class TestDrain:
 
         assert Report.model_validate(installation.run("drain")) == report()
 
-    def test_is_believed_when_it_reports_success_and_its_process_ended_badly(
-        self, installation: Installation
-    ) -> None:
+    def test_is_believed_when_it_reports_success_and_its_process_ended_badly(self, installation):
         installation.spark_reports(report(), 1)
 
         assert installation.run("drain")["status"] == "succeeded"
 
-    def test_has_failed_without_a_report_though_its_process_ended_well(
-        self, installation: Installation
-    ) -> None:
+    def test_has_failed_without_a_report_though_its_process_ended_well(self, installation):
         installation.spark_does("exit 0")
 
         with pytest.raises(ReportMissing):
             installation.run("drain")
         assert installation.rows() == {"manual__1-try1": "REPORT_MISSING"}
 
-    def test_whose_driver_has_written_the_row_in_ops_runs_writes_no_second(
-        self, installation: Installation
-    ) -> None:
+    def test_whose_driver_has_written_the_row_in_ops_runs_writes_no_second(self, installation):
         problem = StateIncompatible("keys changed.", "Revert.")
         ended = {"ended_at": datetime.now(UTC) + timedelta(hours=1)}
         after = report(problem).model_copy(update=ended)
@@ -384,9 +366,7 @@ class TestDrain:
         with pytest.raises(ReportMissing):
             installation.run("drain")
 
-    def test_fails_with_the_error_of_its_report_and_nothing_behind_it(
-        self, installation: Installation
-    ) -> None:
+    def test_fails_with_the_error_of_its_report_and_nothing_behind_it(self, installation):
         installation.spark_reports(
             report(StateIncompatible("keys changed.", "Revert.")), StateIncompatible.exit_status
         )
@@ -402,15 +382,13 @@ class TestDrain:
 
     @pytest.mark.parametrize("judgement", [CheckFailed("3 rows."), CheckBroken("no such column.")])
     def test_leaves_it_to_the_check_tasks_to_fail_when_only_a_check_did(
-        self, installation: Installation, judgement: SluiceError
-    ) -> None:
+        self, installation, judgement
+    ):
         installation.spark_reports(report(judgement, check("failed")), judgement.exit_status)
 
         assert installation.run("drain")["problem"]["code"] == judgement.code
 
-    def test_submits_nothing_without_the_jars(
-        self, installation: Installation, tmp_path: Path
-    ) -> None:
+    def test_submits_nothing_without_the_jars(self, installation, tmp_path):
         installation.spark_reports(report(), 0)
         (tmp_path / "jars" / "delta-spark_0.jar").unlink()
 
@@ -419,8 +397,8 @@ class TestDrain:
         assert not installation.called.exists()
 
     def test_ends_spark_and_all_that_it_started_when_the_task_is_killed(
-        self, installation: Installation, tmp_path: Path
-    ) -> None:
+        self, installation, tmp_path
+    ):
         pids = tmp_path / "pids"
         # A driver that takes no notice of SIGTERM, and a worker in a session of its own, as
         # PySpark's daemon nearly is.
@@ -466,9 +444,7 @@ def _lives(pid: int) -> bool:
 
 class TestChecks:
     @pytest.mark.parametrize(("suite", "other"), [("output", "state"), ("state", "output")])
-    def test_fail_on_a_critical_failure_of_their_own_suite_only(
-        self, installation: Installation, suite: str, other: str
-    ) -> None:
+    def test_fail_on_a_critical_failure_of_their_own_suite_only(self, installation, suite, other):
         drained = report(
             CheckFailed("x"), check("failed", suite=suite), check("passed", suite=other)
         ).model_dump(mode="json")
@@ -483,9 +459,7 @@ class TestChecks:
 
         assert installation.run("check_output", drained) == {"passed": 1, "failed": 1}
 
-    def test_call_a_check_that_could_not_be_evaluated_broken_and_not_failed(
-        self, installation: Installation
-    ) -> None:
+    def test_call_a_check_that_could_not_be_evaluated_broken_and_not_failed(self, installation):
         drained = report(CheckBroken("x"), check("broken"), check("failed")).model_dump(mode="json")
 
         with pytest.raises(CheckBroken):
@@ -525,9 +499,7 @@ class TestPublish:
         installation.announced.append(event)
         return dict(event.extra)
 
-    def test_tells_the_version_to_read_and_what_it_was_made_from(
-        self, installation: Installation
-    ) -> None:
+    def test_tells_the_version_to_read_and_what_it_was_made_from(self, installation):
         told = self.publish(installation)
 
         assert told["table"] == str(installation.root / "tables" / NAME)
@@ -545,9 +517,7 @@ class TestPublish:
         with pytest.raises(AirflowSkipException, match="consumers know"):
             self.publish(installation)
 
-    def test_tells_it_again_where_the_event_was_lost_with_the_task(
-        self, installation: Installation
-    ) -> None:
+    def test_tells_it_again_where_the_event_was_lost_with_the_task(self, installation):
         installation.announced.append(SimpleNamespace(extra={"table_version": 3}))
         told = self.publish(installation)
         installation.announced.pop()
@@ -560,8 +530,8 @@ class TestPublish:
             self.publish(installation)
 
     def test_tells_a_lost_event_alike_though_a_verdict_overtook_it_and_that_is_the_next(
-        self, installation: Installation, passed: Paths
-    ) -> None:
+        self, installation, passed
+    ):
         lost = self.publish(installation)
         installation.announced.pop()
         Cursor(audited=0, judged=0, judged_table_version=8).write(passed.cursor)
@@ -570,8 +540,8 @@ class TestPublish:
         assert (told["number"], told["table_version_before"], told["table_version"]) == (2, 7, 8)
 
     def test_goes_by_the_highest_number_since_two_dags_may_tell_in_any_order(
-        self, installation: Installation, passed: Paths
-    ) -> None:
+        self, installation, passed
+    ):
         self.publish(installation)
         Cursor(audited=0, judged=0, judged_table_version=8).write(passed.cursor)
         self.publish(installation)
@@ -579,23 +549,19 @@ class TestPublish:
         with pytest.raises(AirflowSkipException, match="consumers know"):
             self.publish(installation)
 
-    def test_moves_the_published_table_to_the_judged_rows_and_no_others(
-        self, installation: Installation
-    ) -> None:
+    def test_moves_the_published_table_to_the_judged_rows_and_no_others(self, installation):
         told = self.publish(installation)
         shown = deltalake.DeltaTable(told["published_table"]).to_pyarrow_table()
         assert sorted(shown["number"].to_pylist()) == list(range(8))
 
-    def test_tells_of_a_table_that_it_moved_before_it_was_killed(
-        self, installation: Installation, passed: Paths
-    ) -> None:
+    def test_tells_of_a_table_that_it_moved_before_it_was_killed(self, installation, passed):
         publication.publish(passed, registry.load(NAME), Announced())
         assert self.publish(installation)["table_version"] == 7
         assert deltalake.DeltaTable(str(passed.published_table)).version() == 0
 
     def test_moves_the_table_without_an_event_where_consumers_know_of_the_version(
-        self, installation: Installation, passed: Paths
-    ) -> None:
+        self, installation, passed
+    ):
         """A root from before there were published tables."""
         self.publish(installation)
         shutil.rmtree(str(passed.published_table))
@@ -605,16 +571,14 @@ class TestPublish:
         assert publication.to_publish(passed, registry.load(NAME)) is None
 
     def test_makes_no_second_table_where_the_spec_turns_it_off(
-        self, installation: Installation, passed: Paths, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, installation, passed, monkeypatch
+    ):
         without = registry.load(NAME).model_copy(update={"published_table": False})
         monkeypatch.setattr(registry, "load", lambda _: without)
         assert self.publish(installation)["published_table"] is None
         assert not passed.published_table.exists()
 
-    def test_needs_no_kafka_to_tell_of_what_has_passed_its_checks(
-        self, installation: Installation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_needs_no_kafka_to_tell_of_what_has_passed_its_checks(self, installation, monkeypatch):
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_KAFKA", '{"conn_type": "http"}')
         monkeypatch.setenv("SLUICE_KAFKA_CONFIG", "/nowhere")
         monkeypatch.delenv("SLUICE_KAFKA")
@@ -625,17 +589,13 @@ class TestPublish:
             )
         assert self.publish(installation)["table_version"] == 7
 
-    def test_tells_nobody_of_rows_that_did_not_pass(
-        self, installation: Installation, passed: Paths
-    ) -> None:
+    def test_tells_nobody_of_rows_that_did_not_pass(self, installation, passed):
         Cursor(audited=0, judged=-1, judged_table_version=0).write(passed.cursor)
         with pytest.raises(AirflowSkipException):
             self.publish(installation)
         assert not passed.published_table.exists()
 
-    def test_tells_by_an_alias_where_the_asset_is_another_dags_outlet(
-        self, installation: Installation
-    ) -> None:
+    def test_tells_by_an_alias_where_the_asset_is_another_dags_outlet(self, installation):
         installation.dag = build_backfill(registry.load(NAME))
         events = OutletEventAccessors()
         installation.run("publish", outlet_events=events)
@@ -643,9 +603,7 @@ class TestPublish:
         assert event.dest_asset_key == AssetUniqueKey.from_asset(asset_of(NAME))
         assert (event.extra["table_version"], event.extra["repairs"]) == (7, [])
 
-    def test_emits_for_an_asset_that_carries_the_pipelines_name(
-        self, installation: Installation
-    ) -> None:
+    def test_emits_for_an_asset_that_carries_the_pipelines_name(self, installation):
         assert installation.dag.get_task("publish").outlets == [asset_of(NAME), days_of(NAME)]
         assert (asset_of(NAME).name, asset_of(NAME).uri) == (NAME, f"x-sluice://tables/{NAME}")
 
@@ -655,9 +613,7 @@ class TestMaintain:
         [task] = [task for task in maintain_dag("sluice").tasks if task.task_id == NAME]
         task.execute({})
 
-    def test_does_what_the_command_does_and_waits_for_a_run(
-        self, installation: Installation
-    ) -> None:
+    def test_does_what_the_command_does_and_waits_for_a_run(self, installation):
         paths = Paths(str(installation.root), registry.load(NAME))
         paths.ensure_writable()
         for run in ("a", "b"):

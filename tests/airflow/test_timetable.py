@@ -25,9 +25,7 @@ def read_back(cron: str) -> DAG:
 @pytest.mark.parametrize(
     ("cron", "step"), [("0 0 * * *", timedelta(days=1)), ("0 * * * *", timedelta(hours=1))]
 )
-def test_a_backfill_gets_each_interval_that_begins_between_its_dates(
-    cron: str, step: timedelta
-) -> None:
+def test_a_backfill_gets_each_interval_that_begins_between_its_dates(cron, step):
     dag = read_back(cron)
     infos = list(dag.iter_dagrun_infos_between(FIRST, FIRST + 2 * step))
     assert [info.data_interval for info in infos] == [
@@ -46,9 +44,7 @@ def test_the_scheduler_gets_none_whatever_has_run_and_whenever_the_dag_starts() 
         assert found is None
 
 
-def test_airflow_takes_it_for_a_schedule_that_has_backfills_and_need_not_allow_scheduled_runs() -> (
-    None
-):
+def test_airflow_takes_it_for_a_schedule_that_has_backfills_and_need_not_allow_scheduled_runs():
     timetable = read_back("0 0 * * *").timetable
     assert (timetable.periodic, timetable.can_be_scheduled) == (True, False)
     assert timetable.summary == "0 0 * * *"

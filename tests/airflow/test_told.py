@@ -152,9 +152,7 @@ def texts(hook: Any) -> list[str]:
     return [body["text"] for _, body in hook.posts]
 
 
-def test_a_problem_is_told_once_through_retries_and_runs_and_once_when_it_is_over(
-    hook: Any,
-) -> None:
+def test_a_problem_is_told_once_through_retries_and_runs_and_once_when_it_is_over(hook):
     down = KafkaUnreachable("broker:9092 did not answer in 10 s.", "Start the brokers.")
     assert ran(one_task("told_once", down), 0) == "failed"
     assert texts(hook) == [
@@ -175,8 +173,8 @@ def test_a_problem_is_told_once_through_retries_and_runs_and_once_when_it_is_ove
 
 
 def test_a_retry_that_helps_is_no_problem_and_without_a_connection_nobody_is_told(
-    hook: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    hook, monkeypatch
+):
     assert ran(one_task("told_retry", KafkaUnreachable("no answer."), {}), 0) == "success"
     monkeypatch.delenv("AIRFLOW_CONN_SLUICE_WEBHOOK")
     assert ran(one_task("told_retry", KafkaUnreachable("no answer.")), 1) == "failed"
@@ -197,9 +195,7 @@ def test_hostile_text_stays_text_in_mail_and_chat(mails: list[bytes], hook: Any)
     assert "Bcc" in text.splitlines()[2], "on its line"
 
 
-def test_a_server_that_fails_changes_no_verdict_and_the_next_run_tells(
-    hook: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_fails_changes_no_verdict_and_the_next_run_tells(hook, caplog, monkeypatch):
     gone = {"to": "a@example.org", "from_email": "b@example.org", "retry_limit": 0}
     nobody = {"conn_type": "smtp", "host": "127.0.0.1", "port": 1, "extra": gone}
     monkeypatch.setenv("AIRFLOW_CONN_SLUICE_MAIL", json.dumps(nobody))
@@ -263,9 +259,7 @@ def test_checks_are_told_with_counts_and_no_values_and_warnings_too(hook: Any) -
     assert len(hook.posts) == 2
 
 
-def test_rows_that_a_person_accepted_and_that_are_published_are_a_problem_no_more(
-    hook: Any,
-) -> None:
+def test_rows_that_a_person_accepted_and_that_are_published_are_a_problem_no_more(hook):
     ran(checked(report(result("z", "critical", "failed"))), 10)
     assert "CHECK_FAILED: not_null(z), 3 failing rows." in texts(hook)[0]
     nothing_to_do = AirflowSkipException("publish is all there is to do")
@@ -287,9 +281,7 @@ def behind_publish(does: Any, *, looked: bool = False) -> DAG:
     return dag
 
 
-def test_a_repair_that_cannot_be_started_is_told_once_though_publish_succeeds_before_it(
-    hook: Any,
-) -> None:
+def test_a_repair_that_cannot_be_started_is_told_once_though_publish_succeeds_before_it(hook):
     down, idle = KafkaUnreachable("no answer."), AirflowSkipException("nothing waits")
     for hour in (0, 1):
         assert ran(behind_publish(down), hour) == "success"
@@ -330,9 +322,7 @@ def test_the_document_shows_messages_as_they_are() -> None:
     assert began(Place(pipeline, pipeline, "check_output", run), of_checks(checks)).text in page
 
 
-def test_a_mail_server_that_hangs_does_not_keep_the_webhook_from_telling(
-    hook: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_mail_server_that_hangs_does_not_keep_the_webhook_from_telling(hook, monkeypatch, caplog):
     """Airflow ends the process 20 seconds after the task: whoever waits longer tells nobody."""
     monkeypatch.setattr(bounded, "SECONDS", 1.0)
     with socket.socket() as mute:
@@ -351,9 +341,7 @@ def test_a_mail_server_that_hangs_does_not_keep_the_webhook_from_telling(
     assert "no answer in 1 s" in caplog.text
 
 
-def test_of_a_webhooks_answer_no_more_is_read_than_its_status(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_a_webhooks_answer_no_more_is_read_than_its_status(monkeypatch):
     class Endless(Hook):
         def do_POST(self) -> None:
             self.server.posts.append(self.path)  # type: ignore[attr-defined]

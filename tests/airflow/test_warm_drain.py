@@ -95,8 +95,8 @@ def worker(installation: Installation) -> Shown:
 
 
 def test_the_first_drain_starts_a_worker_and_the_next_one_submits_nothing(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    installation, monkeypatch, caplog
+):
     caplog.set_level(logging.INFO)
     monkeypatch.setenv("AIRFLOW_CTX_TRY_NUMBER", "1")
     assert installation.run("drain")["status"] == "succeeded"
@@ -108,9 +108,7 @@ def test_the_first_drain_starts_a_worker_and_the_next_one_submits_nothing(
     assert {"warm drain 1", "warm drain 2"} <= {*caplog.messages}
 
 
-def test_a_setting_that_is_off_and_a_clusters_master_submit_each_drain(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_setting_that_is_off_and_a_clusters_master_submit_each_drain(installation, monkeypatch):
     installation.spark_reports(report(), 0)
     for name, value in (
         ("SLUICE_WARM", "off"),
@@ -123,9 +121,7 @@ def test_a_setting_that_is_off_and_a_clusters_master_submit_each_drain(
         assert '"do":"drain"' in submitted
 
 
-def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(
-    installation: Installation,
-) -> None:
+def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(installation):
     held = installation.bin / "held"
     held.touch()
     outcome: list[type[Exception]] = []
@@ -152,8 +148,8 @@ def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(
 
 
 def test_a_task_that_is_killed_while_a_worker_begins_its_run_ends_the_worker(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    installation, monkeypatch
+):
     begins = client.begun
 
     def begun_and_killed(*given: Any) -> Any:
@@ -173,9 +169,7 @@ def test_a_task_that_is_killed_while_a_worker_begins_its_run_ends_the_worker(
     assert shown(socket_path(str(installation.root))) is None
 
 
-def test_a_process_that_a_run_has_left_behind_does_not_hold_the_task(
-    installation: Installation, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_process_that_a_run_has_left_behind_does_not_hold_the_task(installation, caplog):
     caplog.set_level(logging.INFO)
     (installation.bin / "leaks").touch()
     assert installation.run("drain")["status"] == "succeeded"
@@ -189,8 +183,8 @@ def test_a_process_that_a_run_has_left_behind_does_not_hold_the_task(
 
 
 def test_where_no_worker_comes_up_the_drain_starts_cold_and_says_why(
-    installation: Installation, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    installation, caplog, monkeypatch
+):
     caplog.set_level(logging.INFO)
     installation.spark_reports(report(), 1)
     assert installation.run("drain")["status"] == "succeeded"

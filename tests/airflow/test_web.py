@@ -1,6 +1,4 @@
-"""The views: who may see what, and what they show, through Airflow's API server, its own auth
-manager and real ops tables.
-"""
+"""The views: who may see what, and what they show, through Airflow's API server."""
 
 from __future__ import annotations
 
@@ -197,9 +195,7 @@ def server(its_own_airflow: None, root: Path) -> Iterator[Client]:
 
 @pytest.fixture
 def get(server: Client) -> Callable[..., Any]:
-    """Get an address, as the user with this name: a DAG's id, of which the DAG is the one they may
-    read; or nobody.
-    """
+    """Get an address as this user: a DAG's id, who may read that DAG; or nobody."""
 
     def as_user(
         path: str,
@@ -271,9 +267,7 @@ def test_a_browser_without_login_is_sent_there_and_back(get: Callable[..., Any])
     )
 
 
-def test_every_route_answers_for_ones_own_pipeline_and_none_names_or_shows_anothers(
-    get: Callable[..., Any],
-) -> None:
+def test_every_route_answers_for_ones_own_pipeline_and_none_names_or_shows_anothers(get):
     own, others = addresses(MINE), addresses(OTHER)
     for mine, other in zip(own, others, strict=True):
         answer = get(mine)
@@ -288,9 +282,7 @@ def test_every_route_answers_for_ones_own_pipeline_and_none_names_or_shows_anoth
             assert shown[0].status_code == 404 or "/api/" in other
 
 
-def test_the_tabs_of_a_dag_and_of_its_backfills_show_the_pipeline_of_each(
-    get: Callable[..., Any],
-) -> None:
+def test_the_tabs_of_a_dag_and_of_its_backfills_show_the_pipeline_of_each(get):
     everything = "everything"
     assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}", everything, page=True).text
     assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}__backfill", everything, page=True).text
@@ -303,9 +295,7 @@ def test_the_tabs_of_a_dag_and_of_its_backfills_show_the_pipeline_of_each(
     assert "No run yet" in get(f"/dags/{MINE}/runs/scheduled_%25", everything, page=True).text
 
 
-def test_a_user_who_may_read_dags_and_not_their_runs_sees_no_pipeline(
-    get: Callable[..., Any],
-) -> None:
+def test_a_user_who_may_read_dags_and_not_their_runs_sees_no_pipeline(get):
     assert get("/api/pipelines", "no runs").json() == {"pipelines": []}
     assert get(f"/api/pipelines/{MINE}/late", "no runs").status_code == 404
 
@@ -336,9 +326,7 @@ def test_no_route_changes_anything() -> None:
     assert {method for route in routes() for method in route.methods} <= {"GET", "HEAD"}
 
 
-def test_hostile_text_is_text_and_is_cut_and_no_page_has_a_script_or_a_record_s_bytes(
-    get: Callable[..., Any],
-) -> None:
+def test_hostile_text_is_text_and_is_cut_and_no_page_has_a_script_or_a_record_s_bytes(get):
     shown = ""
     for address in addresses(MINE):
         if address.startswith(("/api/", "/static/")):
@@ -357,9 +345,7 @@ def test_hostile_text_is_text_and_is_cut_and_no_page_has_a_script_or_a_record_s_
         assert "secret" not in get(f"/api/pipelines/{MINE}/{table}").text
 
 
-def test_the_overview_has_each_pipeline_with_its_last_runs_and_what_waits(
-    get: Callable[..., Any],
-) -> None:
+def test_the_overview_has_each_pipeline_with_its_last_runs_and_what_waits(get):
     [line] = get("/api/pipelines").json()["pipelines"]
     assert (line["pipeline"], line["late"], line["quarantined"]) == (MINE, 1, 2)
     assert [run["state_rows"] for run in line["runs"]] == [3000, 2000, 1000]
@@ -379,18 +365,14 @@ def test_pages_of_runs_and_batches_follow_each_other(get: Callable[..., Any]) ->
         assert get(f"/api/pipelines/{MINE}/{table}?limit=5001").status_code == 422
 
 
-def test_the_records_that_a_condition_filtered_are_a_part_of_each_run(
-    get: Callable[..., Any],
-) -> None:
+def test_the_records_that_a_condition_filtered_are_a_part_of_each_run(get):
     runs = get(f"/api/pipelines/{MINE}/runs").json()["runs"]
     assert [each["filtered"] for each in runs] == [2, 1, 0]
     page = get(f"/pipelines/{MINE}", page=True).text
     assert page.count('class="filtered"><title>') == 2
 
 
-def test_a_run_has_its_account_its_batches_and_each_check_with_what_it_observed_before(
-    get: Callable[..., Any],
-) -> None:
+def test_a_run_has_its_account_its_batches_and_each_check_with_what_it_observed_before(get):
     found = get(f"/api/pipelines/{MINE}/run?run_id=scheduled__2%2B00:00-try1").json()
     assert found["account"]["late"] == 10
     assert [batch["batch"] for batch in found["batches"]] == [2]
@@ -400,17 +382,13 @@ def test_a_run_has_its_account_its_batches_and_each_check_with_what_it_observed_
     assert get(f"/api/pipelines/{MINE}/run?run_id=none' OR 'a'='a").status_code == 404
 
 
-def test_the_late_records_of_a_day_are_counted_and_each_says_by_how_much(
-    get: Callable[..., Any],
-) -> None:
+def test_the_late_records_of_a_day_are_counted_and_each_says_by_how_much(get):
     found = get(f"/api/pipelines/{MINE}/late").json()
     assert found["days"] == [{"day": "2026-03-01", "reason": "deduplicate", "records": 1}]
     assert "0:10:00" in get(f"/pipelines/{MINE}/late", page=True).text
 
 
-def test_coverage_says_which_day_waits_for_a_repair_and_leads_to_its_form(
-    get: Callable[..., Any],
-) -> None:
+def test_coverage_says_which_day_waits_for_a_repair_and_leads_to_its_form(get):
     found = get(f"/api/pipelines/{MINE}/coverage").json()
     assert [(each["state"], each["late"]) for each in found["intervals"]] == [
         ("canonical", 0),
@@ -434,9 +412,7 @@ def test_coverage_says_which_day_waits_for_a_repair_and_leads_to_its_form(
     assert "Kafka did not answer" in page
 
 
-def test_a_day_of_which_all_rows_are_final_has_the_values_of_its_repair(
-    get: Callable[..., Any], root: Path
-) -> None:
+def test_a_day_of_which_all_rows_are_final_has_the_values_of_its_repair(get, root):
     row = {
         "pipeline": MINE, "generation": "g1", "batch_id": 2, "run_id": "r", "partition": 0, "offset": 9,
         "event_time": NOON - timedelta(days=1, hours=2), "watermark_missed": NOON, "step": "deduplicate",
@@ -452,9 +428,7 @@ def test_a_day_of_which_all_rows_are_final_has_the_values_of_its_repair(
     assert f"sluice repair {MINE} --from 2026-02-28T00:00:00Z --to 2026-03-01T00:00:00Z" in page
 
 
-def test_the_form_of_a_repair_is_filled_in_and_starts_nothing_for_those_who_may_not(
-    get: Callable[..., Any],
-) -> None:
+def test_the_form_of_a_repair_is_filled_in_and_starts_nothing_for_those_who_may_not(get):
     address = f"/pipelines/{MINE}/repair?kind=verify&from=2026-02-28&to=%22%3E%3Cscript%3E"
     reader, editor = (
         html.unescape(get(address, "everything", page=True, role=role).text)
@@ -482,9 +456,7 @@ def test_the_form_of_a_repair_has_the_fields_of_airflow_s(get: Callable[..., Any
             assert f'<option value="{value or ""}"' in text
 
 
-def test_the_form_of_a_pipeline_without_ranges_has_a_rebuild_and_says_why(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_form_of_a_pipeline_without_ranges_has_a_rebuild_and_says_why(get, monkeypatch):
     load = registry.load
     complete = {"output_mode": "complete"}
     monkeypatch.setattr(registry, "load", lambda name: load(name).model_copy(update=complete))
@@ -498,9 +470,7 @@ def test_the_form_of_a_pipeline_without_ranges_has_a_rebuild_and_says_why(
     assert 'name="from"' not in text
 
 
-def test_an_archive_has_no_form_since_it_has_no_such_dag(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_has_no_form_since_it_has_no_such_dag(get, monkeypatch):
     load = registry.load
     archive = Archive()
     monkeypatch.setattr(registry, "load", lambda name: archive_spec(load(name).topic, archive))
@@ -514,9 +484,7 @@ def test_an_archive_has_no_form_since_it_has_no_such_dag(
     assert "__backfill" not in get(f"/pipelines/{MINE}/coverage", page=True).text
 
 
-def test_a_page_does_not_wait_for_brokers_that_do_not_answer(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_does_not_wait_for_brokers_that_do_not_answer(get, monkeypatch):
     from sluice_airflow.web import reach  # noqa: PLC0415 - the home comes first
 
     with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections and says nothing
@@ -531,9 +499,7 @@ def test_a_page_does_not_wait_for_brokers_that_do_not_answer(
         assert reach.WAIT_SECONDS <= 2
 
 
-def test_no_page_and_no_json_has_a_value_of_a_record_for_those_who_may_not_see_it(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_page_and_no_json_has_a_value_of_a_record_for_those_who_may_not_see_it(get, monkeypatch):
     for setting, roles in (("hidden", ("viewer", "user", "admin")), ("shown", ("viewer",))):
         monkeypatch.setenv("SLUICE_RECORD_BYTES", setting)
         for address in addresses(MINE):
@@ -551,8 +517,8 @@ def test_no_page_and_no_json_has_a_value_of_a_record_for_those_who_may_not_see_i
 
 
 def test_a_page_says_that_the_store_stands_still_and_the_server_answers_others_meanwhile(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    get, monkeypatch
+):
     from sluice_airflow.web import apart  # noqa: PLC0415 - the home comes first
 
     monkeypatch.setattr(apart, "SECONDS", 0.5)
@@ -579,9 +545,7 @@ def test_every_route_that_reads_does_so_in_the_views_own_threads() -> None:
     assert {type(route) for route in routes()} == {Apart}
 
 
-def test_a_replay_is_offered_only_where_ranges_can_be_computed(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replay_is_offered_only_where_ranges_can_be_computed(get, monkeypatch):
     from sluice_airflow.web import pages  # noqa: PLC0415 - the home comes first
 
     offer = "Open the form of a replay"
@@ -590,9 +554,7 @@ def test_a_replay_is_offered_only_where_ranges_can_be_computed(
     assert offer not in get(f"/pipelines/{MINE}/quarantine", page=True).text
 
 
-def test_what_is_wrong_with_a_range_is_said_and_is_no_failure_of_the_server(
-    get: Callable[..., Any],
-) -> None:
+def test_what_is_wrong_with_a_range_is_said_and_is_no_failure_of_the_server(get):
     for given, says in (
         ("from=2026-03-01", "from is given without it"),
         ("from=x&to=y", "it is not a time"),
@@ -604,9 +566,7 @@ def test_what_is_wrong_with_a_range_is_said_and_is_no_failure_of_the_server(
     assert [each["start"] for each in bound["intervals"]] == ["2026-02-28T00:00:00Z"]
 
 
-def test_a_record_s_bytes_are_shown_to_nobody_unless_a_setting_says_so(
-    get: Callable[..., Any],
-) -> None:
+def test_a_record_s_bytes_are_shown_to_nobody_unless_a_setting_says_so(get):
     for role in ("viewer", "user", "admin"):
         found = get(f"/api/pipelines/{MINE}/record{LATE}", role=role)
         assert found.json()["withheld"] == "setting"
@@ -618,8 +578,8 @@ def test_a_record_s_bytes_are_shown_to_nobody_unless_a_setting_says_so(
 
 
 def test_with_the_setting_they_are_shown_to_those_who_may_edit_the_dag_and_to_no_reader(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    get, monkeypatch
+):
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
     for address in (f"record{LATE}", "state"):
         for prefix, page in (("/api", False), ("", True)):
@@ -632,9 +592,7 @@ def test_with_the_setting_they_are_shown_to_those_who_may_edit_the_dag_and_to_no
     assert "those who may edit the DAG" in get(f"/pipelines/{MINE}/record{LATE}", page=True).text
 
 
-def test_hostile_bytes_are_text_and_hexadecimal_and_bounded(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_bytes_are_text_and_hexadecimal_and_bounded(get, monkeypatch):
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
     value = get(f"/api/pipelines/{MINE}/record{LATE}", role="user").json()["value"]
     assert (value["size"], value["text_whole"], value["hexadecimal_whole"]) == (
@@ -669,9 +627,7 @@ def test_a_record_that_is_not_there_is_not_found(get: Callable[..., Any]) -> Non
         assert get(f"/api/pipelines/{MINE}/record?{kept}&{wrong}").status_code in {404, 422}
 
 
-def test_the_state_page_says_when_it_was_read_and_by_which_command_it_is_read_again(
-    get: Callable[..., Any], root: Path
-) -> None:
+def test_the_state_page_says_when_it_was_read_and_by_which_command_it_is_read_again(get, root):
     page = get(f"/pipelines/{MINE}/state", page=True).text
     assert "after batch 2" in page
     assert f"sluice state {MINE} --keep" in page
@@ -687,9 +643,7 @@ def test_the_state_page_says_when_it_was_read_and_by_which_command_it_is_read_ag
         path.write_text(kept)
 
 
-def test_the_overview_says_what_waits_what_is_not_published_and_when_the_next_run_is(
-    get: Callable[..., Any],
-) -> None:
+def test_the_overview_says_what_waits_what_is_not_published_and_when_the_next_run_is(get):
     [line] = get("/api/pipelines").json()["pipelines"]
     assert (line["late_waiting"], line["quarantined_waiting"]) == (1, 2)
     assert (line["unpublished_batches"], line["unpublished_rows"]) == (1, 85)
@@ -698,9 +652,7 @@ def test_the_overview_says_what_waits_what_is_not_published_and_when_the_next_ru
     assert "paused" in get("/", page=True).text
 
 
-def test_a_late_record_that_a_repair_used_waits_no_more(
-    get: Callable[..., Any], root: Path
-) -> None:
+def test_a_late_record_that_a_repair_used_waits_no_more(get, root):
     fate = {
         "pipeline": MINE,
         "generation": "g1",
@@ -718,9 +670,7 @@ def test_a_late_record_that_a_repair_used_waits_no_more(
         ops_tables.remove(opened(str(root)), "merged", "true")
 
 
-def test_the_page_of_a_pipeline_has_the_watermark_s_lag_the_late_share_phases_and_the_budget(
-    get: Callable[..., Any],
-) -> None:
+def test_the_page_of_a_pipeline_has_the_watermark_s_lag_the_late_share_phases_and_the_budget(get):
     text = get(f"/pipelines/{MINE}", page=True).text
     for label in ("from the watermark", "share of the decoded", "by phase", "against the budget"):
         assert f"{label}" in text
@@ -759,9 +709,7 @@ def test_the_schema_of_the_routes_is_one_of_them(get: Callable[..., Any]) -> Non
     )
 
 
-def test_a_wrong_setting_is_said_in_words(
-    get: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_setting_is_said_in_words(get, monkeypatch):
     monkeypatch.setenv("SLUICE_ROOT", "s3://key:secret@bucket/root")
     answer = get("/api/pipelines")
     assert (answer.status_code, answer.json()["code"]) == (503, "SETTING_INVALID")

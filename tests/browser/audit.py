@@ -51,9 +51,7 @@ FOCUSED = """(active) => {
 
 
 def tabbed(page: Any) -> tuple[int, int, int]:
-    """What the Tab key does: how many elements it reaches, how many of them show that they have the
-    focus, and how many there are to reach.
-    """
+    """What Tab does: elements reached, those that show the focus, those there are to reach."""
     page.evaluate("() => { document.activeElement?.blur?.(); window.auditSeen = undefined; }")
     reached: dict[int, tuple[bool, bool]] = {}
     for _ in range(MOST_TABS):

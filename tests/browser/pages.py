@@ -20,9 +20,7 @@ NAMES = (
 
 
 def address(name: str, installed: Installed) -> str:
-    """Of the pipeline that grows: the run is its last, whose check failed; the record its last
-    late one.
-    """
+    """Of the pipeline that grows: its last run, whose check failed, and its last late record."""
     grows = installed.grows
     of_it = f"/sluice/pipelines/{quote(grows.name)}"
     record = max(grows.late, key=lambda row: row["kafka_timestamp"])

@@ -1,6 +1,4 @@
-"""A backfill of two days, as a person makes it in Airflow's UI: the form, the runs, the change that
-is shown, the approval, and what the table has then. Real Airflow, Kafka, Spark and Delta.
-"""
+"""A backfill of two days, as a person makes it in Airflow's UI, over real Kafka and Spark."""
 
 from __future__ import annotations
 
@@ -94,9 +92,7 @@ def ended(made: Drained, shown: str) -> dict[str, dict[str, str | None]]:
     return {run_id: made.api.tasks(BACKFILL, run_id) for run_id in (FIRST, SECOND)}
 
 
-def test_a_backfill_of_a_drain_cannot_be_chosen_and_its_page_says_where_to_go(
-    made: Drained, window: Windows
-) -> None:
+def test_a_backfill_of_a_drain_cannot_be_chosen_and_its_page_says_where_to_go(made, window):
     with window() as there:
         dialog = trigger_form(there, PIPELINE)
         assert dialog.get_by_role("radio", name="Backfill").is_disabled()
@@ -109,9 +105,7 @@ def test_a_backfill_of_a_drain_cannot_be_chosen_and_its_page_says_where_to_go(
         assert there.wrong == []
 
 
-def test_the_form_of_two_days_makes_a_run_for_each_with_what_was_filled_in(
-    made: Drained, asked: dict[str, Any], shown: str
-) -> None:
+def test_the_form_of_two_days_makes_a_run_for_each_with_what_was_filled_in(made, asked, shown):
     assert asked["dag_run_conf"]["note"] == NOTE
     assert set(made.runs()) == {FIRST, SECOND}
     requests = [json.loads(row["request"]) for row in made.scene.ops("repairs")]
@@ -119,8 +113,8 @@ def test_the_form_of_two_days_makes_a_run_for_each_with_what_was_filled_in(
 
 
 def test_a_change_that_late_records_explain_is_made_and_for_any_other_a_person_is_asked(
-    made: Drained, shown: str
-) -> None:
+    made, shown
+):
     assert made.api.tasks(BACKFILL, FIRST)["swap"] == "success"
     assert f"{PIPELINE}: change the table?" in shown
     assert "(backfill) of departure_delays would change version" in shown
@@ -133,9 +127,7 @@ def test_a_change_that_late_records_explain_is_made_and_for_any_other_a_person_i
     assert shown.count("unexplained\t") == 1
 
 
-def test_both_days_are_what_duckdb_makes_of_all_records_and_all_else_is_as_it_was(
-    made: Drained, ended: dict[str, dict[str, str | None]]
-) -> None:
+def test_both_days_are_what_duckdb_makes_of_all_records_and_all_else_is_as_it_was(made, ended):
     for tasks in ended.values():
         assert set(tasks.values()) == {"success"}, tasks
     table, wanted = made.scene.table(), made.wanted()
@@ -155,9 +147,7 @@ def test_both_days_are_what_duckdb_makes_of_all_records_and_all_else_is_as_it_wa
     assert [row["approved_by"] for row in rows].count(USER) == 1
 
 
-def test_a_person_sees_the_result_and_consumers_are_told_each_day(
-    made: Drained, window: Windows, ended: dict[str, dict[str, str | None]]
-) -> None:
+def test_a_person_sees_the_result_and_consumers_are_told_each_day(made, window, ended):
     with window() as there:
         there.go(f"{RUNS}/{quote(SECOND)}")
         for task in ended[SECOND]:

@@ -15,9 +15,7 @@ Windows = Callable[..., Any]
 pytestmark = long_form
 
 
-def test_the_form_explains_each_field_and_takes_no_number_below_its_bound(
-    window: Windows, installed: Installed
-) -> None:
+def test_the_form_explains_each_field_and_takes_no_number_below_its_bound(window, installed):
     with window() as opened:
         dialog = trigger_form(opened, f"{installed.grows.name}__backfill")
         for param in params().values():
@@ -39,8 +37,8 @@ def test_no_backfill_of_a_drain_can_be_chosen(window: Windows, installed: Instal
 
 
 def test_what_is_filled_in_counts_in_a_backfill_only_if_existing_runs_are_overridden(
-    window: Windows, installed: Installed
-) -> None:
+    window, installed
+):
     day = date(2013, 1, 2)
     sent = []
     with window() as opened:

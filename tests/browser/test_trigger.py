@@ -7,16 +7,13 @@ from typing import Any
 
 from tests.browser import pages
 from tests.browser.audit import audit
-from tests.browser.installation import Installed
 from tests.harness.long_form import long_form
 
 Windows = Callable[..., Any]
 pytestmark = long_form
 
 
-def test_the_day_that_waits_leads_to_a_form_that_starts_its_repair(
-    window: Windows, installed: Installed
-) -> None:
+def test_the_day_that_waits_leads_to_a_form_that_starts_its_repair(window, installed):
     dag = f"/api/v2/dags/{installed.grows.name}__backfill"
     with window() as opened:
         api = opened.page.context.request
@@ -46,9 +43,7 @@ def test_the_day_that_waits_leads_to_a_form_that_starts_its_repair(
             api.patch(dag, data={"is_paused": False})
 
 
-def test_what_airflow_refuses_is_said_and_nothing_starts(
-    window: Windows, installed: Installed
-) -> None:
+def test_what_airflow_refuses_is_said_and_nothing_starts(window, installed):
     dag = f"/api/v2/dags/{installed.grows.name}__backfill"
     with window() as opened:
         opened.go(f"/sluice/pipelines/{installed.grows.name}/repair?from=yesterday&to=today")

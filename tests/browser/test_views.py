@@ -1,6 +1,4 @@
-"""The views in a real browser: each page without an error, readable in light and dark, in a narrow
-window and without a mouse; and what a person finds there who has never seen Sluice.
-"""
+"""The views in a real browser: no error, readable in any light and width, without a mouse."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ pytestmark = long_form
 
 @pytest.mark.parametrize("name", pages.NAMES)
 def test_a_page_has_no_error_and_is_readable_in_light_and_dark_and_narrow_and_by_the_keyboard(
-    window: Windows, installed: Installed, name: str
-) -> None:
+    window, installed, name
+):
     for dark in (False, True):
         with window(dark=dark) as opened:
             opened.go(pages.address(name, installed))
@@ -75,9 +73,7 @@ def test_a_table_sorts_and_a_field_filters_it(window: Windows, installed: Instal
         assert visible == [installed.well.name]
 
 
-def test_airflow_leads_to_the_views_in_its_navigation_and_in_the_tab_of_a_dag(
-    window: Windows, installed: Installed
-) -> None:
+def test_airflow_leads_to_the_views_in_its_navigation_and_in_the_tab_of_a_dag(window, installed):
     name = installed.grows.name
     for path, heading in (("/", "Pipelines"), (f"/dags/{name}", name)):
         with window() as opened:
@@ -139,9 +135,7 @@ class TestQuestions:
         assert check["check"] == "expect_column_values_to_be_between(flights)"
         assert (check["failing"], check["sample"]) == ("3", "[214, 0, 231]")
 
-    def test_how_many_records_of_a_day_were_late_and_by_how_much(
-        self, window: Windows, installed: Installed
-    ) -> None:
+    def test_how_many_records_of_a_day_were_late_and_by_how_much(self, window, installed):
         late = installed.grows.late
         with window() as opened:
             opened.go(pages.address("late", installed))

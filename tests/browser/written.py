@@ -1,6 +1,4 @@
-"""What 15 days of drains leave: two pipelines, by the writers that drains use, without Spark. All
-numbers are made by a seeded generator, and all times end an hour ago.
-"""
+"""What 15 days of drains leave: two pipelines, by the writers that drains use, without Spark."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ class History:
     """Of one pipeline: a run every six hours, of one batch."""
 
     def __init__(self, root: Path, name: str, runs: int, *, growth: int, fails: bool) -> None:
-        """The state grows by `growth` rows a run. The last run's check does not pass if it
-        `fails`; a run at two thirds finds no broker.
-        """
+        """State grows by `growth` a run, the last run `fails`, one at two thirds has no broker."""
         self.spec, self.paths = registry.load(name), Paths(str(root), registry.load(name))
         self.name, self.root, self.runs, self.growth, self.fails = name, root, runs, growth, fails
         self.last = runs - 1
@@ -87,9 +83,7 @@ class History:
         self._checkpoint()
 
     def repair(self, repair_id: str, state: repairs.State, days: range, who: str) -> None:
-        """Of these days, counted from the first. One that is swapped has used their late records;
-        one that is staged waits for approval.
-        """
+        """Of these days; a swapped one has used their late records, a staged one waits."""
         first = self.began[0].replace(hour=0)
         span = Span(first + DAY * days.start, first + DAY * days.stop)
         made = Manifest(

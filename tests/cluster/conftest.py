@@ -1,7 +1,4 @@
-"""A cluster and a broker for the folder's tests.
-
-No Spark session of this process: drains are processes of their own.
-"""
+"""A cluster and a broker for the folder's tests; drains are processes of their own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What a cluster loses amid a batch: the run goes on, the table is exact, and the account says the
-truth.
-"""
+"""What a cluster loses amid a batch: the run goes on, and the account says the truth."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ AT_ONCE = {
     "spark.speculation.multiplier": "1.01",
     "spark.speculation.minTaskRuntime": "1ms",
 }
-"""Any task that takes a little longer than another is started a second time where there is a core
-for it.
-"""
+"""A task that takes a little longer than another is started a second time on a free core."""
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +37,7 @@ def jars_of_their_own(on_it: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Scene:
-    """State in Python, which takes its worker a while to begin with: what is struck then has read,
-    and has not ended. With its checks, whose Spark jobs then run on executors.
-    """
+    """State in Python, whose worker begins slowly: what is struck has read and not ended."""
     return Scene(
         kafka,
         tmp_path,
@@ -59,9 +53,7 @@ def scene(kafka: str, tmp_path: Path) -> Scene:
 def struck(
     scene: Scene, cluster: Cluster, folder: Path, run_id: str, strike: Callable[[], None]
 ) -> Running:
-    """A drain that is struck when all tasks have read their part of Kafka, and none has written to
-    the table.
-    """
+    """A drain that is struck when all tasks have read, and none has written to the table."""
     running = Running(scene, folder, run_id, "planned=wait")
     running.hold("planned")
     wait_until(lambda: len(cluster.executors()) == len(cluster.workers), "the executors")
@@ -80,7 +72,6 @@ def struck(
 def ended_exact(running: Running, scene: Scene, sent: int) -> None:
     """It ended well, read what was sent, and table and account are right."""
     assert running.end() == 0, running.said
-    assert running.report is not None
     assert running.report.account.read == sent
     assert {check.suite for check in running.report.checks} >= {"output"}
     scene.assert_exact()
@@ -93,9 +84,7 @@ def survives(
     strike: Callable[[], None],
     mend: Callable[[], None],
 ) -> None:
-    """Drains that are struck, until one of them has run a stage twice: what was lost may just have
-    been of no more use.
-    """
+    """Drains that are struck until one ran a stage twice: what is lost may be of no use."""
     for number in range(TRIES):
         sent = sum(scene.deliver().values())
         try:
@@ -110,15 +99,15 @@ def survives(
 
 
 def test_an_executor_killed_amid_a_batch_doubles_nothing_in_table_or_account(
-    scene: Scene, cluster: Cluster, tmp_path: Path
-) -> None:
+    scene, cluster, tmp_path
+):
     survives(scene, cluster, tmp_path, cluster.lose_executor, lambda: None)
 
 
 @long_form
 def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it(
-    scene: Scene, cluster: Cluster, tmp_path: Path
-) -> None:
+    scene, cluster, tmp_path
+):
     survives(scene, cluster, tmp_path, cluster.lose_worker, cluster.add_worker)
 
 
@@ -133,11 +122,9 @@ def files(*folders: Path) -> list[Path]:
     reason="speculation takes another host, and 127.0.0.2 is one on Linux alone",
 )
 def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once_and_no_secret_shows(
-    scene: Scene, tmp_path: Path
-) -> None:
-    """Whichever of the two ends first; the event log, which is asked for here, says that there were
-    two. The cluster has a secret, which lets the run in and stands in nothing that it leaves.
-    """
+    scene, tmp_path
+):
+    """Whichever ends first; the event log says that there were two, and shows no secret."""
     (log := tmp_path / "events").mkdir()
     (file := tmp_path / "secret").touch(mode=0o600)
     file.write_text(SECRET + "\n")
@@ -174,8 +161,8 @@ def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once_and_no_se
 
 @long_form
 def test_a_driver_that_is_killed_ends_its_application_and_the_next_run_makes_everything_right(
-    scene: Scene, cluster: Cluster, tmp_path: Path
-) -> None:
+    scene, cluster, tmp_path
+):
     sent = sum(scene.deliver().values())
     running = Running(scene, tmp_path, "killed", "planned=wait")
     running.hold("planned")

@@ -30,16 +30,13 @@ def refused(scene: Scene, folder: Path, run_id: str, code: str) -> Running:
     drain = Running(scene, folder, run_id)
     assert drain.end() != 0
     assert drain.report is not None, drain.said
-    assert drain.report.problem is not None
     assert drain.report.problem.code == code, drain.report.problem
     assert "Traceback" not in drain.said
     return drain
 
 
 @long_form
-def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(
-    scene: Scene, tmp_path: Path
-) -> None:
+def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(scene, tmp_path):
     scene.settings = scene.settings._replace(spark_conf="spark.executor.memory=64g")
     drain = refused(scene, tmp_path, "greedy", "NO_EXECUTORS")
     assert "waits for a first executor" in drain.said
@@ -52,7 +49,6 @@ def test_a_master_that_is_not_there_is_told_before_spark_starts(scene: Scene) ->
     before = SparkContext._active_spark_context  # noqa: SLF001 - it has no other form
     scene.settings = scene.settings._replace(master="spark://127.0.0.1:1")
     problem = scene.drain("nobody").problem
-    assert problem is not None
     assert problem.code == "CLUSTER_UNREACHABLE"
     assert "127.0.0.1:1: Connection refused" in problem.what
     assert SparkContext._active_spark_context is before  # noqa: SLF001

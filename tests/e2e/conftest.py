@@ -16,9 +16,7 @@ __all__ = ["kafka", "registry_url", "spark"]
 
 @pytest.fixture(scope="module", autouse=True)
 def shipped_topic(kafka: str) -> Iterator[None]:
-    """SLUICE_KAFKA names the broker; what a module has made of the topic that the shipped specs
-    read goes with the module.
-    """
+    """SLUICE_KAFKA names the broker; a module's shipped topic goes with the module."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLUICE_KAFKA", kafka)
         yield

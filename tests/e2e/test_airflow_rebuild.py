@@ -1,8 +1,4 @@
-"""The kind rebuild of Airflow's form, over a real Airflow, Kafka and Spark: computed beside a live
-pipeline that drains on, approved by a person through the API, switched to, and published. The tables
-and the figures of the question are held against DuckDB's. Without Spark, and with all that is
-refused: tests/airflow/test_rebuild_dag.py.
-"""
+"""The kind rebuild of Airflow's form, over a real Airflow, Kafka and Spark, held against DuckDB."""
 
 from __future__ import annotations
 
@@ -66,11 +62,7 @@ class Installed(NamedTuple):
         return sorted((r["window_start"], r["origin"], r["flights"], r["miles"]) for r in rows)
 
     def expected(self, measure: str) -> Rows:
-        """By DuckDB over all that was sent: the hours that end two hours before the newest event.
-
-        Every delivery but the first has late records. Those of a drain are not in the table of
-        sums; a rebuild merges them.
-        """
+        """By DuckDB over all that was sent: hours that end two hours before the newest event."""
         with duckdb.connect() as db:
             db.sql("SET TimeZone = 'UTC'")
             db.register("ledger", self.scene.ledger)
@@ -106,9 +98,7 @@ def installed(kafka: str, tmp_path: Path) -> Iterator[Installed]:
 
 
 @long_form
-def test_a_rebuild_by_the_form_runs_beside_drains_asks_switches_and_is_published(
-    installed: Installed,
-) -> None:
+def test_a_rebuild_by_the_form_runs_beside_drains_asks_switches_and_is_published(installed):
     person, scene = installed.person, installed.scene
     scene.deliver()
     person.trigger(NAME, "first")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import psutil
 import pytest
 
@@ -22,9 +20,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 
 @long_form
-def test_the_drain_of_the_next_dag_run_finds_the_worker_of_the_first(
-    kafka: str, tmp_path: Path
-) -> None:
+def test_the_drain_of_the_next_dag_run_finds_the_worker_of_the_first(kafka, tmp_path):
     home, root = tmp_path / "airflow", tmp_path / ROOT
     scene = Scene(kafka, tmp_path, PIPELINE, events=EVENTS, deliveries=2, topic="flights")
     variables = {

@@ -1,6 +1,4 @@
-"""A real broker: what the producer wrote in the ledger is what a consumer reads, before and after a
-restart.
-"""
+"""A real broker: what the producer's ledger says is what a consumer reads, also after a restart."""
 
 import json
 import subprocess
@@ -65,17 +63,13 @@ def processes_of(home: Path) -> list[int]:
     reraise=True,
 )
 def end_of(consumer: Consumer, partition: TopicPartition) -> int:
-    """Asked again as clients do: a broker that has just started answers before it leads its
-    partitions again.
-    """
+    """Asked again, as clients do: a broker that has just started answers before it leads again."""
     end: int = consumer.get_watermark_offsets(partition)[1]
     return end
 
 
 def consumed(bootstrap: str, topic: str = TOPIC) -> dict[tuple[int, int], Message]:
-    """Every record of the topic by (partition, offset), read up to the ends that the
-    broker gives.
-    """
+    """Every record of the topic by (partition, offset), up to the ends that the broker gives."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False}
     )
@@ -122,9 +116,7 @@ def test_the_ledger_is_what_a_consumer_reads(home: Path, deliveries: list[list[D
     holds(broker.start(home / "kafka", JARS), home)
 
 
-def test_the_ledger_has_every_record_sent_in_its_order(
-    home: Path, deliveries: list[list[Delivered]]
-) -> None:
+def test_the_ledger_has_every_record_sent_in_its_order(home, deliveries):
     rows = ledger.read(home / "ledger").to_pylist()
     sent = [(number, record) for number, part in enumerate(deliveries, start=1) for record in part]
     for row, (number, record) in zip(rows, sent, strict=True):
@@ -217,9 +209,7 @@ def test_missing_jars_are_named(tmp_path: Path) -> None:
         (["publish", "--deliveries", "2", "--delivery", "3"], "delivery 3 of 2 does not exist"),
     ],
 )
-def test_the_command_line_fails_with_status_2_and_no_traceback(
-    tmp_path: Path, arguments: list[str], says: str
-) -> None:
+def test_the_command_line_fails_with_status_2_and_no_traceback(tmp_path, arguments, says):
     command = [sys.executable, "-m", "local", *arguments, "--home", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=JARS.parents[1])
     assert done.returncode == 2

@@ -1,7 +1,4 @@
-"""Each command of `sluice` over a root that one real `sluice drain` has filled: `plan`, `drain`,
-`show` and those that need Spark as processes of their own, the others by the same entry in this
-one, and as processes in the long form.
-"""
+"""Each command of `sluice` over a root that one real `sluice drain` has filled."""
 
 from __future__ import annotations
 
@@ -32,10 +29,7 @@ MOST_OF_THEM = 5_000
 
 
 class Drained(NamedTuple):
-    """What lies there, and what the two commands said by which it came.
-
-    `classes` has a log of each JVM that the drain started: where every class was read from.
-    """
+    """What lies there, and what the two commands said; `classes`: where each JVM's came from."""
 
     scene: Scene
     sent: dict[str, int]

@@ -28,9 +28,7 @@ SLUICE = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from "
     "spark_jobs.cli import app; app()"
 )
-"""As in a terminal: what a shell starts in the background, these tests for example, ignores SIGINT,
-and so do its children.
-"""
+"""As in a terminal: what a shell starts in the background ignores SIGINT, as its children do."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,10 +42,7 @@ def pipelines(kafka):
 def in_a_terminal(
     scene: Scene, folder: Path, *words: str, failpoints: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """The command at work; what it says goes into the folder's `said`.
-
-    A test that fails leaves nothing of it.
-    """
+    """The command at work; what it says goes into the folder's `said`."""
     waiting = folder / "waiting"
     waiting.mkdir()
     env = {

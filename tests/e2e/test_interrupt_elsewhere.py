@@ -1,6 +1,4 @@
-"""A drain that is asked to stop where no batch is at work: before Spark, after an earlier run's
-account, while it is judged.
-"""
+"""A drain that is asked to stop where no batch is at work: before Spark, and while it is judged."""
 
 from __future__ import annotations
 
@@ -55,7 +53,6 @@ def test_before_it_reads_it_ends_with_a_report_and_while_it_is_judged_it_is_done
     scene.deliver_all()
 
     early = asked(scene, "early", "leased", tmp_path)
-    assert early.problem is not None
     assert (early.problem.code, early.batches) == ("STOPPED", ())
     assert "before it read anything" in early.problem.what
     assert Checkpoint(scene.paths.checkpoint).planned() == []
@@ -84,7 +81,6 @@ def test_after_the_account_of_an_earlier_run_it_reads_nothing_and_judges_that_ac
             signal.raise_signal(signal.SIGTERM)
 
     stopped = scene.drain("stopped", ask)
-    assert stopped.problem is not None
     assert (stopped.problem.code, stopped.batches) == ("STOPPED", stopped.recovered)
     assert stopped.recovered[0] == 0
     assert stopped.waiting > 0
@@ -117,7 +113,6 @@ def test_what_is_wrong_with_the_account_of_a_run_that_was_stopped_is_said_all_th
             signal.raise_signal(signal.SIGTERM)
 
     stopped = scene.drain("stopped", ask)
-    assert stopped.problem is not None
     assert (stopped.problem.code, stopped.bounded_by) == ("CHECK_FAILED", "SIGTERM or Ctrl-C")
 
 

@@ -1,6 +1,4 @@
-"""Checkpoints that an older commit of Sluice wrote: this one resumes them; and the way back, where
-the older one resumes what this one wrote. Every table is exact.
-"""
+"""Checkpoints of an older commit of Sluice: this one resumes them, and the older one its own."""
 
 from __future__ import annotations
 
@@ -20,13 +18,9 @@ from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 OLDER = "fe62465"
-"""Before the packages, the typed outcome of a run and the operators of steps: everything that
-stores state has moved since.
-"""
+"""Before packages, typed outcomes and operators of steps: all that stores state has moved since."""
 BEFORE = "0d743f6"
-"""The first commit that writes to ops tables with more columns than it knows; the version of the
-files' form is this one's. It stands for the release before.
-"""
+"""The first commit that bears ops tables with more columns than it knows: the release before."""
 PIPELINES = ("flight_events", "departure_delays", "aircraft_rotations")
 SLUICE = "from spark_jobs.cli import app; app()"
 PATIENCE_SECONDS = 240

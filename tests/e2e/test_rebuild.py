@@ -1,11 +1,8 @@
-"""`sluice rebuild` as a process of its own, killed in its switch; the next `sluice drain` completes
-it. The quicker forms are tests/spark/test_rebuild.py and tests/unit/test_switch.py.
-"""
+"""`sluice rebuild` in a process of its own, killed in its switch; the next drain completes it."""
 
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import deltalake
 
@@ -29,7 +26,7 @@ def farthest(scene: Scene, spec: Pipeline = SPEC) -> int:
 
 @long_form
 def test_a_rebuild_computes_compares_and_switches_and_a_kill_in_the_switch_is_mended(
-    kafka: str, tmp_path: Path
+    kafka, tmp_path
 ):
     scene = Scene(kafka, tmp_path, SPEC, events=1500, deliveries=2, topic="flights")
     scene.deliver()

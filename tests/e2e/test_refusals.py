@@ -1,6 +1,4 @@
-"""What an operator sees when something is not there: one clear line, a documented exit status,
-soon, and no stack trace.
-"""
+"""What an operator sees when something is missing: one clear line and a documented exit status."""
 
 from __future__ import annotations
 
@@ -28,10 +26,7 @@ from tests.harness.long_form import LONG
 from tests.harness.roots import ROOT
 
 LIMIT_SECONDS = 30
-"""Within which a broker that does not answer is given up: of waiting.
-
-How long a process takes is the machine's doing too.
-"""
+"""Of waiting for a broker that does not answer; a process takes as long as the machine needs."""
 PATIENCE_SECONDS = 120
 QUESTIONS = ("list_topics", "describe_topics", "list_offsets")
 """Of Kafka's client; the last is asked twice."""
@@ -115,9 +110,7 @@ def job(report: Path) -> Drain:
 
 
 def test_a_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
-    """The application without spark-submit, which has started no Spark when it is refused; in
-    tests/faults/test_machine.py spark-submit gives the status on.
-    """
+    """The application without spark-submit, which has started no Spark when it is refused."""
     settings = Settings.from_environment()._replace(kafka="127.0.0.1:1", root=str(tmp_path / ROOT))
     path = tmp_path / "report.json"
     words = command(settings, job(path))
@@ -131,18 +124,13 @@ def test_a_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
     )
     assert ended.returncode == by_code("KAFKA_UNREACHABLE").exit_status
     report = read_report(path)
-    assert report.problem is not None
     assert report.problem.code == "KAFKA_UNREACHABLE"
     assert (report.ended_at - report.started_at).total_seconds() < LIMIT_SECONDS
     assert "Traceback" not in ended.stdout + ended.stderr
 
 
 class StandsStill:
-    """A broker that is stopped once it has answered so many questions, and goes on after the block.
-
-    While it lives it has all the time that a busy machine needs; what it does not answer is given
-    up after a second, if at all.
-    """
+    """A broker that is stopped once it has answered so many questions, until the block ends."""
 
     def __init__(self, address: str, patch: pytest.MonkeyPatch, after: int | None) -> None:
         self.asked = 0
@@ -166,9 +154,7 @@ class StandsStill:
         self._broker.resume()
 
     def _stand_still(self) -> None:
-        """Return when all of its threads do: on a busy machine a signal takes its time, and one of
-        them would answer.
-        """
+        """Return when all of its threads do: one of them would answer on a busy machine."""
         self._broker.suspend()
         deadline = time.monotonic() + PATIENCE_SECONDS
         while any(process.status() != psutil.STATUS_STOPPED for process in self._each()):

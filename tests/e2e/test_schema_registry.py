@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from pathlib import Path
 
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
@@ -59,9 +58,7 @@ def test_a_schema_comes_with_those_that_it_uses(registry_url: str, ids: dict[str
     assert registry.schema(2**31 - 1) is None
 
 
-def test_what_is_kept_is_whole_without_the_registry(
-    registry_url: str, ids: dict[str, int], tmp_path: Path
-) -> None:
+def test_what_is_kept_is_whole_without_the_registry(registry_url, ids, tmp_path):
     numbers = {name: str(number) for name, number in ids.items()}
     had = Kept(str(tmp_path), "main").fetch(
         [*numbers.values(), "99999"], lambda: Registry({"url": registry_url})
@@ -78,9 +75,7 @@ def test_what_is_kept_is_whole_without_the_registry(
 
 
 @pytest.mark.parametrize("login", ["basic", "bearer"])
-def test_a_login_and_tls_are_as_declared(
-    login: str, registry_url: str, ids: dict[str, int], tmp_path: Path
-) -> None:
+def test_a_login_and_tls_are_as_declared(login, registry_url, ids, tmp_path):
     authority = Authority("registry")
     _, _, store = authority.pair("server", hosts=("127.0.0.1",)).write(tmp_path, "registry")
     (tmp_path / "ca.crt").write_text(authority.certificate)

@@ -1,6 +1,4 @@
-"""Kafka with security, by a real broker and its real authorizer: who is let in, who is turned away,
-in which words.
-"""
+"""Kafka with security, by a real broker and authorizer: who is let in, and who is turned away."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ CANARY = "canary7f3a"
 HOSTILE = CANARY + " \"quoted\" 'single' back\\slash \\n semi;colon $dollar #hash = é漢"
 PLAIN = f"{CANARY} plain, and long enough"
 LIMIT_SECONDS = 30
-"""Within which a refusal is told: of asking. How long a process takes is the machine's doing too.
-"""
+"""Of asking; how long a process takes is the machine's doing too."""
 PATIENCE_SECONDS = 120
 READER = REPO / "tests" / "harness" / "secured_reader.py"
 TOPIC = "flights"
@@ -58,9 +55,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One for all: with a topic, and users of every mechanism who may read it, and others who may
-    not.
-    """
+    """One for all: a topic, users of every mechanism who may read it, and others who may not."""
     issuer = Issuer("oauth", f"{CANARY}&secret")
     with (
         running(tmp_path_factory.mktemp("secured"), {"plain": PLAIN}, issuer) as it,
@@ -211,9 +206,7 @@ def turned_away(broker: Broker) -> dict[str, tuple[dict[str, str], tuple[str, ..
         "DESCRIBE alone",
     ],
 )
-def test_who_is_turned_away_is_told_why_in_time_and_not_to_try_again(
-    broker: Broker, way: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_who_is_turned_away_is_told_why_in_time_and_not_to_try_again(broker, way, capfd):
     properties, says = turned_away(broker)[way]
     began = time.monotonic()
     with pytest.raises(KafkaRefused) as raised:
@@ -277,9 +270,7 @@ def with_canary(*folders: Path, words: tuple[str, ...] = (CANARY,)) -> list[str]
     ]
 
 
-def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(
-    broker: Broker, tmp_path: Path
-) -> None:
+def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(broker, tmp_path):
     scene = Scene(
         broker.admin,
         tmp_path,
@@ -331,9 +322,7 @@ def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(
 
 
 @long_form
-def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(
-    broker: Broker, tmp_path: Path
-) -> None:
+def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(broker, tmp_path):
     Scene(
         broker.admin, tmp_path, "flight_events", events=200, deliveries=1, topic=TOPIC
     ).deliver_all()

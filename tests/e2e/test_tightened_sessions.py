@@ -1,7 +1,4 @@
-"""A deployed spec is tightened, and the sessions that it wrote before are backfilled: `sluice` in
-processes of its own over a pipeline's folder that changes, as a deployment changes it. What the
-table must hold is DuckDB's. The quicker forms are in tests/spark/test_session_rows.py.
-"""
+"""A deployed spec is tightened, and sessions from before are backfilled, as a user does it."""
 
 from __future__ import annotations
 
@@ -161,8 +158,8 @@ def _parting(loose: set[Row], tight: set[Row]) -> tuple[datetime, datetime]:
 
 @long_form
 def test_sessions_of_before_a_spec_was_tightened_are_backfilled_whole_or_not_at_all(
-    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    kafka, tmp_path, monkeypatch
+):
     it = Deployed(kafka, tmp_path, monkeypatch)
     it.scene.deliver()
     answer(it.sluice("drain", NAME))

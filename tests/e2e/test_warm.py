@@ -73,9 +73,7 @@ class Installation:
             yield
 
     def drain_here(self, pipeline: str, run_id: str) -> None:
-        """A drain as this process's own client, without the command line's start. Within
-        `environment`.
-        """
+        """A drain as this process's own client, without the command line's start."""
         settings = Settings.from_environment()
         words = Drain(
             pipeline=pipeline, report=str(self.report_path(run_id)), run_id=run_id
@@ -153,9 +151,7 @@ def installation(kafka: str, tmp_path: Path) -> Iterator[Installation]:
             started.wait()
 
 
-def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(
-    spark: object, installation: Installation
-) -> None:
+def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(spark, installation):
     scene = installation.scene
     scene.deliver()
     assert "starts cold" not in installation.drain(FIRST, "first")
@@ -169,9 +165,7 @@ def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(
 
 
 @long_form
-def test_changed_code_ends_the_worker_and_a_kill_of_it_is_a_kill_of_its_drain(
-    spark: object, installation: Installation
-) -> None:
+def test_changed_code_ends_the_worker_and_a_kill_of_it_is_a_kill_of_its_drain(spark, installation):
     scene = installation.scene
     scene.deliver()
     installation.drain(FIRST, "first")
@@ -200,9 +194,7 @@ def test_changed_code_ends_the_worker_and_a_kill_of_it_is_a_kill_of_its_drain(
 
 
 @long_form
-def test_a_worker_whose_python_daemon_was_killed_takes_no_other_drain(
-    spark: object, installation: Installation
-) -> None:
+def test_a_worker_whose_python_daemon_was_killed_takes_no_other_drain(spark, installation):
     scene = installation.scene
     scene.deliver()
     installation.drain(FIRST, "first")
@@ -225,9 +217,7 @@ def test_a_worker_whose_python_daemon_was_killed_takes_no_other_drain(
 
 
 @long_form
-def test_a_killed_client_lets_the_batch_end_and_ends_the_worker(
-    spark: object, installation: Installation
-) -> None:
+def test_a_killed_client_lets_the_batch_end_and_ends_the_worker(spark, installation):
     scene = installation.scene
     scene.deliver()
     abandoned = installation.start(FIRST, "abandoned", "planned=wait")
@@ -239,7 +229,6 @@ def test_a_killed_client_lets_the_batch_end_and_ends_the_worker(
     wait(lambda: not installation.socket.exists() and not lives(last.process), "the worker's end")
     abandoned.communicate()
     problem = installation.report("abandoned").problem
-    assert problem is not None
     assert problem.code == Stopped.code
     assert holder(scene.paths.lease) is None
     scene.run("the last")
@@ -247,12 +236,8 @@ def test_a_killed_client_lets_the_batch_end_and_ends_the_worker(
 
 
 @long_form
-def test_a_worker_that_has_done_many_drains_has_not_grown(
-    spark: object, installation: Installation
-) -> None:
-    """SLUICE_WARM_RUNS says how many; the worker may grow by MOST_GROWTH_MB after the first of
-    them.
-    """
+def test_a_worker_that_has_done_many_drains_has_not_grown(spark, installation):
+    """SLUICE_WARM_RUNS says how many; after the first the worker may grow by MOST_GROWTH_MB."""
     count = int(os.environ.get("SLUICE_WARM_RUNS", "60"))
     scene, folder = installation.scene, installation.folder
     rounds = count // len(TURNS)

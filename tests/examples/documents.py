@@ -1,6 +1,4 @@
-"""Sybil's set-up: which blocks of a document and which docstrings are examples, and what
-runs each.
-"""
+"""Sybil's set-up: which blocks and docstrings are examples, and what runs each."""
 
 from __future__ import annotations
 
@@ -78,10 +76,7 @@ def run_properties(example: Example) -> None:
 
 
 def check_kafka(properties: str) -> None:
-    """KafkaConfig takes them, with real certificates where they name some.
-
-    Raises KafkaConfigInvalid.
-    """
+    """KafkaConfig takes them, with real certificates where they name some, or refuses."""
     with TemporaryDirectory() as folder:
         for name, pem in _certificates().items():
             (Path(folder) / name).write_text(pem)
@@ -114,17 +109,13 @@ DOCSTRINGS = Sybil(parsers=[DocTestParser()])
 
 
 def in_documents() -> Iterator[tuple[str, list[Example]]]:
-    """Each block with the skip comments before it: "docs/deploy.md:13" and the examples to evaluate,
-    in order.
-    """
+    """Each block with the skip comments before it, by its place, and its examples in order."""
     for path in shell.DOCUMENTS:
         yield from _grouped(path, DOCUMENTS.parse(path))
 
 
 def in_docstrings() -> Iterator[tuple[str, list[Example]]]:
-    """Each line that begins with `>>>`, of the modules that have one; its names are the
-    module's.
-    """
+    """Each line that begins with `>>>`, of the modules that have one, with the module's names."""
     for folder, package in (("spark_jobs", ""), ("plugins", "plugins/")):
         for path in sorted((REPO / folder).rglob("*.py")):
             if ">>> " in path.read_text():

@@ -25,9 +25,7 @@ SYSTEM = frozenset({"TMPDIR"})
 
 @cache
 def documented() -> frozenset[str]:
-    """Environment variables: those of an installation, those for diagnosis, and the first cells of
-    the documents' tables.
-    """
+    """Environment variables: an installation's, those for diagnosis, and those of the documents."""
     rows = [
         line.split("|")[1]
         for path in DOCUMENTS
@@ -43,10 +41,7 @@ def documented() -> frozenset[str]:
 
 
 def commands(block: str) -> Iterator[list[str]]:
-    """The words of each simple command: a pipe, a redirection or `&&` ends it.
-
-    Two blanks before a remark end it too.
-    """
+    """The words of each simple command: a pipe, a redirection, `&&` or a remark ends it."""
     text = ""
     for line in block.splitlines():
         text += f"{line}\n"
@@ -79,9 +74,7 @@ def _words(text: str) -> list[str]:
 
 
 def check(block: str) -> None:
-    """Raises AssertionError, or what typer raises, for a command, an option, a target or a variable
-    that does not exist.
-    """
+    """Raises AssertionError, or what typer raises, for anything that does not exist."""
     assert set(re.findall(r"\$\{?([A-Z][A-Z0-9_]*)", block)) <= documented()
     for command in commands(block):
         words = command[1:] if command[:1] == ["export"] else command

@@ -1,7 +1,4 @@
-"""The examples of the documents and of docstrings run, and commands of shell blocks exist.
-
-A block that does not run has a comment before it that says why: <!-- skip: next "why" -->.
-"""
+"""The examples of the documents and of docstrings run, and commands of shell blocks exist."""
 
 import re
 from pathlib import Path

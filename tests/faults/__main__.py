@@ -1,7 +1,4 @@
-"""`make faults KILLS=200 SEED=...`: the long form, with its figures at the end. WARM=1 kills warm
-drains instead, their workers and their clients; REPAIRS=1 stages and swaps of repairs, and SWAPS=1
-swaps and undos without Spark.
-"""
+"""`make faults KILLS=200 SEED=...`, with WARM=1, REPAIRS=1 or SWAPS=1: the long form."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""A campaign: drains of real pipelines that are killed one after the other, and verified in a
-process of its own.
-
-Every kill is followed by another drain, killed or not. After some kills the pipeline is drained
-undisturbed, and the verifier holds its tables against the ledger: nothing lost, nothing doubled,
-nothing unaccounted. After every drain there is a publish, killed or not: by then each batch is
-announced once.
-"""
+"""A campaign: drains that are killed one after the other, published, and verified from outside."""
 
 from __future__ import annotations
 
@@ -62,10 +55,7 @@ class Figures(NamedTuple):
 
 
 class Campaign:
-    """One topic, several pipelines on it, one schedule of kills.
-
-    `again` says how to have the same once more.
-    """
+    """One topic, several pipelines, one schedule of kills; `again` says how to repeat it."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - each is a choice of a campaign
         self,
@@ -80,9 +70,7 @@ class Campaign:
         start: Callable[..., Running] = Running,
         **of_scenes: Any,
     ) -> None:
-        """`start` starts a drain. `of_scenes` is what each Scene is given beside; with the checks of
-        the output, unless it says otherwise.
-        """
+        """`start` starts a drain; `of_scenes` is what each Scene is given beside."""
         self._folder = folder
         self._schedule = kills
         self._say = say
@@ -110,9 +98,7 @@ class Campaign:
         self._figures = Figures(0, Counter(), 0, 0, 0, [])
 
     def measure(self, share: float = 1.0) -> None:
-        """How long a drain takes here, for the kills that fall by chance: on the first delivery,
-        undisturbed. A later batch takes that share of the longest.
-        """
+        """How long an undisturbed first delivery takes here, for the kills that fall by chance."""
         self._first.deliver()
         running = self._start(self._first, self._folder, "measured")
         assert running.end() == 0, running.said
@@ -130,12 +116,7 @@ class Campaign:
         publish: Callable[[Scene, Path, str], bool] = publishing.in_a_process,
         verdict: Callable[[Scene, Path], dict[str, Any]] = verifying.in_a_process,
     ) -> Figures:
-        """Raises AssertionError, with what gives the same again, at the first wrong thing.
-
-        `mend` drains undisturbed, also where the schedule says so. `publish` gets the file of the
-        events, and the failpoint at which it is to be killed; it returns whether it was. `verdict`
-        gets that file too, and returns what the verifier says.
-        """
+        """Raises AssertionError, with what gives the same again, at the first wrong thing."""
         for number, (kill, chance) in enumerate(self._schedule):
             scene = self._scenes[number // self._block % len(self._scenes)]
             self._first.deliver()

@@ -1,6 +1,4 @@
-"""The kills of a campaign: each starts a drain, ends it in its way, and leaves what is left to the
-next.
-"""
+"""The kills of a campaign: each starts a drain, ends it in its way, and leaves the rest."""
 
 from __future__ import annotations
 
@@ -22,20 +20,14 @@ from tests.harness.scene import Scene
 
 
 class Lengths(NamedTuple):
-    """How long the drain took that nothing disturbed, and its longest batch, in seconds: a kill by
-    chance falls within.
-    """
+    """Seconds of an undisturbed drain and of its longest batch: a kill by chance falls within."""
 
     run: float = 0.0
     batch: float = 0.0
 
 
 class Kill(NamedTuple):
-    """`failpoints` is the drain's environment; `act` ends it.
-
-    `chance` is how often, against the others. `where` says where it finds the drain, if the files
-    that are left do not; `lives` whether a warm drain lives to say that it failed.
-    """
+    """`act` ends a drain with these `failpoints`; `where` finds its place, `chance` its share."""
 
     name: str
     act: Callable[[Running, Random, Lengths], None]
@@ -91,9 +83,7 @@ def _its_held(kind: str, place: str) -> Callable[[Running, Random, Lengths], Non
 
 
 def strike(running: Running, kind: str) -> None:
-    """Kill this part of it; a driver whose JVM is gone ends by itself, and holds the lease until
-    then.
-    """
+    """Kill this part; a driver whose JVM is gone ends by itself, and holds the lease until then."""
     drivers = [*running.processes("driver")]
     for process in [*running.processes(kind)]:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -120,11 +110,7 @@ DRIVER = Kill(
     "table.committed=wait",
 )
 SHORT = (STORES, WHOLE, DRIVER)
-"""One of each kind after which nobody is left to tell, each at a certain place, and between them a
-drain whose publish is killed.
-
-A driver whose JVM or workers are gone lives to tell: test_machine.py, and the long form here.
-"""
+"""One of each kind after which nobody is left to tell, each at a certain place."""
 
 
 def schedule(seed: int, kills: int) -> list[tuple[Kill, Random]]:

@@ -1,9 +1,4 @@
-"""Publishing: what Airflow's task publish does after a drain, killed or not, with a file in the
-place of Airflow: a line is an asset event that was sent.
-
-python -m tests.faults.publishing ROOT PIPELINE EVENTS
-publishes in a process of its own, which its failpoints may kill.
-"""
+"""What Airflow's task publish does after a drain, with a file in Airflow's place."""
 
 from __future__ import annotations
 
@@ -28,9 +23,7 @@ if TYPE_CHECKING:
     from tests.harness.scene import Scene
 
 TURNS = ("shown", "shown", "fixed", "")
-"""Where one publish after the other is killed; at the last nowhere. So an event is told by the
-fourth that tries, and newer verdicts have come since.
-"""
+"""Where publishes are killed one after the other: the fourth tells, of newer verdicts too."""
 
 
 def publish(paths: Paths, spec: Pipeline, events: Path) -> None:

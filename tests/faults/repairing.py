@@ -1,11 +1,4 @@
-"""Repairs whose stages and swaps are killed: real processes over real Kafka, Spark and Delta.
-
-A delivery is drained, and late records wait. Their repair is planned, its stage is killed, perhaps
-several times, and then its swap, perhaps with a drain in between, until a try that nobody disturbs
-completes it. A killed stage leaves the table as it was, and a killed swap the rows from before it or
-those from after it. The live checkpoint stays as it is, to the byte. At the end of each repair the
-table is what DuckDB, or plain Python, makes of all good records, none of them late.
-"""
+"""Repairs whose stages and swaps are killed until a try completes: old rows or new."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The kills of repairs: each ends a stage or a swap in its way, and leaves what is left to the next
-try.
-"""
+"""The kills of repairs: each ends a stage or a swap in its way, and leaves the rest."""
 
 from __future__ import annotations
 
@@ -82,9 +80,7 @@ def rounds(seed: int) -> Iterator[Round]:
 
 
 def landed(running: Running, staging: Path, began: float, kill: Kill) -> str:
-    """Where a kill found the stage: as its failpoint says, or told by what it left in its folder
-    since it began, a time in seconds since the epoch.
-    """
+    """Where a kill found the stage: by its failpoint, or by what it left in its folder since."""
     if kill.failpoints:
         return f"at a failpoint: {failpoint.STAGE_POINTS[kill.failpoints.partition('=')[0]]}"
     if running.report:

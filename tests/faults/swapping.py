@@ -1,10 +1,4 @@
-"""Swaps and undos that are killed: real processes over a real Delta table, without a JVM.
-
-A root with drained batches gets one random repair after another (tests/unit/repaired.py). Its swap,
-and perhaps its undo, is killed at a failpoint or at any moment, perhaps several times, perhaps with
-a drain in between, until a try that nobody disturbs completes it. After each kill the table has the
-rows from before or those from after, and none in between.
-"""
+"""Swaps and undos that are killed over a real Delta table: old rows or new, none between."""
 
 from __future__ import annotations
 

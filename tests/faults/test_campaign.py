@@ -1,10 +1,4 @@
-"""The short form of `make faults`: each kind of kill once, at a certain place, and a verification
-after each few. One pipeline without Python state, and one store a step: what Python's state survives
-is in test_machine.py, tests/cluster and tests/store.
-
-The other failpoints are recovered from copies in tests/spark/test_failpoints.py, and killed at in
-the long form.
-"""
+"""The short form of `make faults`: each kind of kill once, at a certain place."""
 
 from __future__ import annotations
 

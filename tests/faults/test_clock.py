@@ -1,6 +1,4 @@
-"""A machine whose clock is an hour off, and right again: nothing is lost, doubled or late
-for it.
-"""
+"""A machine whose clock is an hour off, and right again: nothing lost, doubled or late."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ NOT_TESTED = (
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library that, preloaded, puts the wall clock of a process off: of the JVM, of the driver,
-    of the workers.
-    """
+    """A library that, preloaded, puts a process's wall clock off: JVM's, driver's, workers'."""
     if sys.platform != "linux":
         pytest.skip(f"it stands on what Linux and glibc call things: {NOT_TESTED}")
     library = tmp_path_factory.mktemp("clock") / "clock.so"

@@ -1,6 +1,4 @@
-"""The short form of `make faults REPAIRS=1`: a stage and a swap, each killed at places that are
-certain.
-"""
+"""The short form of `make faults REPAIRS=1`: a stage and a swap, each killed at certain places."""
 
 from __future__ import annotations
 

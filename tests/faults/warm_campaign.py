@@ -1,6 +1,4 @@
-"""A campaign of warm drains: `make faults WARM=1 KILLS=20`, and its short form in
-test_warm_campaign.py.
-"""
+"""A campaign of warm drains: `make faults WARM=1 KILLS=20`, in short test_warm_campaign.py."""
 
 from __future__ import annotations
 
@@ -13,9 +11,7 @@ from tests.harness.roots import ROOT
 from tests.harness.warm_process import Workers
 
 STORES = 2
-"""Of a step, the same for each pipeline: tests say it by a variable, and another value of one ends
-the worker.
-"""
+"""Of a step, the same for each pipeline: another value of the variable ends the worker."""
 BATCH = 0.3
 """Of the first batch of a new worker: what a later one takes of that."""
 
@@ -23,9 +19,7 @@ BATCH = 0.3
 def run(
     kafka: str, folder: Path, seed: int, kills: int, say: Callable[[str], None], again: str
 ) -> list[str]:
-    """What it found, in words. Raises AssertionError as Campaign.run does, and if no worker did
-    more than one drain.
-    """
+    """What it found, in words; raises AssertionError too if no worker did more than one drain."""
     workers = Workers(str(folder / ROOT))
     try:
         drains = Campaign(

@@ -1,6 +1,4 @@
-"""The kills of a warm campaign: those of the catalogue, of the worker's parts, of its client, and of
-a worker that rests.
-"""
+"""The kills of a warm campaign: the catalogue's, the worker's parts, its client, one that rests."""
 
 from __future__ import annotations
 
@@ -124,9 +122,7 @@ SHORT = (WHOLE, BEHIND, STORES, WHOLE, DRIVER)
 
 
 def schedule(seed: int, kills: int) -> list[tuple[Kill, Random]]:
-    """Each kind of kill once, in a random order, then by chance; behind them none, one or two drains
-    that nobody kills, so that a kill finds new workers and used ones: the same for the same seed.
-    """
+    """Each kind once, in a random order, then by chance, with calm drains between, by the seed."""
     chance = Random(seed)
     first = chance.sample(KILLS, len(KILLS))
     more = chance.choices(KILLS, [kill.chance for kill in KILLS], k=max(0, kills - len(first)))

@@ -1,7 +1,4 @@
-"""Announced: holds the asset events of a pipeline against the account of its batches.
-
-Imports nothing of Sluice.
-"""
+"""Holds the asset events of a pipeline against its batches' account, without Sluice's code."""
 
 from __future__ import annotations
 
@@ -13,9 +10,7 @@ Event = dict[str, Any]
 
 
 class Announced(NamedTuple):
-    """What is wrong with the events, in sentences, and counted: batches whose account is in more
-    than one event, or in none. `left` is after the last event.
-    """
+    """What is wrong with the events: batches whose account is in several of them, or in none."""
 
     twice: int
     never: int
@@ -24,12 +19,7 @@ class Announced(NamedTuple):
 
 
 def announced(events: list[Event], batches: list[Row]) -> Announced:
-    """`events` in the order in which they were sent, `batches` the rows of ops.batches in theirs.
-
-    Each event goes on from the one before, and has the next number. A batch is in the event in whose versions its commit is;
-    one that committed nothing is in that of its neighbours. After the last event only such may be
-    left, since there is no version to tell.
-    """
+    """Each event goes on from the one before, by number and version."""
     told = [
         f"version {version} of generation {generation} was told {times} times"
         for (generation, version), times in Counter(map(_key, events)).items()

@@ -1,6 +1,4 @@
-"""The broker that a lane's tests share, with a topic for each, and what becomes of a broker's port
-while it is down.
-"""
+"""The broker that a lane's tests share, with a topic for each, and its port while it is down."""
 
 from __future__ import annotations
 
@@ -50,10 +48,7 @@ def start_again(home: Path, address: str) -> None:
 
 
 def skip_taken(address: str) -> None:
-    """Another program was given the port: no fault of the broker's.
-
-    A port that is free is one that it should have kept.
-    """
+    """Another program was given the port: no fault of the broker's."""
     with socket.socket() as probe:
         assert not _bound(probe, address), f"{address} is free, and the broker has gone elsewhere"
     pytest.skip(

@@ -1,6 +1,4 @@
-"""Certificates of the tests' own: an authority, servers that it vouches for or not any more, and a
-client.
-"""
+"""Certificates of the tests' own: an authority, servers, some out of date, and a client."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ class Authority:
         lives: timedelta = timedelta(days=1),
         password: str = "",
     ) -> Pair:
-        """A key and a certificate for it, which is valid from two days ago on for two days and what
-        it `lives`.
-        """
+        """A key and a certificate for it, valid from two days ago for what it `lives`."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = _certificate(subject, self._name, key.public_key(), lives)

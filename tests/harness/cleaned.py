@@ -11,10 +11,7 @@ DEADLINE_SECONDS = 20
 
 
 def clean_log(path: Path) -> int:
-    """Leave only the newest version of the table in its log; return that version.
-
-    A clean-up removes the files that are older than now, by the disk's clock.
-    """
+    """Leave only the table's newest version in its log, and return that version."""
     table = deltalake.DeltaTable(path)
     table.alter.set_table_properties({"delta.logRetentionDuration": "interval 0 seconds"})
     table = deltalake.DeltaTable(path)

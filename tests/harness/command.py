@@ -1,6 +1,4 @@
-"""Command: `sluice` over the root and the broker of a scene, as a process of its own, or by the same
-entry in this one.
-"""
+"""Command: `sluice` over a scene's root and broker, in a process of its own or in this one."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ def sluice(
     typed: str = "",
     **variables: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run it. The pipelines are in the package, which is in the repository or in `beside`. `typed`
-    is what a person answers.
-    """
+    """Run it; its pipelines are in `beside` or the repository, and `typed` is a person's answer."""
     env = {
         **os.environ,
         **scene.settings.environment(),
@@ -56,12 +52,7 @@ def sluice(
 
 
 def sluice_here(variables: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """Run it by its entry, in this process, with these environment variables: for commands that
-    start no other process, of which another test starts one as `sluice` does. It saves the two
-    seconds of a core that Python takes to load it.
-
-    What it prints without Python, as Kafka's client does, is not in its answer.
-    """
+    """Run it in this process, with these variables: for commands that start no other process."""
     with pytest.MonkeyPatch.context() as patch, as_before():
         for name, value in variables.items():
             patch.setenv(name, value)

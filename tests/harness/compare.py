@@ -19,9 +19,7 @@ def difference(
 
 
 def assert_same(found: Iterable[Any], wanted: Iterable[Any], what: str) -> None:
-    """Equal as bags, of rows (dicts) or of anything else that can be counted; says the first few
-    that differ.
-    """
+    """Equal as bags, of rows (dicts) or anything countable; says the first that differ."""
     missing, extra = difference(map(_countable, found), map(_countable, wanted))
     assert not extra, f"{what} has {extra.total()} that should not be there: {_few(extra)}"
     assert not missing, f"{what} lacks {missing.total()}: {_few(missing)}"

@@ -28,9 +28,7 @@ PATIENCE_SECONDS = 60
 OF_A_BATCH = ("planned", "table.committed", "audit", "audited")
 """The failpoints that each batch passes. The others are passed once a run."""
 Moment = tuple[str, int]
-"""A failpoint, and the batch that passed it: for one that is passed once a run, the newest that is
-planned; -1 before any.
-"""
+"""A failpoint, and the batch that passed it: the newest that is planned; -1 before any."""
 
 
 class Images:

@@ -1,9 +1,4 @@
-"""Drains one after the other in a process of its own, as the code of a drain is, and without a JVM
-for each.
-
-python -m tests.harness.drains reads from standard input a JSON object a line: pipeline, topic,
-root, run_id; and answers each with the report, as a line.
-"""
+"""Drains one after the other in a process of its own: a JSON object a line in, a report out."""
 
 from __future__ import annotations
 
@@ -16,9 +11,7 @@ from spark_jobs.settings.installation import Settings
 from tests.harness.session import start
 
 PATIENT = {"spark.network.timeout": "6h", "spark.executor.heartbeatInterval": "10s"}
-"""By a clock that is put on by an hour, a JVM that lives on has not heard of itself for an hour:
-here each drain stands for one in a process of its own.
-"""
+"""A JVM that lives on by a clock put on an hour hears nothing for an hour: one each instead."""
 
 
 def main() -> None:

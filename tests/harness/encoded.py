@@ -1,6 +1,4 @@
-"""Deliveries in other formats than JSON: each good record written by another library than the one
-that decodes it, each malformed one broken in the format's own way.
-"""
+"""Deliveries in other formats than JSON, by other libraries than those that decode them."""
 
 from __future__ import annotations
 

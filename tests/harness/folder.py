@@ -1,6 +1,4 @@
-"""Folder: a source that is not Kafka. Each partition is a file of lines, and a line's number is its
-offset. It shows that the product knows sources by their port alone.
-"""
+"""A source that is not Kafka: each partition is a file, and a line's number is its offset."""
 
 from __future__ import annotations
 

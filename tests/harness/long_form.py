@@ -1,6 +1,4 @@
-"""What `make test` leaves to `make test-long`: tests that take long, beside a quicker one that
-holds the same promise.
-"""
+"""What `make test` leaves to `make test-long`, beside a quicker test of the same promise."""
 
 from __future__ import annotations
 

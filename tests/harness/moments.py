@@ -1,7 +1,4 @@
-"""Moments as whole microseconds since the epoch.
-
-Imports nothing: Spark's Python workers import it too.
-"""
+"""Moments as whole microseconds since the epoch; it imports nothing, as Spark's workers need."""
 
 from __future__ import annotations
 

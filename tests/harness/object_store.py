@@ -1,7 +1,4 @@
-"""A real S3 server on loopback: versitygw, built from its source by Go, which keeps objects as
-files of a folder. `python -m tests.harness.object_store` builds it, which `make test` does beside
-set-up.
-"""
+"""A real S3 server on loopback: versitygw, built from source by Go, with a folder's files."""
 
 from __future__ import annotations
 
@@ -27,9 +24,7 @@ from spark_jobs.settings.installation import REPO
 SERVER = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 HOME = REPO / ".local" / "versitygw-v1.8.0"
 QUICKLY = ("-gcflags=all=-l -dwarf=false -c=1", "-ldflags=-s -w")
-"""Nothing put inline and nothing for a debugger: 86 processor seconds instead of 142, where go has
-compiled nothing before.
-"""
+"""Nothing put inline and nothing for a debugger: 86 processor seconds instead of 142."""
 NOT_TESTED = "no go to build the S3 server by: not tested is a root on an object store"
 PATIENCE_SECONDS = 60
 BUILD_SECONDS = 900
@@ -37,10 +32,7 @@ TRIES = 4
 
 
 def binary() -> Path | None:
-    """The server, built once, by whoever comes first; None where there is no go.
-
-    Raises subprocess.CalledProcessError with go's output.
-    """
+    """The server, built once, by whoever comes first; None where there is no go."""
     made = HOME / "versitygw"
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if made.exists():
@@ -83,10 +75,7 @@ def _client(endpoint: str, access_key: str, secret_key: str) -> Any:
 
 
 class ObjectStore(NamedTuple):
-    """One that runs.
-
-    `access_key` and `secret_key` are its owner's: everything is allowed to them.
-    """
+    """One that runs. `access_key` and `secret_key` are its owner's, who may do everything."""
 
     endpoint: str
     access_key: str
@@ -110,9 +99,7 @@ class ObjectStore(NamedTuple):
         return _client(self.endpoint, self.access_key, self.secret_key)
 
     def bucket(self) -> str:
-        """Make one, with a name of its own: Hadoop keeps a client for each name as long as its JVM
-        lives.
-        """
+        """Make one with a name of its own: Hadoop keeps a client a name as long as it lives."""
         name = f"sluice-{secrets.token_hex(4)}"
         self.client().create_bucket(Bucket=name)
         return name
@@ -140,10 +127,7 @@ class ObjectStore(NamedTuple):
 
 @contextmanager
 def running(home: Path) -> Iterator[ObjectStore]:
-    """The server, until the block ends.
-
-    Its keys are in its environment, and nowhere on a command line.
-    """
+    """The server, until the block ends, with its keys in its environment alone."""
     server = binary()
     assert server is not None, NOT_TESTED
     objects = home / "objects"

@@ -1,9 +1,4 @@
-"""What each pipeline must give, computed from the generator's ledger by DuckDB and plain Python,
-without Sluice or Spark.
-
-The ledger says what every record was; `late` says which records the drains recorded as late. The
-canonical result over all good records, less those, is what the table must hold.
-"""
+"""What each pipeline must give, by DuckDB and plain Python from the ledger and what was late."""
 
 from __future__ import annotations
 
@@ -63,9 +58,7 @@ def departure_delays(found: pa.Table, watermark: datetime) -> list[Row]:
 
 
 def aircraft_rotations(found: pa.Table, watermark: datetime) -> list[Row]:
-    """The rotations that are known by the watermark: an aircraft that is not seen for 48 hours is
-    closed.
-    """
+    """The rotations known by the watermark: an aircraft not seen for 48 hours is closed."""
     departures: dict[str, list[Row]] = defaultdict(list)
     for event in found.to_pylist():
         if (
@@ -111,10 +104,7 @@ RESULTS = {
 def late_places(
     ledger: pa.Table, batches: list[dict[int, int]], enters: str, delay: timedelta
 ) -> set[Place]:
-    """Which records are late, replayed from the batches' end offsets.
-
-    `enters` is SQL: which good records reach the first stateful step and so move the watermark.
-    """
+    """Which records are late, from the batches' ends; `enters`, SQL: which reach a step."""
     return set(replay.late(ledger, batches, enters, delay))
 
 

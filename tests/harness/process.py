@@ -1,6 +1,4 @@
-"""A drain, or the stage of a repair, in processes of its own, as Airflow's task starts it:
-spark-submit, its JVM, the driver's Python, the workers.
-"""
+"""A drain, or a repair's stage, as Airflow's task starts it: spark-submit and its processes."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ _STARTED: list[Running] = []
 
 @contextmanager
 def none_left() -> Iterator[None]:
-    """No drain outlives the block, a test that failed for example; least of all one that
-    is held.
-    """
+    """No drain outlives the block, of a test that failed for example; least of all a held one."""
     try:
         yield
     finally:
@@ -49,10 +45,7 @@ def none_left() -> Iterator[None]:
 
 
 def lives(pid: int) -> bool:
-    """Whether it does something yet.
-
-    Where nothing waits for orphans, one that has ended stays in the table of processes.
-    """
+    """Whether it does something yet; an ended orphan may stay in the table of processes."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -60,12 +53,7 @@ def lives(pid: int) -> bool:
 
 
 class Running:
-    """One drain, started.
-
-    Everything that waits here waits for a condition, and says which when it does not come.
-
-    `failpoints` are the drain's; one that waits holds it there until `let_go`.
-    """
+    """One drain, started; all that waits here says for what; `let_go` ends a failpoint's wait."""
 
     KILLED: tuple[int, ...] = (-signal.SIGKILL, 128 + signal.SIGKILL)
     """spark-submit's exit status where it was killed, and where its driver was."""
@@ -89,9 +77,7 @@ class Running:
         self._before = set(self.checkpoint.planned()), set(self.checkpoint.committed())
         self.started_at = self._looks_at = time.monotonic()
         self.first_batch_at: float | None = None
-        """When the first batch that was not committed before was, in seconds of the monotonic
-        clock.
-        """
+        """When the first new batch was committed, in seconds of the monotonic clock."""
         tests = {
             "SLUICE_PIPELINES": PIPELINES,
             **variables_of(scene.spec),

@@ -33,9 +33,7 @@ def registry_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @contextmanager
 def guarded(url: str, authorization: str, store: Path | None = None) -> Iterator[str]:
-    """The registry behind a door: answers to who sends this header Authorization, by TLS if
-    `store` has a key and its certificate.
-    """
+    """The registry behind a door, for who sends this header; by TLS if `store` has a key."""
     inner = urlsplit(url)
 
     class Door(BaseHTTPRequestHandler):

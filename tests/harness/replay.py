@@ -25,9 +25,7 @@ Offsets = Mapping[int, int]
 
 
 class Watermarks(NamedTuple):
-    """What a batch runs under, and what it judges lateness by, in microseconds; 0 where there is
-    none yet.
-    """
+    """What a batch runs under, and what it judges lateness by, in microseconds; 0: none yet."""
 
     ran_under_us: int
     judged_by_us: int
@@ -41,10 +39,7 @@ def batch_of(ends: Sequence[Offsets], place: Place) -> int:
 def watermarks(
     ends: Sequence[Offsets], entered: Mapping[Place, int], delay: timedelta
 ) -> list[Watermarks]:
-    """Each batch's.
-
-    `entered`: the event times, in microseconds, of the records that reach the first stateful step.
-    """
+    """Each batch's, from the event times (us) of the records that reach the first stateful step."""
     times: dict[int, list[int]] = defaultdict(list)
     for place, at_us in entered.items():
         times[batch_of(ends, place)].append(at_us)
@@ -70,12 +65,7 @@ def late(
     delay: timedelta,
     until: str = "event_time",
 ) -> dict[Place, datetime]:
-    """Where the late records are, and the watermark that each missed.
-
-    `enters` is SQL: which good records reach the first stateful step and so move the watermark.
-    `until`, too: the moment that the watermark must not have reached; for windows, without a
-    Deduplicate before them, the end of the record's first window.
-    """
+    """Where the late records are, and what each missed; `enters` and `until` are SQL."""
     records = {
         place: times
         for place, times in _entered(ledger, enters, until).items()
@@ -96,9 +86,7 @@ def late(
 def watermark(
     ledger: pa.Table, ends: Sequence[Offsets], enters: str, delay: timedelta
 ) -> datetime | None:
-    """The watermark that all these batches lead to, and that the closing batch runs under; None
-    where they lead to none.
-    """
+    """The watermark that all these batches lead to, and the closing one runs under; or None."""
     times = [
         at_us
         for place, (at_us, _) in _entered(ledger, enters, "event_time").items()

@@ -1,6 +1,4 @@
-"""Scene: a real topic with the generator's mess and its ledger, a root of its own, and drains over
-it.
-"""
+"""Scene: a real topic with the generator's mess and its ledger, a root of its own, and drains."""
 
 from __future__ import annotations
 
@@ -55,11 +53,7 @@ def records(events: int) -> list[Delivered]:
 
 
 class Scene:
-    """A topic, what was delivered to it, and a pipeline's root.
-
-    Without `checked` the pipeline's checks of its output are left out: they take Great Expectations
-    more than a second a drain. Those of its state, and so the account's, are always there.
-    """
+    """A topic, what was delivered to it, and a root; unless `checked`, without output checks."""
 
     def __init__(  # noqa: PLR0913 - each is a choice of a test
         self,
@@ -76,9 +70,7 @@ class Scene:
         root: str = ROOT,
         **changes: Any,
     ) -> None:
-        """`stores` is how many state stores a step has, if not as many as the spec says: each costs
-        a fifth of the processor time of a warm drain.
-        """
+        """`stores`: state stores a step, if not the spec's: each costs a fifth of a warm drain."""
         self.topic = topic or f"flights-{uuid.uuid4().hex[:8]}"
         self.ledger_folder = folder / "ledger"
         self.kafka = kafka
@@ -177,16 +169,11 @@ class Scene:
         )
 
     def assert_exact(self) -> None:
-        """The table is the canonical result less what was late; what was kept aside is the
-        ledger's; nothing is unaccounted.
-        """
+        """The table is canonical less what was late; what was kept aside is the ledger's."""
         assert self.verifier.verdict().told == ()
 
     def assert_table(self) -> list[dict[str, Any]]:
-        """The table is the canonical result less what was late, and nothing is unaccounted.
-
-        The batches, in order.
-        """
+        """The table is the canonical result less what was late; gives the batches, in order."""
         verifier = self.verifier
         verifier.hold_table()
         batches = verifier.batches()

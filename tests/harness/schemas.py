@@ -1,6 +1,4 @@
-"""Schemas of a registry, without one: kept under a root as a run keeps them; and records by other
-libraries than the decoder's.
-"""
+"""Schemas of a registry, kept under a root as a run keeps them; records by other libraries."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ def by_fastavro(schema: Any, value: Any) -> bytes:
 def protoc(
     folder: Path, schema: str, *asked: str, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Protobuf's compiler in C++, another implementation than Python's: `--encode=MESSAGE` makes
-    bytes of text, `--decode=MESSAGE` text of bytes, `--descriptor_set_out=FILE` descriptors.
-    """
+    """Protobuf's compiler in C++, another implementation than Python's, which also encodes."""
     (folder / "given.proto").write_text(schema)
     program = (
         "import sys; from importlib.resources import files; from grpc_tools import protoc;"

@@ -47,13 +47,9 @@ class Broker(NamedTuple):
     admin: str
     """The plain listener, on which everything is allowed: a test sets the broker up through it."""
     ports: dict[str, int]
-    """Listener -> port: tls, mutual, sasl; expired and elsewhere have certificates that are out of
-    date or another host's.
-    """
+    """Listener -> port: tls, mutual, sasl; expired and elsewhere have wrong certificates."""
     files: Path
-    """ca.crt, stranger.crt (another authority's), reader.key, reader.crt, reader.pem, hidden.key
-    (with a password).
-    """
+    """ca.crt, stranger.crt (another authority's), reader.key/.crt/.pem, hidden.key (a password)."""
     token_url: str
 
     def at(self, listener: str) -> str:
@@ -95,9 +91,7 @@ def _acl(user: str, operation: AclOperation, topic: str) -> AclBinding:
 
 @contextmanager
 def running(home: Path, plain: dict[str, str], issuer: Issuer) -> Iterator[Broker]:
-    """The broker, with the users of `plain` (name -> password) for SASL PLAIN, and the issuer's
-    tokens.
-    """
+    """The broker, with the users of `plain` (name -> password), and the issuer's tokens."""
     files = home / "files"
     files.mkdir(parents=True)
     stores = _certificates(files)
@@ -112,10 +106,7 @@ def running(home: Path, plain: dict[str, str], issuer: Issuer) -> Iterator[Broke
 
 
 def _started(home: Path, properties: str) -> tuple[str, dict[str, int]]:
-    """The plain listener's address, and the others' ports.
-
-    So many ports: somebody may take one before the broker does.
-    """
+    """The plain listener's address, and the others' ports, which somebody may take before."""
     for left in reversed(range(TRIES)):
         listeners = {name.upper(): (protocol, free_port(0)) for name, protocol in PROTOCOLS.items()}
         try:

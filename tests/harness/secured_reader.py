@@ -1,9 +1,4 @@
-"""Submitted to Spark: reads a topic as each of several declarations says, in one JVM, and writes
-down what came of it.
-
-`secured_reader.py FOLDER`: for each FOLDER/*.properties a topic is read; FOLDER/texts.json has
-texts that Java is to read back.
-"""
+"""Submitted to Spark: reads a topic as each FOLDER/*.properties says, and writes what came."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The Spark session that a lane's tests share: every drain in this process finds and uses it
-(getOrCreate).
-"""
+"""The Spark session that a lane's tests share: every drain in this process finds and uses it."""
 
 from __future__ import annotations
 
@@ -29,12 +27,7 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
 }
-"""Spark compiles each query's expressions to bytecode otherwise: of a warm drain of few records a
-sixth to a third of the time. And it plans each batch query again between its stages: a tenth.
-
-Every form of an operator also runs compiled, as a drain does, for docs/operators.md (the fixture
-`compiled`); so do the drains that have processes of their own.
-"""
+"""Interpreted expressions and unadapted plans: a sixth to a third of a small drain's time."""
 
 
 @pytest.fixture(scope="session")
@@ -61,11 +54,7 @@ def surroundings(kafka: str) -> Iterator[pytest.MonkeyPatch]:
 
 
 def remember_names(kind: type[JVMView | JavaPackage | JavaClass]) -> None:
-    """Let Python ask the JVM once what the name of a package, a class or a static method stands for.
-
-    PySpark asks for each part of each name every time, and the JVM looks through all jars: a
-    twentieth of the processor time of a warm drain.
-    """
+    """Let Python ask the JVM once what a name stands for: a twentieth of a warm drain's time."""
     ask = kind.__getattr__
 
     def asked_once(self: JVMView | JavaPackage | JavaClass, name: str) -> Any:

@@ -1,6 +1,4 @@
-"""The stack in containers, from a copy of its files, with secrets and a name of its own: beside one
-that somebody uses.
-"""
+"""The stack in containers, from a copy of its files, with secrets and a name of its own."""
 
 from __future__ import annotations
 
@@ -52,9 +50,7 @@ class Stack(NamedTuple):
     port: int
 
     def compose(self, *words: str, seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
-        """Run `docker compose`, which must succeed; its output is in what is raised where it does
-        not.
-        """
+        """Run `docker compose`, which must succeed, or raises with its output."""
         done = self.tried(*words, seconds=seconds)
         assert done.returncode == 0, (
             f"docker compose {' '.join(words)}: {done.stdout[-4000:]}{done.stderr[-4000:]}"

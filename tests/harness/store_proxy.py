@@ -30,14 +30,10 @@ SECONDS = 60
 
 
 class Harm(NamedTuple):
-    """What is done to requests whose first line (method and path) matches, and how often
-    at most.
-    """
+    """What is done to requests whose first line (method and path) matches, and how often."""
 
     kind: str
-    """slow: answered after `seconds`; busy: answered 503; lost: never sent on; unanswered: done,
-    and the answer is lost.
-    """
+    """slow: after `seconds`; busy: 503; lost: never sent; unanswered: done, and the answer lost."""
     requests: str
     times: int = 1_000_000
     seconds: float = 0.0

@@ -1,6 +1,4 @@
-"""A token endpoint on loopback, as an identity provider has one: signed JWTs for one client, by its
-id and secret.
-"""
+"""A token endpoint on loopback: signed JWTs for one client, by its id and secret."""
 
 from __future__ import annotations
 

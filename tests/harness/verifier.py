@@ -36,9 +36,7 @@ FIRST = 5
 
 
 class Verdict(NamedTuple):
-    """What is wrong, in sentences, and counted: rows of the table, late and quarantined records,
-    sums of the account.
-    """
+    """What is wrong, in sentences, and counted: table, late and quarantined records, account."""
 
     lost: int
     doubled: int
@@ -114,9 +112,7 @@ class Verifier:
         return verdict._replace(events=len(events), twice=found.twice, never=found.never)
 
     def hold_table(self) -> None:
-        """The canonical result of all that was accepted, less what was late, as far as the last
-        watermark.
-        """
+        """The canonical result of all accepted less late records, as far as the last watermark."""
         batches = self.batches()
         if [row["batch_id"] for row in batches] != list(range(len(batches))):
             self._told.append(
@@ -170,9 +166,7 @@ class Verifier:
             )
 
     def _hold_watermark(self, batches: list[Row], ends: list[dict[int, int]]) -> None:
-        """All that was read has moved the watermark, and the last batch ran under it: one without
-        data, where that moved it.
-        """
+        """All that was read has moved the watermark, and the last batch ran under it."""
         wanted = replay.watermark(self._ledger, ends, ENTERS[self._pipeline], self._delay)
         found = batches[-1]["watermark"] if batches else None
         if found != wanted:
@@ -198,9 +192,7 @@ class Verifier:
 
 
 def _kept(row: Row) -> tuple[Any, ...]:
-    """A record that is kept aside: where from, as what, and a malformed one's bytes; the ledger has
-    only those.
-    """
+    """A record that is kept aside: where from, as what, and a malformed one's bytes."""
     return (
         row["partition"],
         row["offset"],

@@ -1,6 +1,4 @@
-"""A drain through a warm worker, in processes of its own: `sluice drain` as the worker's client, the
-worker's JVM, its driver's Python, the Python workers.
-"""
+"""A drain through a warm worker: client, worker's JVM, driver, Python workers."""
 
 from __future__ import annotations
 

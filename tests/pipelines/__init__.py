@@ -1,4 +1,1 @@
-"""Pipelines that show an operator each: read them as documentation.
-
-SLUICE_PIPELINES=tests.pipelines makes them runnable.
-"""
+"""Pipelines that show an operator each; SLUICE_PIPELINES=tests.pipelines makes them runnable."""

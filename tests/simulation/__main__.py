@@ -1,6 +1,4 @@
-"""`make simulate SECONDS=3600`: schedules by seeds until the time is over, the first violation of a
-kind shortened to the fewest rounds and commands that still give it.
-"""
+"""`make simulate SECONDS=3600`: schedules by seeds; a violation is shortened to its essence."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Clock: what the product reads of time. Each actor's machine may be ahead or behind, and a lease on
-an object store expires when the schedule says that time passes.
-"""
+"""What the product reads of time: machines may be off, and a lease expires by the schedule."""
 
 from __future__ import annotations
 

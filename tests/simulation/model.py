@@ -1,8 +1,4 @@
-"""Model: which rows the table must have, in plain Python, without any code of the product.
-
-A table's content is what a list of deeds makes of nothing. A rewind cuts the list off behind a
-batch. A command that was killed has been done or not: both are possible until it is seen.
-"""
+"""Which rows the table must have: deeds make it, a rewind cuts, a killed deed is both."""
 
 from __future__ import annotations
 

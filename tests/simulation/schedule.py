@@ -1,8 +1,4 @@
-"""Schedule: which actor goes on at each write, and which one dies there, by a seed.
-
-One actor runs at a time. At each write it stops, and the schedule says: go on, die, or let another
-one go on until its next write. Equal decisions give an equal run.
-"""
+"""Which actor goes on at each write, and which dies there, by a seed; one runs at a time."""
 
 from __future__ import annotations
 
@@ -17,9 +13,7 @@ from tests.simulation.places import acting
 
 PATIENCE_SECONDS = 60.0
 LOOK, CREATES = "confirm", "create "
-"""Before a look at the lease, and before a put with the condition that the object is absent, an
-actor may sleep for longer than its lease. Between a look and what is behind it nobody holds it back.
-"""
+"""Before a look at the lease, or a conditional put, an actor may sleep longer than its lease."""
 COMMITS = ("delta ", "os.rename", "airflow", "put ", "create ", "remove ", "delete ")
 """What makes a change seen; other writes are the files of which there are many."""
 LEASES = ("put lease.", "create lease.", "delete lease.", "put .sluice", "create .sluice")
@@ -40,9 +34,7 @@ class Chooser(Protocol):
     """How often another actor went on."""
 
     def hit(self, place: str, times: int) -> str:
-        """What befalls the actor that stands before this write, for the `times`-th time: "dies",
-        "sleeps", "loses" the answer, or nothing.
-        """
+        """What befalls the actor before this write: dies, sleeps, loses the answer, or nothing."""
 
     def next(self, actors: Sequence[str]) -> str:
         """Who goes on."""
@@ -121,9 +113,7 @@ class Actor:
 
     @property
     def may_be_done(self) -> bool:
-        """Whether it may have done what it was for. Who lost the lease has begun it perhaps, and
-        another one has completed it.
-        """
+        """Whether it may have done what it was for: who lost the lease has perhaps begun it."""
         if self.dead or self.hit or not isinstance(self.error, SluiceError):
             return True
         return isinstance(self.error, LeaseLost)
@@ -159,9 +149,7 @@ class Actor:
 
 
 def play(actors: Sequence[Actor], chooser: Chooser, passes: Callable[[], None]) -> list[str]:
-    """Run them all to their ends; what was decided, a line each. `passes` is called when one falls
-    asleep: it wakes when the others have ended.
-    """
+    """Run all to their ends; what was decided, a line each; `passes` as one falls asleep."""
     told: list[str] = []
     running = list(actors)
     while running:

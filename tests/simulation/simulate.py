@@ -1,9 +1,4 @@
-"""Simulate: rounds of commands by a seed, one or several at once, hit at their writes; then all that
-was begun is brought to an end, and what is there is held against the model.
-
-A round has a seed of its own, so that a schedule can be shortened by leaving rounds out. Odd seeds
-are over an object store, even ones on a disk.
-"""
+"""Rounds of commands by a seed, hit at their writes; then all is ended and held to the model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Commands at once, hit at their writes, in every order that these seeds give, on a disk and over an
-object store. `make simulate` takes as many as there is time for.
-"""
+"""Commands at once, hit at their writes, in these seeds' orders, on a disk and a store."""
 
 from __future__ import annotations
 
@@ -82,5 +80,4 @@ def test_a_swap_that_nobody_completes_is_seen(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(runner, "complete", lambda *_: None)
     killed = Round((("repair", NUMBER),), at=At("dies", "delta write_deltalake", 5))
     outcome = run((killed,), 2)
-    assert outcome.violation is not None
     assert outcome.violation.kind == "fates"

@@ -20,9 +20,7 @@ __all__ = ["kafka", "registry_url", "spark"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Great Expectations, pandas and py4j warn while they load and when they close; their warnings
-    are shown, not errors.
-    """
+    """Great Expectations, pandas and py4j warn while they load and close; shown, not errors."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("default"))
@@ -64,10 +62,7 @@ def drained(drained_once: Scene, tmp_path: Path) -> Scene:
 
 @pytest.fixture
 def scene(kafka: str, tmp_path: Path) -> Callable[..., Scene]:
-    """Make a scene for a pipeline in this test's folder: with one state store a step and two
-    partitions of its topic, unless it says how many: each costs a small drain some milliseconds. Two
-    stores are for tests of what is done store by store: crashes, doctor, state.
-    """
+    """Make a scene for a pipeline of this folder: one store a step, two partitions, unless told."""
 
     def make(pipeline: str | Pipeline, **given: Any) -> Scene:
         return Scene(kafka, tmp_path, pipeline, **{"stores": 1, "partitions": 2} | given)

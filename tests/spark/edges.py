@@ -1,9 +1,4 @@
-"""Records made for a test, beside what the generator sends: at the watermark, and at the ends of
-windows, to the second.
-
-The generator's late records come days late: a watermark or a window's end that is an hour off would
-leave them late.
-"""
+"""Records beside the generator's: at the watermark and at the ends of windows, to the second."""
 
 from __future__ import annotations
 
@@ -24,9 +19,7 @@ SECOND = timedelta(seconds=1)
 
 
 def settle(made: Scene, delay: timedelta) -> datetime:
-    """One record, newer than all, that brings the watermark to the end of a window; where
-    that is.
-    """
+    """One record, newer than all, that brings the watermark to a window's end; where that is."""
     newest = max(
         row["event_time"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
     )
@@ -49,10 +42,7 @@ def around(made: Scene, watermark: datetime) -> None:
 
 
 def send(made: Scene, delivery: int, times: Iterable[datetime], copies: int) -> None:
-    """For each of these times as many departures of different aircraft.
-
-    They are in the ledger as all that is good.
-    """
+    """For each time as many departures of different aircraft, in the ledger as good ones."""
     models = _models(made)[:copies]
     records = []
     for number, at in enumerate(times):

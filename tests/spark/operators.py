@@ -1,10 +1,4 @@
-"""A pipeline for each form of a stateful operator, with what it must give: SQL for DuckDB over the
-ledger, no Spark, no Sluice.
-
-`records` are the good records with a column missed_until: the watermark that a late record missed,
-null for the others. That such a record still counts in windows which end later, and nowhere else,
-is the declared meaning of lateness. truth.py runs it.
-"""
+"""A pipeline for each form of a stateful operator, with its oracle: SQL over the ledger."""
 
 from __future__ import annotations
 
@@ -29,9 +23,7 @@ class Operator(NamedTuple):
     enters: str = "true"
     """SQL: which good records reach the first stateful step, and so move the watermark."""
     until: str | None = "event_time"
-    """SQL: the moment that the watermark must not have reached, or the record is late; None where
-    none ever is.
-    """
+    """SQL: the moment that the watermark must not have reached, or the record is late; or None."""
 
 
 def _pipeline(name: str, *steps: Any, **changes: Any) -> Pipeline:

@@ -1,9 +1,4 @@
-"""The generated part of docs/operators.md: an example of each kind, its output and state after the
-same two small runs, for real.
-
-Only what DuckDB makes of the input too can come onto the page: every example's table is held
-against it first.
-"""
+"""The generated part of docs/operators.md: real runs, each table held against DuckDB first."""
 
 from __future__ import annotations
 
@@ -61,9 +56,7 @@ SAYS = (
 
 
 def read() -> dict[str, str]:
-    """The part below MARK: what stands before the first example under "", and each example under
-    its name.
-    """
+    """The part below MARK: each example under its name, what is before the first under ""."""
     first, *examples = re.split(
         r"^(?=### )", PAGE.read_text().partition(MARK)[2], flags=re.MULTILINE
     )

@@ -1,6 +1,4 @@
-"""Processors that use every kind of variable, with and without TTL: what Spark then stores is what
-is tested.
-"""
+"""Processors with every kind of variable, with and without TTL: what Spark stores is tested."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The archive of a topic over real Kafka, Spark and Delta: it has every record byte for byte, and
-what is computed from it is what is computed from Kafka, also when Kafka has nothing left.
-"""
+"""A topic's archive has every record byte for byte, and serves when Kafka has nothing left."""
 
 from __future__ import annotations
 
@@ -140,7 +138,6 @@ def repair(made: Scene) -> RepairPlan:
     plan.store(made.paths)
     report = stage(made.spec, made.settings, f"stage-{plan.repair_id}", plan.repair_id)
     assert report.problem is None, report.problem
-    assert report.change is not None
     assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
     return plan
 
@@ -178,8 +175,8 @@ def assert_whole(archive: Archived) -> None:
 
 
 def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_kafka(
-    scene: MakeScene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    scene, monkeypatch
+):
     operator = operators.named("update_window")
     made = scene(operator.spec, events=3000)
     archive = Archived(made, keep="4000 days")
@@ -227,9 +224,7 @@ def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_k
 
 
 def assert_missed(made: Scene, archive: Archived, until: datetime) -> None:
-    """Records of which the index knows nothing are counted by the plan: those that the archive
-    loses then are missed by the stage.
-    """
+    """Records that the index does not know are in the plan's count: the stage misses lost ones."""
     hole = f"pipeline = '{made.spec.name}' AND batch_id > 0"
     ops_tables.remove(made.paths.root, "slices", hole)
     end = floor(until, timedelta(hours=1))
@@ -240,15 +235,11 @@ def assert_missed(made: Scene, archive: Archived, until: datetime) -> None:
     gone = f'"partition" = {partition} AND "offset" >= {first} AND "offset" < {first + 3}'
     deltalake.DeltaTable(str(archive.paths.table)).delete(gone)
     report = stage(made.spec, made.settings, "missed", plan.repair_id)
-    assert report.problem is not None
     assert report.problem.code == "CHECK_FAILED"
-    assert report.change is not None
     assert report.change.unaccounted == 3
 
 
-def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(
-    scene: MakeScene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(scene, monkeypatch):
     made = scene(operators.named("update_window").spec, events=900, deliveries=4)
     archive = Archived(made, keep=None)
     made.deliver()
@@ -262,12 +253,10 @@ def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(
     made.deliver()
 
     refused = archive.drain("refused")
-    assert refused.problem is not None
     assert refused.problem.code == "TOPIC_REMADE"
     assert archive.spec.name in refused.problem.remedy
     intent = reset(archive.spec, made.settings)
     assert any("stays" in line for line in intent.lines)
-    assert intent.execute is not None
     intent.execute()
     archive.run("of the new topic")
     assert bytes_of([row for row in archive.rows() if row["topic_id"] == old]) == bytes_of(before)

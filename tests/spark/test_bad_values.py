@@ -1,8 +1,4 @@
-"""A value on which an expression of the spec fails: its record is malformed, and the run goes on.
-
-The generator's flights have the value: a delay of 7 minutes. What must come out is computed in plain
-Python from the ledger.
-"""
+"""A value on which an expression fails (a delay of 7): its record is malformed, the run goes on."""
 
 from __future__ import annotations
 
@@ -80,9 +76,7 @@ def each_once(rows: list[Row]) -> list[Row]:
 
 
 def hold_quarantine(made: Scene, where: str, condition: str, rows: list[Row] | None = None) -> None:
-    """Each bad record is in ops.quarantine once, byte for byte, with step, field and Spark's error
-    class; no other record is there for that reason.
-    """
+    """Each bad record is in ops.quarantine once, byte for byte, with step, field and class."""
     wanted = bad(made) if rows is None else rows
     assert wanted, "no record has the value"
     kept = [row for row in made.ops("quarantine") if condition in row["reason"]]
@@ -160,9 +154,7 @@ def test_a_row_without_a_gap_of_its_own_is_quarantined_instead_of_vanishing(scen
 def test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_nothing(
     scene, monkeypatch
 ):
-    """Before and after the record is stored, with the batch in the table, and before its account:
-    the expression is behind the deduplication, of which the state must not have the record.
-    """
+    """Before and after the record, with the batch in the table, and before its account."""
     rate = Transform(sql=f"SELECT event_id, {RATIO} AS ratio FROM rows")
     made = scene(
         spec(Deduplicate(keys=("event_id",)), rate, watermark_delay="400 days"),
@@ -198,7 +190,6 @@ def test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_no
 
 
 def problem(report: Report) -> str:
-    assert report.problem is not None
     return report.problem.what
 
 
@@ -208,7 +199,6 @@ def test_where_a_group_fails_its_records_are_proposed_and_nobody_is_quarantined(
     made = scene(spec(step, output_mode="complete"), events=100, deliveries=1)
     made.deliver_all()
     report = made.drain()
-    assert report.problem is not None
     assert report.problem.code == "EXPRESSION_FAILED", report.problem
     assert not report.problem.error().retry
     where = f"step 1 (aggregate), measures['ratio']: {measure}: DIVIDE_BY_ZERO"
@@ -230,14 +220,12 @@ def test_no_group_is_tried_on_the_heaps_store_and_a_person_names_the_records(sce
     )
     made.deliver_all()
     refused = made.drain().problem
-    assert refused is not None
     assert refused.code == "EXPRESSION_FAILED", refused
     assert "--record" in refused.remedy
     assert "rocksdb" in refused.remedy
     assert read_failing(made.paths.failing) == FailingRecords()
     first, *others = [f"{row['partition']}:{row['offset']}" for row in sent(made)]
     intent = quarantine(made.spec, made.settings, tuple(others), "too much", "somebody")
-    assert intent.execute is not None
     intent.execute()
     made.run("without them")
     assert [row["n"] for row in made.table()] == [2**63 - 1], f"of {first} only"
@@ -257,7 +245,6 @@ def test_records_that_overflow_a_sum_together_are_put_aside_when_a_person_agrees
 
     made.deliver()
     refused = made.drain("too much").problem
-    assert refused is not None
     assert (refused.code, f"sluice quarantine {made.spec.name}" in refused.remedy) == (
         "EXPRESSION_FAILED",
         True,
@@ -269,7 +256,6 @@ def test_records_that_overflow_a_sum_together_are_put_aside_when_a_person_agrees
     } == wrong
     assert made.drain("again").problem == refused
     intent = quarantine(made.spec, made.settings, (), "", "somebody")
-    assert intent.execute is not None
     intent.execute()
     made.run("without them")
     counted.update(carrier(row) for row in new if carrier(row) != name)
@@ -341,14 +327,12 @@ def test_a_corrected_expression_continues_on_the_same_state(scene, monkeypatch):
     with monkeypatch.context() as active:
         active.setattr(failing_search, "MOST", 1)
         failed = made.drain("too many")
-    assert failed.problem is not None
     assert failed.problem.code == "EXPRESSION_FAILED"
     assert "sluice quarantine bad_values" in failed.problem.remedy
 
     def refusal(measure: str, *declared: str) -> str:
         made.change(steps=by_carrier(measure).steps, compatible_expressions=declared)
         refused = made.drain("refused").problem
-        assert refused is not None
         assert refused.code == "STATE_INCOMPATIBLE", refused
         return refused.what + refused.remedy
 
@@ -399,9 +383,7 @@ SCHEMA = "id string, at timestamp, shop string, amount bigint, kafka string"
     ids=["behind a deduplication", "an aggregate behind it", "in the first step"],
 )
 def test_a_late_record_that_a_later_step_would_fail_on_is_late(spark, steps, fails_when_late):
-    """The search looks at a record as far as Spark does: a deduplication drops late rows first, an
-    aggregation computes its arguments first.
-    """
+    """The search looks as far as Spark: deduplications drop late rows first."""
     made = specs.pipeline(steps=steps)
 
     def fails(hour: int, amount: int) -> bool:

@@ -14,7 +14,6 @@ from spark_jobs.steps.canonical.chain import Counted, canonical_output
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.spark import operators, truth
-from tests.spark.operators import Operator
 from tests.spark.whole import FOR_EVER, sent, stateful_input
 
 SQL = [
@@ -45,9 +44,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("operator", SQL, ids=lambda operator: operator.spec.name)
-def test_each_form_gives_what_duckdb_gives_over_all_good_records(
-    spark: SparkSession, ledger: Path, operator: Operator
-) -> None:
+def test_each_form_gives_what_duckdb_gives_over_all_good_records(spark, ledger, operator):
     counted: Counted = {}
     rows = canonical_output(
         stateful_input(spark, operator.spec, ledger), operator.spec, counted=counted
@@ -60,9 +57,7 @@ def test_each_form_gives_what_duckdb_gives_over_all_good_records(
         assert observed.get == {"reused_keys": 0, "ambiguous_copies": 0}
 
 
-def test_where_no_step_keeps_state_it_is_the_input_without_the_column_kafka(
-    spark: SparkSession, ledger: Path
-) -> None:
+def test_where_no_step_keeps_state_it_is_the_input_without_the_column_kafka(spark, ledger):
     spec = operators.ALL[0].spec
     plain = spec.model_copy(update={"steps": ()})
     given = stateful_input(spark, plain, ledger)

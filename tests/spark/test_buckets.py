@@ -1,7 +1,4 @@
-"""GroupState in buckets over real Kafka and Spark: the table is DuckDB's over restarts and a crash in
-the middle of a batch, its state and the number of its keys are plain Python's, and it does not go on
-with another number of buckets.
-"""
+"""GroupState in buckets over real Kafka and Spark: DuckDB's table over restarts and a crash."""
 
 from __future__ import annotations
 
@@ -51,9 +48,7 @@ def examples(monkeypatch):
 
 @pytest.fixture(scope="module")
 def crashed(kafka, tmp_path_factory) -> Scene:
-    """Drained: a delivery in one batch, then one in many, of which a kill cut the second off when
-    its rows were in the table and its state was not.
-    """
+    """A delivery in one batch, then one in many, the second cut off between table and state."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("SLUICE_PIPELINES", "tests.pipelines")
         made = Scene(
@@ -149,7 +144,6 @@ def test_another_number_of_buckets_is_refused_in_words_and_nothing_is_read(crash
         problem = crashed.drain("sixteen").problem
     finally:
         crashed.change(steps=before.steps)
-    assert problem is not None
     assert problem.code == "STATE_INCOMPATIBLE"
     assert "steps[1].buckets: was 8, is 16" in problem.what
     assert "sluice reset" in problem.remedy
@@ -233,7 +227,6 @@ def test_what_its_code_does_wrong_is_one_error_with_the_place_and_nothing_is_com
     made = scene(spec, events=100, deliveries=1)
     made.deliver_all()
     problem = made.drain().problem
-    assert problem is not None
     assert problem.code == code, problem
     assert re.search(said, problem.what), problem.what
     assert not made.paths.table.exists() or made.table() == []

@@ -119,8 +119,8 @@ def settings_of_a_run(spark: SparkSession) -> None:
 @USUAL
 @given(KEYS)
 def test_copies_within_the_delay_of_the_kept_one_are_dropped_and_what_batches_would_decide_is_counted(
-    spark: SparkSession, keys: list[list[tuple[int, bool, int]]]
-) -> None:
+    spark, keys
+):
     given = copies(keys)
     step, counted = Deduplicate(keys=("key",)), Observation()
     rows = frame(spark, given)
@@ -137,8 +137,8 @@ def test_copies_within_the_delay_of_the_kept_one_are_dropped_and_what_batches_wo
 @settings(max_examples=500 if LONG else 100, deadline=None, derandomize=not LONG, database=None)
 @given(KEYS, st.integers(0, 600), st.integers(1, 300))
 def test_a_range_needs_records_of_one_delay_more_on_both_sides_if_nothing_is_ambiguous(
-    keys: list[list[tuple[int, bool, int]]], begin: int, length: int
-) -> None:
+    keys, begin, length
+):
     """By the plain Python that the test before holds Spark against."""
     low = START_US + begin * DELAY_US // 100
     high = low + length * DELAY_US // 100
@@ -154,9 +154,7 @@ def test_a_range_needs_records_of_one_delay_more_on_both_sides_if_nothing_is_amb
 
 @USUAL
 @given(KEYS)
-def test_with_the_event_time_among_the_keys_or_for_ever_a_key_has_one_row(
-    spark: SparkSession, keys: list[list[tuple[int, bool, int]]]
-) -> None:
+def test_with_the_event_time_among_the_keys_or_for_ever_a_key_has_one_row(spark, keys):
     given = copies(keys)
     rows = frame(spark, given)
     order = F.struct("kafka.late", "kafka.timestamp", "n")
@@ -171,9 +169,7 @@ def test_with_the_event_time_among_the_keys_or_for_ever_a_key_has_one_row(
     assert_same(kept(canonical(rows, timed, "event_time", DELAY, order)), first, "one a time")
 
 
-def test_an_accepted_copy_comes_before_a_late_one_and_then_kafkas_order_decides(
-    spark: SparkSession,
-) -> None:
+def test_an_accepted_copy_comes_before_a_late_one_and_then_kafkas_order_decides(spark):
     given = [
         Copy("late", START_US, late, START_US + kafka_us, n)
         for n, (late, kafka_us) in enumerate([(True, 0), (False, 9), (False, 5), (True, 1)])
@@ -193,9 +189,7 @@ def test_an_accepted_copy_comes_before_a_late_one_and_then_kafkas_order_decides(
     ) == [3]
 
 
-def test_the_column_kafka_is_part_of_no_key_and_stays_with_the_row_that_is_kept(
-    spark: SparkSession,
-) -> None:
+def test_the_column_kafka_is_part_of_no_key_and_stays_with_the_row_that_is_kept(spark):
     same = [Copy("a", START_US, False, START_US + kafka_us, 7) for kafka_us in (3, 1, 2)]
     rows = frame(spark, same)
     [row] = canonical(rows, Deduplicate(keys=("*",)), "event_time", DELAY, arrival(rows)).collect()

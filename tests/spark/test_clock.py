@@ -1,6 +1,4 @@
-"""Pipelines that go by the clock: Spark would run batches without data for ever, and Sluice's runs
-end.
-"""
+"""Pipelines that go by the clock: Spark would run batches without data for ever; runs end."""
 
 from __future__ import annotations
 

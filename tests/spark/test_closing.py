@@ -1,6 +1,4 @@
-"""Batches without data that Sluice plans: what is due leaves the state, and no record is
-made up.
-"""
+"""Batches without data that Sluice plans: what is due leaves the state, nothing is made up."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ SPARKS_OWN = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 @contextmanager
 def no_closing_batch(spark, monkeypatch) -> Iterator[None]:
-    """What a kill leaves that comes after the batch with the data and before the one that closes
-    its windows.
-    """
+    """What a kill leaves behind the batch with the data and before the one that closes windows."""
     spark.conf.set(SPARKS_OWN, "false")
     try:
         with monkeypatch.context() as killed:

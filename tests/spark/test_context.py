@@ -1,7 +1,4 @@
-"""For every folder of a pipeline of which ranges can be computed: a range computed from the records
-that it is said to need is the slice of the whole, and of what twice the context gives. Nothing else
-can tell that the declared context of a GroupState is long enough.
-"""
+"""For every pipeline's folder with ranges: a range by its declared context is the whole's."""
 
 from __future__ import annotations
 
@@ -53,8 +50,8 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("spec", FOLDERS)
 def test_a_range_is_the_slice_of_the_whole_and_twice_the_context_changes_nothing(
-    spark: SparkSession, ledger: Path, tmp_path: Path, spec: Pipeline
-) -> None:
+    spark, ledger, tmp_path, spec
+):
     whole = oracle.RESULTS[spec.name](oracle.events(ledgers.read(ledger), set()), FOR_EVER)
     way = ranged(spec)
     for number, span in enumerate(_spans(whole, way.position.column)):
@@ -68,9 +65,7 @@ def test_a_range_is_the_slice_of_the_whole_and_twice_the_context_changes_nothing
 
 
 @long_form
-def test_a_context_that_is_too_short_is_seen(
-    spark: SparkSession, ledger: Path, tmp_path: Path
-) -> None:
+def test_a_context_that_is_too_short_is_seen(spark, ledger, tmp_path):
     spec = registry.load("aircraft_rotations")
     whole = oracle.aircraft_rotations(oracle.events(ledgers.read(ledger), set()), FOR_EVER)
     unseen = next(row for row in whole if row["outcome"] == "unseen")

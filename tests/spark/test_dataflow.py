@@ -1,6 +1,4 @@
-"""A record's way, on made-up records: which outcome each has, whether a Transform is a condition or
-a query.
-"""
+"""A record's way, on made-up records: its outcome, and whether a Transform is a condition."""
 
 from __future__ import annotations
 

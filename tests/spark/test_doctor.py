@@ -1,6 +1,4 @@
-"""Files of a real checkpoint torn, changed or lost: the run is refused by the file's name, then
-mended; never a wrong row.
-"""
+"""Files of a real checkpoint torn, changed or lost: refused by name, mended, no wrong row."""
 
 from __future__ import annotations
 
@@ -107,7 +105,6 @@ def refused(scene: Scene, where: Callable[[Path], Path], damage: Damage) -> None
     damage(hurt)
     name = f"{hurt.parent.name}/{int(hurt.name) + 1 if damage is begin_in_vain else hurt.name}"
     report = scene.drain("refused")
-    assert report.problem is not None
     assert report.problem.code == "CHECKPOINT_BROKEN", report.problem
     # A state file is found by Spark, which may name none, or another; doctor names it.
     assert name in report.problem.what or "state" in hurt.parts, report.problem

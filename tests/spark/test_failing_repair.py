@@ -1,6 +1,4 @@
-"""A late record on which an expression fails, behind a step that drops it in every drain: the
-repair that needs it ends, names it, and is done once the expression is corrected.
-"""
+"""A late record on which an expression fails: the repair names it, and is done once corrected."""
 
 from __future__ import annotations
 
@@ -64,9 +62,7 @@ def drained_twice(scene: Callable[..., Scene], wrong: str) -> tuple[Scene, tuple
     return made, place
 
 
-def test_a_repair_goes_on_without_a_record_that_a_person_puts_aside(
-    scene: Callable[..., Scene],
-) -> None:
+def test_a_repair_goes_on_without_a_record_that_a_person_puts_aside(scene):
     wrong, right = late_ids()[:2]
     made, place = drained_twice(scene, wrong)
     work = Repairs(made)
@@ -75,7 +71,6 @@ def test_a_repair_goes_on_without_a_record_that_a_person_puts_aside(
     named = f"{place[0]}:{place[1]}"
     assert f"sluice quarantine failing_repair --record {named} --reason WHY" in problem.remedy
     intent = quarantine(made.spec, made.settings, (named,), "it has no rate", "somebody")
-    assert intent.execute is not None
     intent.execute()
     report = work.stage(plan := work.plan())
     assert report.problem is None, report.problem
@@ -90,14 +85,13 @@ def test_a_repair_goes_on_without_a_record_that_a_person_puts_aside(
 
 @long_form
 def test_a_repair_names_the_record_on_which_an_expression_fails_and_is_done_when_that_is_corrected(
-    scene: Callable[..., Scene],
-) -> None:
+    scene,
+):
     wrong = late_ids()[0]
     made, place = drained_twice(scene, wrong)
     spec, divisor = made.spec, f"CAST(event_id <> '{wrong}' AS INT)"
     work, before = Repairs(made), ids(made)
     problem = work.stage(work.plan()).problem
-    assert problem is not None
     assert problem.code == "EXPRESSION_FAILED", problem
     assert not problem.error().retry
     partition, offset = place

@@ -1,6 +1,4 @@
-"""A crash at each named place of a run, then a run that goes on: the table, the account and the
-late records are exact.
-"""
+"""A crash at each named place of a run, then a run that goes on: everything is exact."""
 
 from __future__ import annotations
 
@@ -26,21 +24,13 @@ SHORT = {
     ("checks", 3),
     ("judged", 3),
 }
-"""Each place once, and the kinds of batch that tests/spark/properties does not leave half written:
-it does so to one with history, for every operator.
-
-The others are in the long form.
-"""
-"""Of two deliveries: each is a batch with data and one without, which closes what the first has let
-the watermark pass.
-"""
+"""Each place once, for batches that tests/spark/properties does not leave half written."""
+"""Of two deliveries: each is a batch with data and a closing one without."""
 
 
 @pytest.fixture(scope="module")
 def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
-    """Two deliveries drained, with an image at each failpoint, and a third that waits: only then
-    can records be late.
-    """
+    """Two deliveries drained, with an image at each failpoint, and a third that waits."""
     folder = tmp_path_factory.mktemp("crashes")
     made = Scene(kafka, folder, "departure_delays", events=1500, deliveries=3, partitions=2)
     taking = Images(made, folder)

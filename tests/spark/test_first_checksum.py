@@ -1,6 +1,4 @@
-"""A new table's first version has a checksum, from which Delta's Spark goes on without reading the
-table's state.
-"""
+"""A new table's first version has a checksum, from which Delta's Spark goes on."""
 
 import json
 

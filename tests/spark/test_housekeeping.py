@@ -19,9 +19,7 @@ def test_compaction_and_vacuum_beside_a_drain_change_nothing(scene, monkeypatch)
     removed = []
 
     def keep_house(note: dict) -> str:
-        """Asked for when a batch's transaction has begun and its files are written: it commits
-        after these changes.
-        """
+        """Asked when a batch's files are written: its transaction commits after these changes."""
         table = deltalake.DeltaTable(str(made.paths.table))
         removed.append(table.optimize.compact()["numFilesRemoved"])
         table.vacuum(dry_run=False)

@@ -1,6 +1,4 @@
-"""Kafka's own timestamps, of any size: a producer sets them, and a broker takes them. No record locks
-its topic's pipelines by one.
-"""
+"""Kafka's own timestamps, of any size: no record locks its topic's pipelines by one."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ def sent(kafka: str, name: str, kinds: dict[str, bytes]) -> None:
 
 @pytest.fixture
 def made(kafka, scene) -> Scene:
-    """A topic of one partition, on which every kind of record comes with each timestamp. The watermark
-    lets none be late before the second delivery.
-    """
+    """One partition, each kind with each timestamp; none is late in the first delivery."""
     spec = pipeline(
         topic=topic(max_ahead="1 day"), steps=(deduplicate(),), watermark_delay="1 hour"
     )

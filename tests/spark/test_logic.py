@@ -1,6 +1,4 @@
-"""What a pipeline's own code does wrong: one error with a code, the place and the remedy; nothing
-is committed.
-"""
+"""What a pipeline's own code does wrong: one error with code, place and remedy, no commit."""
 
 from __future__ import annotations
 
@@ -43,7 +41,6 @@ def delivered(kafka, tmp_path_factory) -> Scene:
 
 def problem(made: Scene) -> str:
     report = made.drain()
-    assert report.problem is not None
     assert "\n" not in report.problem.what
     if made.paths.table.exists():
         assert made.table() == []
@@ -200,9 +197,7 @@ class Counts(StatefulProcessor):
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Writes the logic.py of a package of its own. Its classes go to Spark's workers as they are
-    now: no worker has the package on its path.
-    """
+    """Writes a logic.py whose classes go to Spark's workers, which have no such package."""
     name = f"edited_{tmp_path.name}"
     (folder := tmp_path / name / "misuses").mkdir(parents=True)
     monkeypatch.syspath_prepend(tmp_path)
@@ -226,7 +221,6 @@ def test_code_that_fails_in_a_later_batch_counts_what_came_before_and_goes_on_wh
     made.change(max_offsets_per_batch=100)
     write(COUNTS.format(wrong="assert not before"))
     failed = made.drain("failed")
-    assert failed.problem is not None
     assert failed.problem.code == "PROCESSOR_FAILED"
     [batch] = made.ops("batches")
     assert (failed.batches, failed.account.read) == ((0,), batch["read"])
@@ -236,7 +230,6 @@ def test_code_that_fails_in_a_later_batch_counts_what_came_before_and_goes_on_wh
 
     write(COUNTS.format(wrong="# corrected: before may be there\n        before += 0"))
     refused = made.drain("refused").problem
-    assert refused is not None
     assert refused.code == "STATE_INCOMPATIBLE"
     [digest] = re.findall(r"add ('\S+') to compatible_logic", failed.problem.remedy)
     assert f"add {digest} to compatible_logic" in refused.remedy
@@ -328,11 +321,9 @@ def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_made_again_by_
         assert made.drain("killed").problem is not None
     write(COUNTS.format(wrong="before += 1"))
     refused = made.drain("undeclared").problem
-    assert refused is not None
     [digest] = re.findall(r"add ('\S+') to compatible_logic", refused.remedy)
     made.change(compatible_logic=(digest.strip("'"),))
     problem = made.drain("declared").problem
-    assert problem is not None
     assert problem.code == "STATE_INCOMPATIBLE"
     assert "was written with the old code, and its state is not stored yet" in problem.what
     write(COUNTS.format(wrong="pass"))

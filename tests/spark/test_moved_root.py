@@ -1,11 +1,8 @@
-"""docs/deploy.md's restore: a root that is copied to another place, whose first is removed, goes on
-there, whatever characters both have in their names.
-"""
+"""docs/deploy.md's restore: a copied root goes on, whatever characters its name has."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,8 +32,8 @@ def names(folder: Path, place: str) -> list[str]:
 
 @pytest.mark.parametrize("pipeline", ["aircraft_rotations", "departure_delays"])
 def test_a_root_restored_to_another_place_drains_on_exactly_repairs_and_verifies(
-    scene: Callable[..., Scene], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pipeline: str
-) -> None:
+    scene, tmp_path, monkeypatch, pipeline
+):
     """A GroupState, and an Aggregate whose records in groups are counted."""
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
     first = scene(pipeline, events=6000, deliveries=3)
@@ -57,7 +54,6 @@ def test_a_root_restored_to_another_place_drains_on_exactly_repairs_and_verifies
     assert (report.problem, report.change and report.change.unexplained) == (None, 0)
     repairs.swap(plan)
     report, _ = repairs.done("verify", plan.spans[0].start, plan.spans[0].end)
-    assert report.change is not None
     assert report.change.added + report.change.removed + report.change.changed == 0
     assert not Path(first.settings.root).exists()
     assert names(Path(str(there.paths.checkpoint)), first.settings.root) == []

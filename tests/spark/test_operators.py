@@ -1,6 +1,4 @@
-"""Every form of a stateful operator over real Kafka: two deliveries, a query each, the second in
-many batches.
-"""
+"""Every form of a stateful operator over real Kafka: two deliveries, the second in many batches."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ IN_PROPERTIES = {
 }
 """Forms that tests/spark/properties has too, in every run: here they are in the long form."""
 ELSEWHERE = {"daily_flights", "carrier_totals", "carrier_days", "airports_served"}
-"""Also in the long form: tests/spark/test_operators_page.py drains two of them in every run, and the
-properties have the forms of the others.
-"""
+"""Also in the long form: test_operators_page.py and the properties have them in every run."""
 TRIED = [
     pytest.param(
         operator,
@@ -81,9 +77,7 @@ def test_the_hdfs_backed_store_gives_the_same(scene, examples, name):
 
 
 def drained_exactly(scene, operator: Operator, **changes):
-    """What is late and what is written is the replay's, in the second delivery too, of which the
-    first records are edges.
-    """
+    """What is late and written is the replay's, also where the first records are edges."""
     made = scene(operator.spec, events=3000, deliveries=2, **changes)
     made.deliver()
     watermark = edges.settle(made, DELAY)
@@ -144,7 +138,6 @@ def test_a_row_that_a_step_yields_behind_the_watermark_of_the_next_is_an_error_a
     )
     made.deliver_all()
     report = made.drain()
-    assert report.problem is not None
     assert report.problem.code == "STATE_MISUSED", report.problem
     assert "yielded a row whose event time is behind the watermark" in report.problem.what
     assert "after the watermark" in report.problem.remedy
@@ -183,7 +176,6 @@ def test_a_run_that_is_asked_to_stop_ends_with_the_batch_and_the_next_run_goes_o
             os.kill(os.getpid(), signal.SIGTERM)
 
     stopped = made.drain("stopped", ask)
-    assert stopped.problem is not None
     assert stopped.problem.code == "STOPPED"
     assert 0 < stopped.account.read < made.ledger.num_rows
     assert stopped.account.unaccounted == 0

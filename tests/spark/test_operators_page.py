@@ -1,7 +1,4 @@
-"""docs/operators.md shows what the example pipelines do.
-
-`make operators` writes it; this holds it to a real run.
-"""
+"""docs/operators.md shows what the examples do: `make operators` writes, this holds it."""
 
 from __future__ import annotations
 

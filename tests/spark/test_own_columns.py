@@ -1,6 +1,4 @@
-"""Columns with every name that Sluice's own code gives to one, in the rows of a pipeline: what a
-drain and a repair do with them is what they do with any other.
-"""
+"""Columns with every name that Sluice's own code uses are as any other to drain and repair."""
 
 from __future__ import annotations
 
@@ -108,9 +106,7 @@ def test_a_batch_that_updates_writes_the_last_of_each_key(spark: SparkSession) -
 
 
 @pytest.mark.parametrize("sql", ["*, 1 AS _sluice_copy", "*, 1 AS KAFKA"])
-def test_a_transform_that_takes_the_name_of_one_of_sluices_columns_is_refused(
-    spark: SparkSession, sql: str
-) -> None:
+def test_a_transform_that_takes_the_name_of_one_of_sluices_columns_is_refused(spark, sql):
     rows = frame(spark, [values(1)])
     with pytest.raises(SpecInvalid, match="Sluice adds columns"):
         transform.apply(rows, Transform(sql=f"SELECT {sql} FROM rows"), "odd")

@@ -1,12 +1,9 @@
-"""Replay over real Kafka, Spark and Delta: bad records are good by a corrected spec, and the table is
-what DuckDB makes of all records that are good then.
-"""
+"""Replay: bad records that a corrected spec reads are in the table, which is DuckDB's then."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -46,7 +43,6 @@ def corrected(topic: Topic) -> Topic:
 
 def broken(record: Delivered, mark: str, reason: str) -> Delivered:
     """The record, under another id, without its distance. The ledger has what it says."""
-    assert record.event is not None
     event = replace(record.event, event_id=record.event.event_id + mark)
     value = {name: part for name, part in event.fields().items() if name != "distance_miles"}
     return replace(
@@ -96,14 +92,10 @@ def tightened(topic: Topic) -> Topic:
 
 
 def taken_out(work: Repairs, span: tuple[datetime, datetime], watermark: datetime) -> None:
-    """A backfill takes out of the rows what is bad by now, and keeps it: verify fails before it and
-    passes after it. Then the backfill is undone.
-    """
+    """A backfill takes out what is bad by now and keeps it: verify fails before it."""
     made, before = work.made, quarantined(work.made)
     failed = work.stage(work.plan("verify", *span))
-    assert failed.problem is not None
     assert f"sluice backfill {made.spec.name} --from 2013-01-01T00:00:00Z" in failed.problem.remedy
-    assert failed.change is not None
     assert failed.change.newly_bad > MENDED
     assert quarantined(made) == before, "a verify changes nothing"
 
@@ -131,7 +123,6 @@ def taken_out(work: Repairs, span: tuple[datetime, datetime], watermark: datetim
     assert late & bad.keys() & kept.keys(), "none of them was late"
     assert covered(made).quarantine.off == covered(made).balance.off == 0
     proof, _ = work.done("verify", *span)
-    assert proof.change is not None
     assert (proof.change.newly_bad, proof.change.differs) == (0, 0)
 
     undo(made.spec, made.settings.root, plan.repair_id, "undo")
@@ -143,9 +134,7 @@ def quarantined(made: Scene) -> Counter[tuple[int, int]]:
     return Counter((row["partition"], row["offset"]) for row in made.ops("quarantine"))
 
 
-def test_after_a_replay_the_table_has_what_the_corrected_spec_decodes_until_it_is_undone(
-    scene: Callable[..., Scene],
-) -> None:
+def test_after_a_replay_the_table_has_what_the_corrected_spec_decodes_until_it_is_undone(scene):
     made = scene("departure_delays")
     work = Repairs(made)
     made.deliver()
@@ -165,7 +154,6 @@ def test_after_a_replay_the_table_has_what_the_corrected_spec_decodes_until_it_i
     assert waits.waiting >= 1, "the one of the last hour"
     report = work.stage(plan)
     assert report.problem is None, report.problem
-    assert report.change is not None
     assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
     assert report.change.count_difference == 0
     work.swap(plan)
@@ -179,7 +167,6 @@ def test_after_a_replay_the_table_has_what_the_corrected_spec_decodes_until_it_i
     assert covered(made).quarantine.off == 0
     span = START, watermark - 3 * HOUR
     proof, _ = work.done("verify", *span)
-    assert proof.change is not None
     assert proof.change.differs == 0
     replayed = rows(made)
     # It makes the replayed records bad again, and so others that drains took.

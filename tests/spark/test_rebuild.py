@@ -1,6 +1,4 @@
-"""A sum that becomes a maximum, rebuilt beside a pipeline that drains on, and switched to: over a
-real broker and real Spark, held against DuckDB's answers.
-"""
+"""A sum that becomes a maximum, rebuilt beside a draining pipeline: DuckDB's answers."""
 
 from __future__ import annotations
 
@@ -112,9 +110,7 @@ class Rebuilding:
         return ordered(deltalake.DeltaTable(str((paths or self.live).table)))
 
     def expected(self, measure: str, paths: Paths) -> Rows:
-        """By DuckDB: the hours that the checkpoint has closed, without what its drains recorded as
-        late.
-        """
+        """By DuckDB: the hours that the checkpoint has closed, without what drains found late."""
         known, checkpoint = read_identity(paths), Checkpoint(paths.checkpoint)
         assert known is not None
         closed = checkpoint.batch(checkpoint.committed()[-1]).watermark
@@ -215,9 +211,7 @@ def test_a_sum_becomes_a_maximum_in_one_write_and_drains_go_on_from_there_and_ba
 
 
 @long_form
-def test_a_table_of_which_no_range_can_be_computed_is_rebuilt_and_switched_to(
-    scene, tmp_path
-) -> None:
+def test_a_table_of_which_no_range_can_be_computed_is_rebuilt_and_switched_to(scene, tmp_path):
     made = scene(WHOLE, events=1500, deliveries=3)
     made.deliver()
     made.run("live-1")
@@ -278,7 +272,7 @@ def test_state_of_transform_with_state_goes_on_behind_a_switch(scene, tmp_path) 
 @long_form
 def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_table_from_then_on(
     scene, tmp_path
-) -> None:
+):
     made = scene(ARCHIVED, events=3000, deliveries=4)
     for number in range(3):
         made.deliver()
@@ -333,7 +327,6 @@ def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_tabl
     assert it.rows(it.paths) == canonical()
     oldest = it.rows(it.paths)[0][0]
     proof = repaired(it, "verify", oldest, it.rows(it.paths)[-1][0])  # reads the archive
-    assert proof.change is not None
     assert (proof.change.newly_bad, proof.change.differs, proof.change.unaccounted) == (0, 0, 0)
     made.deliver()
     it.drain(it.next, "live-3")
@@ -344,7 +337,7 @@ def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_tabl
 @long_form
 def test_records_of_the_archive_none_of_which_is_good_are_in_quarantine_all_the_same(
     scene, tmp_path
-) -> None:
+):
     made = scene(ARCHIVED, events=3000, deliveries=2)
     bad = [each for each in records(3000) if each.reason in WITHOUT_TIME]
     send(made.kafka, made.topic, bad, 9, made.ledger_folder, made.partitions)
@@ -428,7 +421,6 @@ Bad = dict[tuple[int, int], tuple[str, str, bytes | None]]
 def quarantined(paths: Paths) -> Bad:
     """Place -> kind, reason and bytes of the records that its checkpoint has in ops.quarantine."""
     known = read_identity(paths)
-    assert known is not None
     rows = ops_tables.query(
         paths.root,
         "quarantine",

@@ -1,6 +1,4 @@
-"""Topics in the shapes of real systems, each from a declaration of at most fifteen lines: a drain
-gives what DuckDB reads of the same values.
-"""
+"""Topics in the shapes of real systems, in fifteen lines each: a drain is what DuckDB reads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Repairs over real Kafka, Spark and Delta: late records are merged, ranges computed again, and the
-table is what DuckDB makes of all good records, none of them late.
-"""
+"""Repairs: late records are merged, ranges computed again, and the table is DuckDB's."""
 
 from __future__ import annotations
 
@@ -146,9 +144,7 @@ def rows(made: Scene) -> list[tuple[Any, ...]]:
     return oracle.comparable(made.table())
 
 
-def test_a_plan_gets_a_row_for_each_range_and_none_for_each_late_record(
-    waiting: MakeScene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_gets_a_row_for_each_range_and_none_for_each_late_record(waiting, monkeypatch):
     made, handed, query = waiting(operators.named("update_window")), list[int](), ops_tables.query
 
     def counted(root: Any, table: str, *asked: str) -> Any:
@@ -162,15 +158,12 @@ def test_a_plan_gets_a_row_for_each_range_and_none_for_each_late_record(
 
 
 @pytest.mark.parametrize("operator", RANGED)
-def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(
-    waiting: MakeScene, operator: Operator
-) -> None:
+def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(waiting, operator):
     made = waiting(operator)
     watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
     wanted = oracle.comparable(truth.canonical(operator, made.ledger, watermark))
     report, swapped = Repairs(made).done()
     assert_same(rows(made), wanted, "the table after the repair")
-    assert report.change is not None
     assert swapped is not None
     assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
     assert not [*made.paths.stagings.glob("*/records")], "bytes of records stay beside ops.late"
@@ -197,8 +190,8 @@ DEMO = {
     ],
 )
 def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
-    scene: MakeScene, monkeypatch: pytest.MonkeyPatch, pipeline: str
-) -> None:
+    scene, monkeypatch, pipeline
+):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
     made = drained(scene(pipeline, checked=True))
     watermark = watermark_of(made)
@@ -221,25 +214,20 @@ def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
         return  # its proof is a second replay, as long as the first
     day = datetime(2013, 1, 1, tzinfo=UTC)
     proof, _ = Repairs(made).done("verify", day, watermark - 3 * HOUR)
-    assert proof.change is not None
     assert proof.change.differs == 0
     assert proof.change.rows_after > 0
 
 
 @pytest.mark.parametrize("shown", [True, pytest.param(False, marks=long_form)])
 def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_changes_nothing(
-    waiting: MakeScene,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    shown: bool,
-) -> None:
+    waiting, caplog, monkeypatch, shown
+):
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown" if shown else "hidden")
     made = waiting(operators.named("daily_flights"))
     before, work = table.version(made.paths.table), Repairs(made)
     plan = work.plan("verify", datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 3, tzinfo=UTC))
     assert work.plan("verify", *(datetime(2012, day, 1, tzinfo=UTC) for day in (1, 2))).idle
     report = work.stage(plan)
-    assert report.problem is not None
     assert report.problem.code == "CHECK_FAILED", report.problem
     assert (table.version(made.paths.table), work.row(plan)["state"]) == (before, "failed")
     rows = sample(made.paths.staging(plan.repair_id))
@@ -248,9 +236,7 @@ def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_change
         assert (line in caplog.messages) is shown
 
 
-def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(
-    waiting: MakeScene,
-) -> None:
+def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(waiting):
     operator = operators.named("update_window")
     made = waiting(operator)
     watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
@@ -277,15 +263,13 @@ def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(
         "the rest",
     )
     again, swapped = Repairs(made).done("backfill", start, end)
-    assert again.change is not None
     assert again.change.differs == 0
-    assert swapped is not None
     assert swapped.state == "canonical"
 
 
 def test_drains_go_on_between_plan_and_swap_and_after_it_and_undo_takes_back_the_repair_alone(
-    scene: MakeScene,
-) -> None:
+    scene,
+):
     operator = operators.named("daily_flights")
     made = scene(operator.spec, events=6000, deliveries=4)
     work = Repairs(made)
@@ -317,7 +301,6 @@ def test_what_is_not_final_or_no_longer_fits_is_refused_in_words(waiting: MakeSc
 
 
 def _fates(report: Report) -> tuple[int, int, int]:
-    assert report.change is not None
     return report.change.merged, report.change.duplicates, report.change.filtered
 
 
@@ -325,9 +308,7 @@ def _utc(at: datetime) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(
-    waiting: MakeScene,
-) -> None:
+def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(waiting):
     made = waiting(operators.named("update_window"))
     work = Repairs(made)
     work.done()
@@ -338,7 +319,6 @@ def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(
     deltalake.write_deltalake(live, twice, mode="append")
     ends = _utc(first["window_start"]), _utc(first["window_end"])
     report = work.stage(work.plan("verify", *ends))
-    assert report.change is not None
     assert report.change.removed == twice.num_rows
     assert report.change.unexplained
     assert report.change.count_difference
@@ -353,9 +333,7 @@ def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(
 
 
 def _deployed(made: Scene, folder: Path) -> None:
-    """The scene's pipeline as a folder, for a process of its own: it reads the scene's topic, and
-    a person approves every change.
-    """
+    """The scene's pipeline as a folder for a process of its own; a person approves every change."""
     spec = folder / "deployed" / made.spec.name / "spec.py"
     spec.parent.mkdir(parents=True)
     for package in (spec.parent, spec.parent.parent):
@@ -370,8 +348,8 @@ def _deployed(made: Scene, folder: Path) -> None:
 
 @long_form
 def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then_yes(
-    waiting: MakeScene, tmp_path: Path
-) -> None:
+    waiting, tmp_path
+):
     made = waiting(operators.named("daily_flights"))
     Repairs(made).done()
     whole = rows(made)
@@ -397,27 +375,23 @@ def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then
 
 
 def test_a_spec_that_changed_since_the_plan_and_a_repair_that_is_in_the_table_are_not_staged(
-    waiting: MakeScene,
-) -> None:
+    waiting,
+):
     made = waiting(operators.named("update_window"))
     work = Repairs(made)
     plan, spec = work.plan(), made.spec
     made.change(topic=spec.topic.model_copy(update={"max_ahead": 5 * HOUR}))
     stale = work.stage(plan).problem
-    assert stale is not None
     assert "changed since the plan" in stale.what
     made.spec = spec
     assert work.stage(plan).problem is None
     work.swap(plan)
     again = work.stage(plan).problem
-    assert again is not None
     assert "is swapped already" in again.what
     assert work.row(plan)["state"] == "swapped"
 
 
-def test_a_backfill_behind_a_repair_does_not_keep_its_records_settled_when_that_is_undone(
-    waiting: MakeScene,
-) -> None:
+def test_a_backfill_behind_a_repair_does_not_keep_its_records_settled_when_that_is_undone(waiting):
     made = waiting(operators.named("update_window"))
     work = Repairs(made)
     first = work.plan()
@@ -425,7 +399,6 @@ def test_a_backfill_behind_a_repair_does_not_keep_its_records_settled_when_that_
     work.swap(first)
     span = first.spans[0]
     report, _ = work.done("backfill", span.start, span.end)
-    assert report.change is not None
     assert report.change.merged == 0, "they were merged before"
     undo(made.spec, made.settings.root, first.repair_id, "undo")
     assert work.plan().spans == first.spans
@@ -463,9 +436,7 @@ def test_a_range_of_a_compacted_topic_is_proved_while_all_of_its_records_are_the
     assert whole.records is not None
     assert thinned.records is not None
     report = does.stage(thinned)
-    assert report.problem is not None
     assert report.problem.code == "RANGE_THINNED"
-    assert report.change is not None
     assert (report.change.thinned, report.change.unaccounted) == (
         thinned.records - whole.records,
         0,

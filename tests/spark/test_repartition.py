@@ -1,6 +1,4 @@
-"""`sluice repartition` over real state: the state is the same in any number of stores, the drains
-behind it are exact, and a kill leaves the old number or the new one.
-"""
+"""`sluice repartition` over real state: the same in any number of stores, exact after a kill."""
 
 from __future__ import annotations
 
@@ -31,7 +29,6 @@ from tests.harness.long_form import long_form
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
-from tests.spark.operators import Operator
 
 SHORT = {"busy_days"}
 """Rows and timers of Python state, with an Aggregate behind it."""
@@ -74,7 +71,7 @@ def state(made: Scene, stores: int, batch: int | None = None) -> list[str]:
     ],
 )
 def test_drains_behind_more_and_behind_fewer_stores_give_what_duckdb_makes(
-    scene, examples, operator: Operator
+    scene, examples, operator
 ):
     made = scene(operator.spec, events=2400, deliveries=3, stores=2)
     made.deliver()
@@ -99,9 +96,7 @@ def test_drains_behind_more_and_behind_fewer_stores_give_what_duckdb_makes(
 
 
 def test_state_that_lacks_its_last_store_is_not_moved(images, tmp_path):
-    """Spark reads the stores that it finds: the state before and after would be the same, less what
-    was in that one.
-    """
+    """Spark reads the stores it finds: before and after would be equal, less that one's."""
     base, taken = images
     made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
     for store in Path(str(made.paths.checkpoint)).glob("state/*/1"):
@@ -132,11 +127,7 @@ def test_an_aggregate_of_everything_drains_on_in_its_one_store_and_is_not_moved(
 
 @pytest.fixture(scope="module")
 def images(kafka, tmp_path_factory) -> tuple[Scene, dict[str, Path]]:
-    """Place -> a copy of the root as a kill there leaves it. A second delivery waits.
-
-    Spark gives no place between its own steps: those are what it has written in the end, less what
-    comes later.
-    """
+    """Place -> a copy of the root as a kill there leaves it; Spark's own steps have no places."""
     folder = tmp_path_factory.mktemp("repartition")
     made = Scene(kafka, folder, "aircraft_rotations", events=1200, deliveries=2, stores=2)
     made.deliver()
@@ -252,7 +243,6 @@ def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the
     assert report.problem
     assert report.problem.code == "CHECKPOINT_BROKEN"
     execute = doctor(torn.spec, torn.settings).execute
-    assert execute is not None
     execute()
     assert number(torn) == 2
     torn.run("mended")
@@ -260,9 +250,7 @@ def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the
 
 
 def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_path, monkeypatch):
-    """The process slept in Spark's part of it, and another run has taken its batch back, and was
-    killed in its own second batch.
-    """
+    """The process slept in Spark, while another run took its batch back and was killed."""
     base, taken = images
     made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
     slept = Path(str(over(base, taken["repartition.written"]).paths.checkpoint))
@@ -285,7 +273,6 @@ def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_p
     assert report.problem.code == "CHECKPOINT_BROKEN"
     assert "names 4 state stores" in report.problem.what
     execute = doctor(made.spec, made.settings).execute
-    assert execute is not None
     execute()
     made.run("mended")
     made.assert_exact()
@@ -300,7 +287,6 @@ def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tm
     made.run("behind it")
     for batch, stores in ((newest, 4), (0, 2)):
         execute = rewind(made.spec, made.settings, batch).execute
-        assert execute is not None
         execute()
         assert number(made) == stores
         if stores == 2:

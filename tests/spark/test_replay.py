@@ -1,6 +1,4 @@
-"""The canonical result of chains with a GroupState: all rows in one micro-batch, then closing batches
-that Sluice plans.
-"""
+"""The canonical result of chains with a GroupState: one micro-batch, then closing batches."""
 
 from __future__ import annotations
 
@@ -109,9 +107,7 @@ FORMS = {
         for form in FORMS
     ],
 )
-def test_each_form_gives_what_duckdb_gives_over_all_good_records(
-    spark: SparkSession, ledger: Path, tmp_path: Path, form: str
-) -> None:
+def test_each_form_gives_what_duckdb_gives_over_all_good_records(spark, ledger, tmp_path, form):
     operator = FORMS[form]
     rows = stateful_input(spark, operator.spec, ledger)
     found = listed(replayed(spark, operator.spec, rows, tmp_path, FOR_EVER))
@@ -123,8 +119,8 @@ def test_each_form_gives_what_duckdb_gives_over_all_good_records(
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize("form", ["row", pytest.param("pandas", marks=[long_form]), "apply"])
 def test_records_of_1970_and_of_years_before_are_in_it_as_those_of_later_years(
-    spark: SparkSession, ledger: Path, tmp_path: Path, form: str
-) -> None:
+    spark, ledger, tmp_path, form
+):
     """Spark's first watermark is 1970, and of a column that has it, Spark drops such rows."""
     operator = FORMS[form]
     moved = around_1970(ledger, tmp_path / "moved")
@@ -144,9 +140,7 @@ def test_records_of_1970_and_of_years_before_are_in_it_as_those_of_later_years(
 
 
 def around_1970(ledger: Path, folder: Path) -> Path:
-    """The same ledger, moved by whole days so that 1970 begins amid its events; one of them is of
-    its first moment.
-    """
+    """The same ledger, moved by whole days so that 1970 begins amid its events."""
     events = ledgers.read(ledger)
     times = sorted(set(events["event_time"].drop_null().to_pylist()))
     middle = times[len(times) // 2]
@@ -162,9 +156,7 @@ def around_1970(ledger: Path, folder: Path) -> Path:
 def rotations(
     spark: SparkSession, ledger: Path, folder: Path, a: datetime, b: datetime
 ) -> list[Row]:
-    """Those that are closed within [a, b), from the records of [a - 48 h, b), and those that a
-    Deduplicate before it needs.
-    """
+    """Those closed within [a, b), from the records of [a - 48 h, b) and a Deduplicate's."""
     delay = ROTATIONS.watermark_delay
     assert delay is not None
     first = next_group_state(ROTATIONS, 0)
@@ -180,8 +172,8 @@ def between(rows: DataFrame, a: datetime, b: datetime, by: str = "event_time") -
 
 
 def test_rotations_of_a_range_are_the_slice_of_the_whole_from_records_of_48_hours_before(
-    spark: SparkSession, ledger: Path, tmp_path: Path
-) -> None:
+    spark, ledger, tmp_path
+):
     events = oracle.events(ledgers.read(ledger), set())
     whole = oracle.aircraft_rotations(events, FOR_EVER)
     times = sorted(row["closed_at"] for row in whole)
@@ -208,11 +200,8 @@ RANGES = st.tuples(MINUTES, st.sampled_from((60, 1440, 2880, 2881)))
 @settings(max_examples=max(1, CASES // 2), deadline=None, derandomize=not LONG, database=None)
 @given(st.lists(st.tuples(TAILS, MINUTES), min_size=60, max_size=200), RANGES)
 def test_so_are_those_of_departures_that_meet_the_edges_of_each_others_48_hours(
-    spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
-    minutes: list[tuple[str, int]],
-    wanted: tuple[int, int],
-) -> None:
+    spark, tmp_path_factory, minutes, wanted
+):
     departures = [
         {
             "event_id": f"{number}",
@@ -246,9 +235,7 @@ def test_so_are_those_of_departures_that_meet_the_edges_of_each_others_48_hours(
 
 
 @pytest.mark.usefixtures("examples")
-def test_a_kill_in_the_middle_is_thrown_away_and_done_anew(
-    spark: SparkSession, ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_in_the_middle_is_thrown_away_and_done_anew(spark, ledger, tmp_path, monkeypatch):
     operator = FORMS["row"]
     rows = stateful_input(spark, operator.spec, ledger)
     with monkeypatch.context() as killed:
@@ -295,9 +282,7 @@ def relaying(processor: str) -> Pipeline:
 
 
 @pytest.mark.usefixtures("examples")
-def test_a_timer_that_is_set_while_timers_fire_and_is_due_fires_too(
-    spark: SparkSession, ledger: Path, tmp_path: Path
-) -> None:
+def test_a_timer_that_is_set_while_timers_fire_and_is_due_fires_too(spark, ledger, tmp_path):
     spec = relaying("Relay")
     rows = stateful_input(spark, spec, ledger).where("carrier IN ('UA', 'B6')")
     found = listed(replayed(spark, spec, rows, tmp_path, FOR_EVER))
@@ -307,8 +292,8 @@ def test_a_timer_that_is_set_while_timers_fire_and_is_due_fires_too(
 
 @pytest.mark.usefixtures("examples")
 def test_timers_without_end_are_the_processors_error_and_no_replay_without_end(
-    spark: SparkSession, ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    spark, ledger, tmp_path, monkeypatch
+):
     monkeypatch.setattr(one_batch, "MOST_CLOSING", 3)
     spec = relaying("Endless")
     rows = stateful_input(spark, spec, ledger).where("carrier = 'UA'")
@@ -317,9 +302,7 @@ def test_timers_without_end_are_the_processors_error_and_no_replay_without_end(
 
 
 @pytest.mark.usefixtures("examples")
-def test_a_range_without_records_gives_no_rows(
-    spark: SparkSession, ledger: Path, tmp_path: Path
-) -> None:
+def test_a_range_without_records_gives_no_rows(spark, ledger, tmp_path):
     spec = FORMS["row"].spec
     rows = stateful_input(spark, spec, ledger).where("false")
     assert listed(replayed(spark, spec, rows, tmp_path, START)) == []

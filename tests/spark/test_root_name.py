@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 from upath import UPath
 
 from spark_jobs.repair.compute import kept
@@ -18,8 +15,8 @@ from spark_jobs.repair.compute.records import _file
     ("name", "matched"), [("a[b]", "ab"), ("a*", "ac"), ("a?", "ad"), ("a{b,c}", "ab")]
 )
 def test_what_a_repair_keeps_under_such_a_root_is_read_and_no_file_that_the_pattern_would_match(
-    spark: SparkSession, tmp_path: Path, name: str, matched: str
-) -> None:
+    spark, tmp_path, name, matched
+):
     for folder, offset in ((name, 1), (matched, 2)):
         (tmp_path / folder).mkdir()
         rows = pa.Table.from_pylist(

@@ -1,6 +1,4 @@
-"""Whether a measure of the table counts as what was computed: one computation over the same records
-in another order does, and one without a record, or with a doubled one, does not.
-"""
+"""Which measures count as what was computed: in any order yes, with a record more or less no."""
 
 from __future__ import annotations
 
@@ -71,9 +69,7 @@ def differing(
     records: list[Booking],
     measures: dict[str, str] = MEASURES,
 ) -> set[str]:
-    """The accounts whose row in a table that was made of these bookings in their order does not
-    count as what is computed of those records.
-    """
+    """The accounts whose row, made in this order, does not count as computed of those records."""
     given = spec({"n": "count(*)", **measures})
     if "n" not in measures and "alone" in measures:
         given = spec(measures)
@@ -97,9 +93,7 @@ def test_the_same_records_in_another_order_are_no_change(spark: SparkSession) ->
     assert differing(spark, records, shuffled) == set()
 
 
-def test_a_record_that_is_lost_doubled_or_another_is_a_change_however_small_it_is(
-    spark: SparkSession,
-) -> None:
+def test_a_record_that_is_lost_doubled_or_another_is_a_change_however_small_it_is(spark):
     tiny = [(f"a{n}", 1e-11, 99.0) for n in range(3)]
     records = [*ledger(), *tiny]
     table = [*records, tiny[1]]
@@ -120,16 +114,14 @@ def test_a_record_that_is_lost_doubled_or_another_is_a_change_however_small_it_i
     ],
 )
 def test_without_a_count_a_lost_record_of_the_smallest_amount_is_seen_too(
-    spark: SparkSession, measures: dict[str, str], lost: float, told: bool
-) -> None:
+    spark, measures, lost, told
+):
     records = [*ledger(3), ("a1", lost, 99.0), ("a2", 1e-11, 99.0)]
     table = [one for one in records if one[1] != lost]
     assert ("a1" in differing(spark, table, records, measures)) == told
 
 
-def test_where_a_sum_alone_cannot_tell_a_lost_record_from_its_order_a_person_is_asked(
-    spark: SparkSession,
-) -> None:
+def test_where_a_sum_alone_cannot_tell_a_lost_record_from_its_order_a_person_is_asked(spark):
     """One of the amounts is as small as the rounding of the others."""
     records = [*ledger(3), ("a2", 1e-11, 99.0)]
     shuffled = Random(2).sample(records, len(records))
@@ -150,9 +142,7 @@ def test_no_difference_is_small_beside_a_sum_that_is_no_number(spark: SparkSessi
     assert differing(spark, table, records, measures) == {"a0", "a1"}
 
 
-def test_a_map_is_the_same_map_in_any_order_and_another_one_where_a_value_is(
-    spark: SparkSession,
-) -> None:
+def test_a_map_is_the_same_map_in_any_order_and_another_one_where_a_value_is(spark):
     measures = {"ids": MEASURES["ids"]}
     records = [("a0", 1.0, 1.0), ("a0", 2.0, 2.0)]
     assert differing(spark, records, records[::-1], measures) == set()

@@ -1,14 +1,10 @@
-"""One repair of a GroupState over twenty ranges that lie apart, and a context that is too short for
-what the table has: through plan, stage and swap, against the oracle. The ranges as such, and the
-context of 40 hours without a table, are in test_context.py.
-"""
+"""One repair of a GroupState over twenty ranges apart, and a context that is too short."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 
 from local.deliveries import CLEAN, Delivered, deliver
 from local.flights import FlightEvent, flight_events
@@ -77,8 +73,8 @@ class Work:
 
 @long_form
 def test_one_repair_of_twenty_ranges_is_the_oracles_and_a_context_of_40_hours_is_caught(
-    scene: MakeScene, tmp_path: Path
-) -> None:
+    scene, tmp_path
+):
     made = scene("aircraft_rotations")
     days = flight_events(date(2013, 1, 1), MONTHS)
     # Some of the aircraft, whole: their rotations stay what they are.

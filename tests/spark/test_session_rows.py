@@ -1,12 +1,9 @@
-"""Which rows of the table computed sessions replace, against plain Python: hundreds of keys at once,
-each with sessions and late records of its own.
-"""
+"""Which rows computed sessions replace, against plain Python: hundreds of keys at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -130,8 +127,8 @@ def settings_of_a_run(spark: SparkSession) -> Iterator[None]:
 
 
 def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_nothing_else(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+    spark, tmp_path
+):
     made = keys()
     live = [row for key in made for row in key.live]
     computed = [row for key in made for row in key.computed]
@@ -185,8 +182,8 @@ def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_noth
     ],
 )
 def test_a_row_wider_than_its_session_goes_with_all_that_it_overlaps_or_its_range_is_told(
-    spark: SparkSession, row: tuple[int, int], given: list[tuple[int, int]], becomes: str
-) -> None:
+    spark, row, given, becomes
+):
     """The records that made it so wide have left it: the spec was corrected."""
     live, *computed = ((*(ORIGIN + at * MINUTE for at in each), "key", 1) for each in (row, *given))
     made = frame(spark, [live])
@@ -202,9 +199,7 @@ def test_a_row_wider_than_its_session_goes_with_all_that_it_overlaps_or_its_rang
     assert parts(way(), SPANS, taken.carried) == (becomes == "carried" and within(live))
 
 
-def test_no_record_is_lost_or_doubled_when_records_have_left_their_sessions(
-    spark: SparkSession,
-) -> None:
+def test_no_record_is_lost_or_doubled_when_records_have_left_their_sessions(spark):
     made = [key for key in keys() if key.late]
     live = [row for key in made for row in key.computed]
     given = [row for key in made for row in key.live]  # what was late is not there at all
@@ -269,9 +264,7 @@ def test_a_row_that_no_record_gives_goes_and_nothing_explains_it(spark: SparkSes
 
 @pytest.mark.parametrize("begins", [SPANS[0].start - 170 * MINUTE, SPANS[0].end])
 @pytest.mark.parametrize("where", ["computed", "live"])
-def test_a_session_that_is_longer_than_declared_is_refused_with_its_times(
-    spark: SparkSession, begins: datetime, where: str
-) -> None:
+def test_a_session_that_is_longer_than_declared_is_refused_with_its_times(spark, begins, where):
     ends = SPANS[0].end - MINUTE if where == "live" else begins + LONGEST + MINUTE
     row = (ends - LONGEST - MINUTE, ends, "long", 30)
     none = frame(spark, [])

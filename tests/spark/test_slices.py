@@ -1,6 +1,4 @@
-"""The index of event times: no record of a span is anywhere else than the slices say, whatever
-happened while they were noted.
-"""
+"""The index of event times: no record of a span is elsewhere than the slices say."""
 
 from __future__ import annotations
 
@@ -57,7 +55,6 @@ def ends(made: Scene) -> Offsets:
 
 def noted(made: Scene) -> Index:
     known = read_identity(made.paths)
-    assert known is not None
     return Index.read(made.paths, known.generations, {}, ends(made))
 
 
@@ -134,9 +131,7 @@ def assert_tiled(made: Scene) -> None:
 
 WAYS = {"a batch a run": None, "many batches a run": 150}
 SHORT = {("windows", "a batch a run"), ("rows, then windows", "a batch a run")}
-"""Windows, alone and behind rows. Runs that are cut off have many batches; the other forms are in the
-long form, and their repairs in tests/spark/properties.
-"""
+"""Windows, alone and behind rows; runs that are cut off have many batches."""
 
 
 @pytest.mark.parametrize(
@@ -222,9 +217,7 @@ def test_a_batch_whose_notes_are_lost_has_no_slices_and_is_read_in_full(scene, m
 
 
 def test_a_first_load_in_one_batch_is_sharp(scene, monkeypatch):
-    """A day of 59 reads about a day. The records come out of order, but none by days: nothing is
-    late in a first batch, so such a record would be in its slice.
-    """
+    """A day of 59 reads about a day; out of order, but none by days: nothing is late."""
     monkeypatch.setattr(noting, "LEAST_OFFSETS", 10)
     every = itertools.islice(flight_events(date(2013, 1, 1), 2), 0, None, 10)
     mess = Mess(late_share=0, premature_share=0.01, malformed_share=0.01)

@@ -43,9 +43,7 @@ def test_a_session_has_sparks_defaults_whatever_the_installation_sets(spark) -> 
             installed._jconf.remove(name)  # noqa: SLF001 - Python's has no remove
 
 
-def test_queries_of_few_records_are_not_compiled_and_planned_once_unless_told_otherwise(
-    spark,
-) -> None:
+def test_queries_of_few_records_are_not_compiled_and_planned_once_unless_told_otherwise(spark):
     installed, name = spark.sparkContext._conf, "spark.sql.adaptive.enabled"  # noqa: SLF001
     given = {each: installed.get(each) for each in OF_FEW_RECORDS}
     usual = {each: spark.conf.get(each) for each in OF_FEW_RECORDS}
@@ -73,7 +71,7 @@ def test_queries_of_few_records_are_not_compiled_and_planned_once_unless_told_ot
 
 def test_hadoops_defaults_of_yarn_and_mapreduce_are_left_out_and_nothing_that_anybody_has_set(
     spark,
-) -> None:
+):
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - it has no Python form
     spark._jvm.org.apache.hadoop.mapreduce.util.ConfigUtil.loadResources()  # noqa: SLF001
     hadoop.reloadConfiguration()

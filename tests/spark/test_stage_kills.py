@@ -1,13 +1,9 @@
-"""A stage that ends anywhere leaves table and live checkpoint as they were, and the next try of the
-same plan gives the canonical result.
-"""
+"""A stage that ends anywhere leaves all as it was, and the next try is canonical."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.repair.compute import stage as staging
@@ -16,12 +12,10 @@ from tests.harness.compare import assert_same
 from tests.harness.crash import files
 from tests.spark import operators, truth
 from tests.spark.test_archive import empty
-from tests.spark.test_repair import MakeScene, Repairs, drained, rows
+from tests.spark.test_repair import Repairs, drained, rows
 
 
-def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(
-    scene: MakeScene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(scene, monkeypatch):
     operator = operators.named("update_window")
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
     made = drained(scene(operator.spec, events=3000))
@@ -37,7 +31,6 @@ def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(
         assert files(Path(str(made.paths.checkpoint))) == checkpoint, "the live checkpoint"
     report = work.stage(plan)
     assert report.problem is None
-    assert report.change is not None
     assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
     work.swap(plan)
     watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
@@ -49,8 +42,8 @@ def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(
 
 
 def test_records_that_retention_takes_while_they_are_read_are_named_and_no_retry_is_asked_for(
-    scene: MakeScene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    scene, monkeypatch
+):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
     made = drained(scene(operators.named("update_window").spec, events=1500))
     work, compute = Repairs(made), staging.compute
@@ -62,6 +55,5 @@ def test_records_that_retention_takes_while_they_are_read_are_named_and_no_retry
 
     monkeypatch.setattr(staging, "compute", overtaken)
     problem = work.stage(plan).problem
-    assert problem is not None
     assert (problem.code, problem.error().retry) == ("RECORDS_UNREACHABLE", False)
     assert "partition 0: " in problem.what

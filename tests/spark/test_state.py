@@ -1,6 +1,4 @@
-"""`sluice state`: what steps remember after each batch, held against plain Python and DuckDB over
-the ledger.
-"""
+"""`sluice state`: what steps remember after each batch, against plain Python and DuckDB."""
 
 from __future__ import annotations
 

@@ -67,7 +67,6 @@ class Repairing:
         self.new = _rows(changed.select("after.*"))
         self.within = _rows(here)
         known = read_identity(self.paths)
-        assert known is not None
         Manifest(
             repair_id="r1",
             pipeline=scene.spec.name,
@@ -127,8 +126,8 @@ def _rows(frame: Any) -> Rows:
 
 
 def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_on(
-    spark: Any, kafka: str, tmp_path: Path
-) -> None:
+    spark, kafka, tmp_path
+):
     scene = Scene(
         kafka, tmp_path, "departure_delays", events=1500, deliveries=2, stores=1, checked=True
     )
@@ -152,7 +151,6 @@ def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_
     found = plan(scene.spec, scene.settings, listener.announced)
     assert (found.reasons, found.to_publish) == ((), done.table_version), "no batch is needed"
     event = listener.publish(scene.paths, scene.spec)
-    assert event is not None
     assert (event.table_version_before, event.table_version) == (made.before, done.table_version)
     assert (event.account.covered, event.account.read) == (0, 0), "no batch is new"
     [told] = event.repairs
@@ -169,7 +167,6 @@ def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_
     newest = read_cursor(scene.paths.cursor).judged_table_version
     assert newest == report.table_version == table.version(scene.paths.table)
     event = listener.publish(scene.paths, scene.spec)
-    assert event is not None
     assert event.repairs == ()
     assert event.account.rows_out == report.account.rows_out
     assert made.published() == after
@@ -179,15 +176,14 @@ def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_
     assert made.rows() == sorted([row for row in after if row not in made.new] + made.old, key=str)
     assert made.feed(back.table_version or -1) == (made.expected(made.within), made.within)
     event = listener.publish(scene.paths, scene.spec)
-    assert event is not None
     assert [told.repair_id for told in event.repairs] == ["r1/undo"]
     assert made.published() == made.rows()
     scene.assert_table()
 
 
 def test_a_table_that_batches_merge_into_takes_it_and_the_next_merge_goes_on(
-    spark: Any, kafka: str, tmp_path: Path
-) -> None:
+    spark, kafka, tmp_path
+):
     hourly = Aggregate(
         window=Tumbling(size="1 hour"),
         keys=("carrier", "origin"),
@@ -219,9 +215,7 @@ def test_a_table_that_batches_merge_into_takes_it_and_the_next_merge_goes_on(
     assert len(after) > len(rows)
 
 
-def test_a_drain_and_a_swap_at_once_come_one_after_the_other(
-    spark: Any, kafka: str, tmp_path: Path
-) -> None:
+def test_a_drain_and_a_swap_at_once_come_one_after_the_other(spark, kafka, tmp_path):
     scene = Scene(kafka, tmp_path, "departure_delays", events=900, deliveries=2, stores=1)
     scene.deliver()
     scene.run("first")
@@ -259,9 +253,7 @@ def test_a_drain_and_a_swap_at_once_come_one_after_the_other(
 
 
 @pytest.mark.parametrize("red", [pytest.param(False, marks=long_form), True])
-def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(
-    red: bool, spark: Any, kafka: str, tmp_path: Path
-) -> None:
+def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(red, spark, kafka, tmp_path):
     many = Check(
         type="expect_column_values_to_be_between", kwargs={"column": "flights", "max_value": 60}
     )

@@ -1,8 +1,4 @@
-"""Our Rotations against plain Python, over any batches of departures: in TwsTester, and in the long
-form in Spark.
-
-TwsTester alone could be wrong as Spark is not: `make test-long` holds both against the same oracle.
-"""
+"""Our Rotations against plain Python, over any batches, in TwsTester, at length in Spark."""
 
 from __future__ import annotations
 
@@ -41,18 +37,14 @@ MINUTES = st.one_of(
     st.builds(lambda day, more: 1440 * day + more, st.integers(0, 5), st.sampled_from((0, 120))),
     st.integers(0, 144 * 60),
 )
-"""Half of them days apart, or the delay more, so that departures meet the watermark and the end of
-each other's 48 hours.
-"""
+"""Half of them days or the delay apart: they meet the watermark and each other's 48 hours."""
 Departures = list[dict[str, Any]]
 """Those of one batch: the columns that the processor reads, and those that the oracle reads."""
 
 
 @st.composite
 def batches(draw: st.DrawFn) -> list[Departures]:
-    """Without what is late: TwsTester goes by the newest watermark for that, Spark by the one
-    before.
-    """
+    """Without what is late: TwsTester goes by the newest watermark, Spark by the one before."""
     newest = START
     made = []
     for number in range(draw(st.integers(1, 5))):
@@ -81,9 +73,7 @@ def _departure(event_id: str, tail: str, at: datetime) -> dict[str, Any]:
 
 @settings(USUAL)
 @given(batches())
-def test_rotations_gives_what_plain_python_gives_however_the_departures_are_batched(
-    found: list[Departures],
-) -> None:
+def test_rotations_gives_what_plain_python_gives_however_the_departures_are_batched(found):
     event(f"{sum(map(len, found)) // 5 * 5} departures or more")
     assert_same(by_tester(found), by_oracle(found), "what the processor gives in TwsTester")
 

@@ -108,8 +108,8 @@ EVERY_TYPE = {
 
 
 def test_small_appends_are_read_without_spark_value_for_value_as_spark_reads_them(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    spark, tmp_path, monkeypatch
+):
     table = Table(spark, tmp_path / "t", "append")
     columns = ", ".join(f"{name} {of[0]}" for name, of in EVERY_TYPE.items())
     table.do(
@@ -150,9 +150,7 @@ def test_small_appends_are_read_without_spark_value_for_value_as_spark_reads_the
         "many",
     ],
 )
-def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(
-    table: Table, monkeypatch: pytest.MonkeyPatch, why: str
-) -> None:
+def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(table, monkeypatch, why):
     before = {
         "deleted rows in place": "ALTER table TABLE SET TBLPROPERTIES (delta.enableDeletionVectors = true)",
         "mapped": "ALTER table TABLE SET TBLPROPERTIES (delta.columnMapping.mode = 'name')",

@@ -1,6 +1,4 @@
-"""State after many short runs: no more files than the kept batches need, and nothing that is
-missing.
-"""
+"""State after many short runs: no more files than the kept batches need, and none missing."""
 
 from __future__ import annotations
 
@@ -65,7 +63,6 @@ def test_after_many_short_runs_state_holds_what_the_kept_batches_need(scene, pro
 
     batch = Checkpoint(made.paths.checkpoint).committed()[-2]
     execute = rewind(made.spec, made.settings, batch).execute
-    assert execute is not None
     execute()
     assert {max(versions(store)) for store in stores(made)} == {batch + 1}, "an abandoned timeline"
     made.run("after the rewind")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import psutil
@@ -16,7 +15,6 @@ from pyspark.sql import SparkSession
 from spark_jobs.launch.submit import DAEMON
 from spark_jobs.warm.inside.jvm import Jvm
 from tests.harness.long_form import long_form
-from tests.harness.scene import Scene
 
 pytestmark = long_form  # it changes the session that the tests of a lane share
 LEAK = "spark.sql.shuffle.partitions"
@@ -48,8 +46,8 @@ def workers(java: int) -> list[psutil.Process]:
 
 
 def test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_the_one_before(
-    spark: Any, jvm: Jvm, scene: Callable[..., Scene]
-) -> None:
+    spark, jvm, scene
+):
     one = scene("departure_delays", events=600, deliveries=2)
     one.deliver()
     java = _java(spark)
@@ -83,9 +81,7 @@ def test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_the_one_
     assert jvm.memory_mb() > 100
 
 
-def test_a_query_what_it_kept_and_a_tables_snapshot_are_gone_behind_a_drain(
-    jvm: Jvm, tmp_path: Path
-) -> None:
+def test_a_query_what_it_kept_and_a_tables_snapshot_are_gone_behind_a_drain(jvm, tmp_path):
     path, log = str(tmp_path / "table"), "org.apache.spark.sql.delta.DeltaLog"
     jvm.new_session()
     first = SparkSession.builder.getOrCreate()

@@ -1,6 +1,4 @@
-"""What a form of an operator must have written, replayed from the ledger and the batches' end
-offsets, and whether it has.
-"""
+"""What a form must have written, from the ledger and the end offsets, and whether it has."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ Row = dict[str, Any]
 
 
 class Truth(NamedTuple):
-    """The table's rows, where the late records are and what each missed, and the watermark that all
-    that was read leads to.
-    """
+    """The table's rows, the late records with what each missed, and the last watermark."""
 
     rows: list[Row]
     late: dict[Place, datetime]
@@ -34,10 +30,7 @@ class Truth(NamedTuple):
 
 
 def truth(operator: Operator, ledger: pa.Table, ends: Sequence[Offsets]) -> Truth:
-    """Of a pipeline whose batches ended at those offsets.
-
-    Nothing that Sluice wrote is looked at.
-    """
+    """Of a pipeline whose batches ended at those offsets, by nothing that Sluice wrote."""
     delay = operator.spec.watermark_delay
     watermark = replay.watermark(ledger, ends, operator.enters, delay) if delay else None
     late = (
@@ -60,10 +53,7 @@ def ends(made: Scene) -> list[Offsets]:
 
 
 def hold(made: Scene, operator: Operator) -> Truth:
-    """The table, ops.late and ops.quarantine are what they must be.
-
-    The truth that they were held against.
-    """
+    """Table, ops.late and ops.quarantine are what they must be; gives the truth."""
     known = truth(operator, made.ledger, ends(made))
     assert_same(
         (
@@ -79,9 +69,7 @@ def hold(made: Scene, operator: Operator) -> Truth:
 
 
 def _hold_what_was_kept(made: Scene, known: Truth) -> None:
-    """Each bad record is kept as what it is, a malformed one to the byte; of the others the ledger
-    has the id.
-    """
+    """Each bad record is kept as what it is, a malformed one to the byte, others by id."""
     sent = {(row["partition"], row["offset"]): row for row in made.ledger.to_pylist()}
     kept = dict(_placed(made.ops("quarantine")))
     assert_same(

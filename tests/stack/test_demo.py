@@ -1,6 +1,4 @@
-"""`make stack-demo`, and what a kill or a restart amid a drain leaves, held against the ledger by
-code that is not Sluice's.
-"""
+"""`make stack-demo`, and what a kill or restart amid a drain leaves, against the ledger."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ KILLED = {
     "3": ("airflow-scheduler", "spark-worker"),
     "4": ("kafka", "store", "postgres", "spark-master", "airflow-api"),
 }
-"""By the delivery that is drained meanwhile: what the stack runs beside the dag-processor, which no
-drain needs.
-"""
+"""By the delivery drained meanwhile: what the stack runs beside the dag-processor."""
 AT_WORK = """
 import psutil
 from spark_jobs.launch import submit
@@ -49,9 +45,7 @@ def _demo(stack: Stack, *words: str) -> str:
 
 
 def _verified(stack: Stack, folder: Path) -> None:
-    """Every pipeline's table, late and bad records and account, from copies of the root and of the
-    producer's ledger.
-    """
+    """Every pipeline's table, late and bad records and account, from copies of the root."""
     root = stack.copy("store", "/data/store/buckets/sluice/root", folder / "root")
     ledger = folder / "ledger"
     subprocess.run(
@@ -110,8 +104,8 @@ def test_the_demo_ends_with_the_ledgers_sign(stack: Stack, tmp_path: Path) -> No
     ("delivery", "what"), [*((delivery, "kill") for delivery in KILLED), ("5", "restart")]
 )
 def test_containers_that_go_amid_a_drain_leave_nothing_lost_or_doubled(
-    stack: Stack, tmp_path: Path, delivery: str, what: str
-) -> None:
+    stack, tmp_path, delivery, what
+):
     _demo(stack, "--publish-only", "--first", delivery, "--last", delivery)
     run_id = f"{what}-{delivery}-{datetime.now(UTC):%H%M%S}"
     _trigger(stack, run_id)
@@ -125,9 +119,7 @@ def test_containers_that_go_amid_a_drain_leave_nothing_lost_or_doubled(
     _verified(stack, tmp_path)
 
 
-def test_a_stop_asks_the_drains_at_work_and_they_go_on_after_it(
-    stack: Stack, tmp_path: Path
-) -> None:
+def test_a_stop_asks_the_drains_at_work_and_they_go_on_after_it(stack, tmp_path):
     _demo(stack, "--publish-only", "--first", DELIVERIES, "--last", DELIVERIES)
     run_id = f"stop-{datetime.now(UTC):%H%M%S}"
     _trigger(stack, run_id)

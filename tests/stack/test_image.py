@@ -1,6 +1,4 @@
-"""The image by itself: what is in it, what is not, and that it runs with as little as the stack
-gives it.
-"""
+"""The image by itself: what is in it, what is not, and that it needs little."""
 
 from __future__ import annotations
 

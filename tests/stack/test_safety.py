@@ -21,11 +21,7 @@ VOLUMES = {
     "store": ("/data/store/buckets",),
     "spark-worker": ("/tmp/work",),
 }
-"""Where records, reports, checkpoints, logs and databases lie.
-
-Not the store's list of users, nor copies of secrets in memory: those are the places that a secret
-is for.
-"""
+"""Where records, reports, checkpoints, logs and databases lie, and who may reach them."""
 MEMORY = {"/tmp/passwords.json", "/tmp/spark/cluster.conf"}
 OPEN = {"/api/v2/monitor/health", "/api/v2/version"}
 """What Airflow tells anybody: whether it is healthy, and which one it is."""
@@ -37,9 +33,7 @@ PAGES = (
     "/static",
     "/{rest_of_path:path}",
 )
-"""The log-in, and the pages' own files, which hold no data: those come by the routes that are asked
-here.
-"""
+"""The log-in, and the pages' own files, which hold no data."""
 DESCRIPTIONS = {
     "/openapi.json",
     "/auth/openapi.json",

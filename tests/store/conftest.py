@@ -1,6 +1,4 @@
-"""A real S3 server, a bucket with the least policy that the documentation names, and the lane's
-session told of both.
-"""
+"""A real S3 server, a bucket with the documented policy, and the lane's session told of both."""
 
 from __future__ import annotations
 
@@ -26,9 +24,7 @@ POLICY = Path(__file__).parents[2] / "docs" / "object-store-policy.json"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Great Expectations, pandas and py4j warn while they load and when they close; their warnings
-    are shown, not errors.
-    """
+    """Great Expectations, pandas and py4j warn while they load and close; shown, not errors."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("default"))
@@ -45,9 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 @pytest.fixture(scope="package")
 def store(server: ObjectStore) -> ObjectStore:
-    """It, as somebody sees it who has the rights of docs/deploy.md in one bucket, and no
-    others.
-    """
+    """It, as somebody sees it with the rights of docs/deploy.md in one bucket alone."""
     user = server._replace(
         access_key=f"sluice{secrets.token_hex(6)}", secret_key=f"canary-{secrets.token_urlsafe(18)}"
     )
@@ -86,9 +80,7 @@ def as_submitted(kafka: str, spark: Any, store: ObjectStore) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def none_outlives_its_test() -> Iterator[None]:
-    """No drain in a process of its own does, and no client of s3fs, which would keep the keys that
-    it began with.
-    """
+    """No drain in a process of its own does, and no client of s3fs, which keeps its first keys."""
     with none_left():
         yield
     S3FileSystem.clear_instance_cache()

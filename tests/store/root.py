@@ -1,6 +1,4 @@
-"""A root in the bucket: a prefix of its own, looked at by Amazon's own client, and copied to
-another.
-"""
+"""A root in the bucket: a prefix of its own, looked at by Amazon's own client."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ class Root:
         return over(scene, self.url)  # type: ignore[arg-type]  # which takes what str() makes a root of
 
     def objects(self, below: str = "") -> dict[str, str]:
-        """Name below the prefix -> ETag, of all that is there; without what Hadoop marks a folder
-        by.
-        """
+        """Name below the prefix -> ETag, of all that is there; without Hadoop's folder marks."""
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=f"{self.prefix}/{below}"
         )

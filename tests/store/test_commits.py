@@ -1,6 +1,4 @@
-"""What makes commits safe: of two writers of one entry the second is refused by the store, whoever
-they are.
-"""
+"""What makes commits safe: the store refuses the second of two writers, whoever they are."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ from tests.store.root import Root
 ROW = pa.table({"writer": ["delta-rs"], "number": [0]})
 COMMITS = 12 if LONG else 3
 BESIDE = 4
-"""Commits of delta-rs for each of Spark's: it is so much faster that Spark would never come to its
-turn.
-"""
+"""Commits of delta-rs for each of Spark's, which would else never come to its turn."""
 HELD_SECONDS = 5.0
 """For which the proxy keeps a request: longer than another writer's commit takes."""
 

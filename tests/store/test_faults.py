@@ -1,6 +1,4 @@
-"""The store slow, busy, or cut off in a commit, under a drain: the run goes on or ends in words,
-and the next one is exact.
-"""
+"""The store slow, busy or cut off in a commit: the run goes on or says why; the next is exact."""
 
 from __future__ import annotations
 
@@ -126,7 +124,6 @@ def test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_e
             patch.setattr(failpoint, "at", when("planned", lambda harm=harm: faulty.harm(harm)))
             report = faulty.scene.drain(f"cut off {number}")
         assert faulty.proxy.struck, "nothing was harmed"
-        assert report.problem is not None
         assert report.problem.code == "ROOT_UNREACHABLE", report.problem
         assert faulty.proxy.endpoint in report.problem.what
     faulty.mends()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import deltalake
 import pyarrow as pa
 
@@ -14,16 +12,13 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import delta
-from tests.harness.object_store import ObjectStore
 from tests.store.root import Root
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
 
 
-def test_it_joins_and_removes_under_the_lease_with_the_documented_rights(
-    store: ObjectStore, bucket: str, tmp_path: Path
-) -> None:
+def test_it_joins_and_removes_under_the_lease_with_the_documented_rights(store, bucket, tmp_path):
     root = Root(store, bucket)
     settings = Settings(root.url, "none:1", tmp_path, "local[1]", "1g")
     paths = Paths(root.url, SPEC)
@@ -35,7 +30,6 @@ def test_it_joins_and_removes_under_the_lease_with_the_documented_rights(
         deltalake.write_deltalake(table, rows, mode="append", storage_options=options)
         ops_tables.append(paths.root, "runs", [{"pipeline": SPEC.name, "run_id": str(number)}])
     for intent in (maintain(SPEC, settings), maintain_ops(settings)):
-        assert intent.execute is not None
         intent.execute()
     assert maintain(SPEC, settings).execute is None
     assert [

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tests.harness.object_store import ObjectStore
-from tests.harness.scene import Scene
 from tests.store.root import copied, of
 
 
-def test_it_drains_on_exactly_where_its_objects_are_now(
-    scene: Callable[..., Scene], store: ObjectStore
-) -> None:
+def test_it_drains_on_exactly_where_its_objects_are_now(scene, store):
     first = scene("aircraft_rotations", events=900, deliveries=2)
     first.deliver()
     first.run("first")

@@ -1,6 +1,4 @@
-"""No server, wrong keys, no bucket: commands say so in one line, within half a minute, without a
-key, and make nothing.
-"""
+"""No server, wrong keys, no bucket: one line, within half a minute, without a key."""
 
 from __future__ import annotations
 

@@ -49,9 +49,7 @@ def commit_batch(folder: Path | UPath, batch: int, next_watermark_ms: int = 0) -
 
 
 def keep_state(folder: Path | UPath, batch: int, operators: int, partitions: int) -> None:
-    """The snapshot that every RocksDB store writes when a batch commits: a version is one more than
-    its batch.
-    """
+    """The snapshot of every RocksDB store at a commit: a version is one more than its batch."""
     for operator in range(operators):
         (folder / "state" / str(operator) / "_metadata").mkdir(parents=True, exist_ok=True)
         for partition in range(partitions):

@@ -33,9 +33,7 @@ def _users_code_stays() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _users_modules(count: int, newest: str) -> tuple[str, ...]:
-    """The names of those that are imported. Asked before every test, and looked for among thousands
-    only if there are more or fewer modules since, or another is the newest.
-    """
+    """The names of those imported; looked for only if the modules have changed since."""
     return tuple(name for name in sys.modules if name.startswith(USERS))
 
 

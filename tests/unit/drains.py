@@ -94,9 +94,7 @@ class Drains:
         return sorted(self.table.to_pyarrow_table().column("n").to_pylist())
 
     def commit(self, batch: int, table: deltalake.DeltaTable | None = None) -> int:
-        """Commit a batch, and leave it without an account; the table's version. `table` is the
-        newest before, if it is open.
-        """
+        """Commit a batch without an account; the table's version. `table`: the newest, if open."""
         table = table or self.table
         plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
         store = self.folder / "state" / "0" / "0"
@@ -144,10 +142,7 @@ class Drains:
             self._run(first, last, red=red, unaccounted=unaccounted)
 
     def began(self, *runs: tuple[int, int]) -> None:
-        """The first runs, by their first and last batches, which passed.
-
-        They are made once, and copied: nothing may have been written to this root.
-        """
+        """The first passed runs, by first and last batches: made once and copied here."""
         key = self.spec.model_dump_json(), self.identity.generation, runs
         if key not in _BEGAN:
             _BEGAN[key] = TemporaryDirectory(prefix="sluice-began-")

@@ -1,6 +1,4 @@
-"""A root with drained batches and staged repairs, without Spark: the table as the product makes it,
-a checkpoint, ops tables, and staging folders as the stage leaves them.
-"""
+"""A root with drained batches and staged repairs, without Spark, as product and stage leave it."""
 
 from __future__ import annotations
 
@@ -93,9 +91,7 @@ class Root:
     def __init__(
         self, folder: Path | str, *, hourly: bool = False, paths: Paths | None = None
     ) -> None:
-        """`hourly`: the account of batch n says that the watermark is the beginning of hour n.
-        `paths`: of one that is there already.
-        """
+        """`hourly`: batch n's watermark is the beginning of hour n. `paths`: of a root there is."""
         self.hourly = hourly
         self.settings = Settings(str(folder), "broker:9092", Path("jars"), "local[1]", "1g")
         self.paths = paths or Paths(str(folder), SPEC)
@@ -154,10 +150,7 @@ class Root:
         )
 
     def drain(self, first: int, last: int, *, red: bool = False) -> None:
-        """Drain these batches. What they write does not pass if it is `red`.
-
-        The first batches of a root, which most tests begin with, are made once and copied.
-        """
+        """Drain these batches, which do not pass if `red`; first ones are made once."""
         if first == 0 and last > 0 and not red and self.version == 0:
             made = _first_batches(last, self.hourly)
             shutil.copytree(made, self.settings.root, dirs_exist_ok=True)
@@ -248,9 +241,7 @@ class Root:
     def stage(
         self, repair_id: str, changes: Changes, spans: tuple[Span, ...] | None = None, **more: Any
     ) -> Manifest:
-        """What the stage leaves for these changes. `spans` are what was computed, if it is more
-        than what differs.
-        """
+        """What the stage leaves for these changes; `spans` if more was computed than differs."""
         touched = [each for change in changes for each in change if each]
         differing = tuple(
             sorted(

@@ -1,7 +1,4 @@
-"""The shipped pipelines as a test's scene has them, for drains in processes of their own: on a topic
-of its own, since many tests share a broker, with as many stores, and without checks of the output
-where it asks for none.
-"""
+"""The shipped pipelines as a test's scene has them: its topic, its stores, its checks."""
 
 import os
 

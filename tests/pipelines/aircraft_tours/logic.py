@@ -24,10 +24,7 @@ def tours(times: list[int]) -> list[list[int]]:
 
 
 class Tours(StatefulProcessor):
-    """State: event id -> its time in milliseconds.
-
-    One timer: when the earliest tour that is held can be over.
-    """
+    """Event id -> its time (ms); one timer: when the earliest tour held can be over."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle

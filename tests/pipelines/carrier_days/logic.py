@@ -15,9 +15,7 @@ def with_day(rows: DataFrame) -> DataFrame:
 
 
 def days(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-    """Count until the day is over; a time-out may not lie behind the watermark, so a day that is
-    over is written at once.
-    """
+    """Count until the day is over; a day that is over is written at once, without a time-out."""
     events, miles = state.getOption or (0, 0)
     for frame in frames:
         events = events + len(frame)

@@ -1,7 +1,4 @@
-"""Code that breaks a rule of Spark's arbitrary state each, for tests/spark/test_logic.py.
-
-Not a pipeline: it has no spec.
-"""
+"""Code that breaks a rule of Spark's arbitrary state each, for tests/spark/test_logic.py."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,4 @@
-"""Timers that are set while timers fire, and are due as well, for tests/spark/test_replay.py.
-
-Not a pipeline: it has no spec.
-"""
+"""Timers that are set while timers fire, and are due as well, for tests/spark/test_replay.py."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

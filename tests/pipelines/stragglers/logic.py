@@ -1,7 +1,4 @@
-"""Yields rows behind the watermark of the step that follows.
-
-Not a pipeline: it has no spec. tests/spark/test_operators.py.
-"""
+"""Yields rows behind the watermark of the step that follows, for tests/spark/test_operators.py."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -41,9 +41,7 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Aggregation:
-    """Aggregate, alone or after a Deduplicate by event_id, which is then what judges lateness;
-    before them perhaps a filter.
-    """
+    """Aggregate, alone or after a Deduplicate, which judges lateness; perhaps a filter."""
 
     window: Window | None
     keys: tuple[str, ...] = ("key",)
@@ -158,9 +156,7 @@ class Aggregation:
         return groups
 
     def touches(self, event: Event, missed_us: int) -> tuple[int, int]:
-        """A record that a Deduplicate dropped is in none of its windows; else it is in those that
-        were open. A session may end when the event comes, or begin so long before it.
-        """
+        """A record is in its windows that were open; one that a Deduplicate dropped is in none."""
         if isinstance(self.window, Session):
             return event.at_us - 1, event.at_us + LONGEST // MICROSECOND
         assert isinstance(self.window, Tumbling | Sliding)

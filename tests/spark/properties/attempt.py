@@ -19,9 +19,7 @@ from tests.spark.properties.scene import Scene
 
 
 class Attempt(NamedTuple):
-    """`thorough` reads Spark's state after every run, and not after the last one only: that costs
-    half a drain.
-    """
+    """`thorough` reads Spark's state after every run, which costs half a drain."""
 
     kafka: str
     spark: SparkSession

@@ -1,6 +1,4 @@
-"""A generated case: records in the order in which they are sent, and the ways in which they are cut
-into batches.
-"""
+"""A generated case: records in the order they are sent, and ways to cut them into batches."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ class Drain(NamedTuple):
 
 
 class Case(NamedTuple):
-    """`delay` is the watermark's; `in_order` says that no record comes later than it allows, in
-    whichever batches.
-    """
+    """`delay` is the watermark's; `in_order` says that no record comes later than it allows."""
 
     records: tuple[Record, ...]
     partitions: int
@@ -73,9 +69,7 @@ class Case(NamedTuple):
 
     @property
     def is_messy(self) -> bool:
-        """Long, with records of every kind, some of one event_id, and, where it is not in order,
-        some that may come late.
-        """
+        """Long, with records of every kind, some of one event_id, and perhaps some late."""
         ids = [
             record.event.event_id
             for record in self.records
@@ -91,9 +85,7 @@ class Case(NamedTuple):
 
     @property
     def _overtaken(self) -> bool:
-        """Whether a record comes after one that is newer by more than the delay: in batches of one
-        it would be late.
-        """
+        """Whether a record comes after one newer by more than the delay: late in batches of one."""
         newest_us = 0
         for record in self.records:
             if record.event and record.kind == "good":
@@ -144,11 +136,7 @@ Way = Callable[[int], st.SearchStrategy[tuple[Drain, ...]]]
 def cases(
     draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...], in_order: bool | None = None
 ) -> Case:
-    """`one_time_an_id`: records of one event_id say the same time. `in_order`: whether it is; by
-    chance, if it is None.
-
-    There is a batching for each of the ways.
-    """
+    """`one_time_an_id`: records of one event_id say the same time; `in_order`: or by chance."""
     delay = draw(
         st.sampled_from(
             (
@@ -184,9 +172,7 @@ def cases(
 def _settle(
     sent: list[tuple[Record, int]], partitions: int, *, one_time_an_id: bool
 ) -> list[tuple[Record, int]]:
-    """Records of one event_id go to one partition, as a producer with keys would send them: their
-    order is then known.
-    """
+    """Records of one event_id go to one partition, as by a key: their order is then known."""
     known: dict[str, tuple[int, Event]] = {}
     settled = []
     for record, held in sent:

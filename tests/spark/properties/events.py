@@ -1,6 +1,4 @@
-"""What hypothesis generates: events, the Kafka records that carry them, and records that
-are none.
-"""
+"""What hypothesis generates: events, Kafka records that carry them, and records of none."""
 
 from __future__ import annotations
 
@@ -67,10 +65,7 @@ class Event(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is sent to Kafka, and what becomes of it before the first step.
-
-    `event` is None where it is malformed.
-    """
+    """What is sent to Kafka, and its fate before the first step; `event` is None: malformed."""
 
     kind: Literal["good", "malformed", "premature"]
     partition: int
@@ -92,10 +87,7 @@ def _short(text: str | None) -> str:
 
 
 def good(event: Event, partition: int, ahead: timedelta = timedelta(), zone: int = 0) -> Record:
-    """A record whose clock is `ahead` of Kafka's, by no more than the topic allows.
-
-    `zone` is in minutes east of UTC.
-    """
+    """A record whose clock is `ahead` of Kafka's; `zone` is in minutes east of UTC."""
     kafka_us = max(0, event.at_us - ahead // MICROSECOND)
     return Record("good", partition, event, _json(event, zone), -(-kafka_us // 1000))
 
@@ -136,9 +128,7 @@ MALFORMED: tuple[bytes | None, ...] = (
 
 
 def _times() -> st.SearchStrategy[datetime]:
-    """Mostly some hours in whole minutes, so that times meet each other and the bounds of windows;
-    some a hair beside them.
-    """
+    """Mostly hours in whole minutes, so that times meet each other and the bounds of windows."""
     minutes = st.one_of(
         st.integers(0, 30),
         st.integers(0, 300),
@@ -156,9 +146,7 @@ def _times() -> st.SearchStrategy[datetime]:
 def mostly(
     usual: st.SearchStrategy[Any], times: int, *others: st.SearchStrategy[Any]
 ) -> st.SearchStrategy[Any]:
-    """The usual so many times as often as each of the others; one_of counts a strategy that it is
-    given twice once.
-    """
+    """The usual many times as often as the others; one_of counts a strategy given twice once."""
     return st.sampled_from((usual,) * times + others).flatmap(lambda chosen: chosen)
 
 

@@ -1,6 +1,4 @@
-"""What must hold after every run: the account, what was kept aside, the table, and the canonical
-result.
-"""
+"""What must hold after every run: account, what was kept aside, table and canonical result."""
 
 from __future__ import annotations
 
@@ -44,9 +42,7 @@ def assert_exact(scene: Scene, case: Case, form: Form, upto: int) -> list[Seen]:
 
 
 def assert_accounted(scene: Scene, case: Case, form: Form, upto: int) -> tuple[list[Seen], int]:
-    """Account, quarantine and watermark after such a run. Gives what the first stateful step saw,
-    and the watermark in microseconds.
-    """
+    """Account, quarantine and watermark (us) after a run, and what the first step saw."""
     batches = scene.ops("batches")
     assert [row["batch_id"] for row in batches] == list(range(len(batches)))
     sent = Counter(record.partition for record in case.records[:upto])
@@ -94,9 +90,7 @@ def _assert_quarantine(scene: Scene, case: Case, upto: int) -> None:
 
 
 def assert_late(scene: Scene, case: Case, seen: list[Seen]) -> list[Seen]:
-    """Exactly the replay's late records, each once, with the watermark it missed and its value as
-    it was sent.
-    """
+    """Exactly the replay's late records, each once, with what it missed and its bytes."""
     values = dict(zip(case.places, (record.value for record in case.records), strict=True))
     rows = scene.ops("late")
     found = {

@@ -1,6 +1,4 @@
-"""What a form of an operator is, and what the forms have in common: plain Python over what was
-seen, no Spark, no Sluice.
-"""
+"""What a form of an operator is: plain Python over what was seen, no Spark, no Sluice."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ class Form(Protocol):
 
     @property
     def one_time_an_id(self) -> bool:
-        """Whether it takes records of one event_id for one event: they must then say the
-        same time.
-        """
+        """Whether records of one event_id are one event to it: they must then say the same time."""
         ...
 
     def enters(self, event: Event) -> bool:
@@ -52,9 +48,7 @@ class Form(Protocol):
     def put_back(
         self, table: list[Row], accepted: Sequence[Seen], late: Sequence[Seen], watermark_us: int
     ) -> list[Row] | None:
-        """The table with the late records put back into its rows; None where rows do not tell how
-        (sessions).
-        """
+        """The table with the late records put back; None where rows do not tell how (sessions)."""
         ...
 
 
@@ -64,10 +58,7 @@ def keys_of(step: Deduplicate) -> tuple[str, ...]:
 
 
 def first_of_each(seen: Iterable[Seen], keys: tuple[str, ...]) -> list[Seen]:
-    """The first accepted record of each key.
-
-    Records of one id lie in one partition, so their offsets tell their order.
-    """
+    """The first accepted record of each key; offsets tell the order, as ids keep a partition."""
     first: dict[tuple[object, ...], Seen] = {}
     for one in sorted(seen):
         if one.missed_us is None:

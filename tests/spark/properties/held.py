@@ -1,6 +1,4 @@
-"""What Spark still holds of a pipeline, read from its state store: what must be there,
-and no more.
-"""
+"""What Spark still holds of a pipeline, by its state store: what must be there, and no more."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ SAVE = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 
 
 def assert_held(scene: Scene, spark: SparkSession, case: Case, form: Form) -> None:
-    """Every event that reached the last step is in what it wrote or in what Spark holds, and so is
-    what a Deduplicate knows.
-    """
+    """Every event of the last step, and of a Deduplicate, is written or held by Spark."""
     played = play(case, scene.ends(), form.enters, form.late)
     seen = [one for batch in played for one in batch.seen]
     watermark_us = played[-1].watermark_us
@@ -55,9 +51,7 @@ def assert_held(scene: Scene, spark: SparkSession, case: Case, form: Form) -> No
 
 
 def _remembered(seen: list[Seen], step: Deduplicate, delay_us: int, watermark_us: int) -> list[Row]:
-    """The keys that may come again: Spark forgets one when the watermark has passed its time, or
-    that and the delay.
-    """
+    """The keys that may come again: Spark forgets one behind its time, or that and the delay."""
     keys = keys_of(step)
     rows = []
     for _, event, _ in first_of_each(seen, keys):
@@ -82,9 +76,7 @@ class Held:
         self._numbers = {store.operatorName: store.operatorId for store in stores}
 
     def keys(self) -> list[Row]:
-        """A Deduplicate's keys; within a watermark also until_us, the watermark in microseconds
-        that ends its memory.
-        """
+        """A Deduplicate's keys; within a watermark with until_us, which ends its memory."""
         rows = [
             row.asDict(recursive=True)
             for row in self._store(*REMEMBER).select("key", "value").collect()

@@ -65,9 +65,7 @@ def is_of_sessions(form: RangedForm) -> bool:
 def compared(
     form: RangedForm, table: list[Row], computed: list[Row], ranges: Iterable[Range]
 ) -> tuple[list[Row], list[Row]]:
-    """The rows that go with a repair of the ranges, and those that come. Sessions that end in them
-    replace what they overlap of their key, wherever it ends.
-    """
+    """The rows that go with a repair of the ranges, and those that come; sessions go whole."""
     come = within(form, computed, ranges := list(ranges))
     inside = within(form, table, ranges)
     if not is_of_sessions(form):
@@ -82,9 +80,7 @@ def compared(
 def _sessions(
     form: RangedForm, layers: list[Layer], seen: list[Seen], watermark_us: int
 ) -> list[Row]:
-    """What drains have written, and then each repair's sessions instead of what they overlap: what
-    a drain writes after a repair begins behind all that the repair has computed.
-    """
+    """What drains wrote, then each repair's sessions instead of what they overlap."""
     rows = form.rows(seen, watermark_us)
     for layer in layers:
         known = [one._replace(missed_us=None) for one in seen if layer.knows(one)]
@@ -117,9 +113,7 @@ def within(form: RangedForm, rows: Iterable[Row], ranges: Iterable[Range]) -> li
 def _of(
     form: RangedForm, layers: list[Layer], wanted: Layer | None, seen: list[Seen], watermark_us: int
 ) -> list[Row]:
-    """Of these rows those at the positions of which this layer is the newest; None: that have
-    none.
-    """
+    """Of these rows those where this layer is the newest; None: those that have none."""
 
     def newest(row: Row) -> Layer | None:
         at_us = form.position_us(row)

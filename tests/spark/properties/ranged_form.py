@@ -1,6 +1,4 @@
-"""A form of which ranges can be computed again: where its rows are, and which of them a late record
-touches.
-"""
+"""A form whose ranges can be computed again: where its rows are, what a late record touches."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ class RangedForm(Form, Protocol):
     """All positions are in microseconds since the epoch."""
 
     def touches(self, event: Event, missed_us: int) -> tuple[int, int]:
-        """The positions of the rows that the event lacks in, since it was late; the second one is
-        behind the last.
-        """
+        """The positions of the rows that the late event lacks in; the second is behind the last."""
         ...
 
     def until_us(self, watermark_us: int) -> int:

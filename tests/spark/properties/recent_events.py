@@ -1,6 +1,4 @@
-"""A StatefulProcessor for generated events whose rows look back for an hour: how many events of its
-key an event has within the hour up to it, and their sum.
-"""
+"""A processor whose rows look back an hour: events of the key, and their sum."""
 
 from __future__ import annotations
 

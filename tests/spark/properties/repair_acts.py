@@ -1,6 +1,4 @@
-"""A generated sequence: a case in several runs, and what is done with ranges of the table after each
-of them and at the end.
-"""
+"""A generated sequence: a case in several runs, with acts on ranges between them and after."""
 
 from __future__ import annotations
 
@@ -15,11 +13,7 @@ from tests.spark.properties.ways import CRASHES, Batching
 
 
 class Act(NamedTuple):
-    """`begin` stages a repair that is swapped in after the next run.
-
-    `low` and `high` choose the range, in thousandths of the times there are; of an undo `low`
-    chooses the repair. With `ahead` the range ends behind what is final.
-    """
+    """`low` and `high` choose the range in thousandths; `begin` is swapped a run later."""
 
     kind: Literal["repair", "backfill", "verify", "undo", "begin"]
     low: int = 0
@@ -28,9 +22,7 @@ class Act(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How all late records are merged at the end: by a repair, by one backfill of all that is
-    final, or by backfills of its parts, which `cuts` tell in thousandths, in this order.
-    """
+    """How late records are merged at last: by a repair, one backfill, or parts that `cuts` tell."""
 
     kind: Literal["repair", "at once", "in parts"]
     cuts: tuple[int, ...] = ()
@@ -90,9 +82,7 @@ def sequences(draw: st.DrawFn, form: RangedForm) -> Sequence:
 
 
 def in_kafkas_order(case: Case) -> Case:
-    """The case with Kafka timestamps that do not go back among the records of one id: of copies a
-    repair keeps the first by Kafka's timestamp, and a drain the first that it reads.
-    """
+    """The case with timestamps in order within an id: a repair keeps the first by timestamp."""
     newest: dict[str, int] = {}
     records: list[Record] = []
     for record in case.records:

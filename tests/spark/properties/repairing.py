@@ -1,6 +1,4 @@
-"""A sequence tried on a form: drained, repaired, backfilled, verified and undone, and held against the
-model (layers.py) after each step.
-"""
+"""A sequence tried on a form, held against the model (layers.py) after each step."""
 
 from __future__ import annotations
 
@@ -150,9 +148,7 @@ class Repairing:
         return parts[1::2] + parts[::2] if ending.order == "inside out" else parts
 
     def _computed(self, kind: str, span: Range | None) -> RepairPlan | None:
-        """The plan of what was staged; None where there is nothing to do, or it is refused as it
-        must be.
-        """
+        """The plan of what was staged; None where nothing is to do, or it is rightly refused."""
         plan = self._planned(kind, span)
         if plan is None:
             return None
@@ -250,9 +246,7 @@ class Repairing:
         self._hold_fates()
 
     def _beside(self, ranges: Iterable[Range], version: int) -> bool:
-        """Whether a later repair may have replaced sessions that these ranges could replace too, or
-        a later undo may have put others there.
-        """
+        """Whether later repairs or undos may have replaced sessions that these ranges could too."""
         reach = LONGEST_SESSION_US if is_of_sessions(self._form) else 0
         wider = [(a - reach, b + reach) for a, b in ranges]
         later = (*self._layers, *self._undone)
@@ -284,9 +278,7 @@ class Repairing:
         assert_same(self._scene.table(), rows, f"the table {when}")
 
     def _hold_fates(self) -> None:
-        """Each late record waits or has one fate, and the right one: what is called merged is in
-        the rows, all of them.
-        """
+        """Each late record waits or has the one right fate: what is called merged is in a row."""
         late = {one.place: one for one in self._late}
         rows = self._scene.ops("merged")
         fates = {(row["partition"], row["offset"]): row["fate"] for row in rows}

@@ -1,6 +1,4 @@
-"""What must become of each record of a case, replayed from the batches' end offsets alone: neither
-Spark nor Sluice.
-"""
+"""What must become of each record, by the batches' end offsets: neither Spark nor Sluice."""
 
 from __future__ import annotations
 
@@ -14,15 +12,11 @@ from tests.spark.properties.events import Event, Record
 Enters = Callable[[Event], bool]
 """Whether the steps before the first stateful one let an event through."""
 Late = Callable[[Event, int], bool]
-"""Whether an event is late for the first stateful step, given the watermark that it is held
-against, in microseconds.
-"""
+"""Whether an event is late for the first stateful step, by the watermark (us) it is held to."""
 
 
 class Seen(NamedTuple):
-    """A good record that reached the first stateful step; `missed_us` is the watermark that it was
-    late for.
-    """
+    """A good record of the first stateful step; `missed_us` is the watermark it was late for."""
 
     place: Place
     event: Event
@@ -30,9 +24,7 @@ class Seen(NamedTuple):
 
 
 class Played(NamedTuple):
-    """One batch: the counts that its account must have, what it saw, and the watermark that it ran
-    under (0: none yet).
-    """
+    """One batch: its account's counts, what it saw, and the watermark it ran under (0: none)."""
 
     counts: dict[str, int]
     seen: tuple[Seen, ...]

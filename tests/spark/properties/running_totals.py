@@ -1,6 +1,4 @@
-"""A StatefulProcessor for generated events: numbers each key's events by their times, once the
-watermark has passed them.
-"""
+"""A processor that numbers each key's events by time, once the watermark has passed them."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ def order(at_us: int, event_id: str, value: int | None) -> tuple[object, ...]:
 
 
 class RunningTotals(StatefulProcessor):
-    """State of one key: the events that wait, and how many there were before them, with
-    their sum.
-    """
+    """State of one key: the events that wait, and how many there were before, with their sum."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         event = [

@@ -63,9 +63,7 @@ class Scene:
         self._wait_for(partitions)
 
     def _wait_for(self, partitions: int) -> None:
-        """Until the producer, too, knows of them all: it refuses a record for a partition that it
-        does not know yet.
-        """
+        """Until the producer knows them all too: it refuses records for unknown partitions."""
         name = self.spec.topic.name
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (
@@ -100,9 +98,7 @@ class Scene:
         return report
 
     def crash(self, crash: Crash) -> None:
-        """Leave what a kill between the table's commit and the checkpoint's leaves, of the last
-        batch.
-        """
+        """Leave what a kill between the table's commit and the checkpoint's leaves."""
         if crash == "none":
             return
         last = Checkpoint(self.paths.checkpoint).committed()[-1]

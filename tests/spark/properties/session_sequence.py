@@ -1,6 +1,4 @@
-"""A sequence of which late records lengthen sessions and join them, also over midnight and with one
-that is still open when they come.
-"""
+"""Late records that lengthen and join sessions, also over midnight and into an open one."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""The same input, however it is cut into batches and runs, gives the same result: the short form,
-in `make test`.
-
-One generated case for each form of each operator, always the same one: in one batch, in about three
-with a crash, or in two runs, in turn. test_search.py, the long form, looks for cases that go
-wrong.
-"""
+"""The short form: a generated case of each form gives the same in any batches and runs."""
 
 from __future__ import annotations
 
@@ -16,9 +10,8 @@ import zlib
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
-from tests.spark.properties.attempt import Attempt
 from tests.spark.properties.bucket_form import Tallies
-from tests.spark.properties.case import Case, Way, cases
+from tests.spark.properties.case import Case, cases
 from tests.spark.properties.families import FAMILIES
 from tests.spark.properties.forms import Form
 from tests.spark.properties.replay import everything, newest_watermark_us
@@ -41,9 +34,7 @@ FEW = 3
     "SLUICE_CASES" in os.environ, reason="test_search.py looks for cases of every form"
 )
 @pytest.mark.parametrize(("form", "way"), TRIED)
-def test_the_batching_gives_the_canonical_result_less_what_was_late(
-    attempt: Attempt, form: Form, way: Way, request: pytest.FixtureRequest
-) -> None:
+def test_the_batching_gives_the_canonical_result_less_what_was_late(attempt, form, way, request):
     failing: set[str] = set()
     failed_at = 0.0
 

@@ -1,11 +1,4 @@
-"""Repairs, backfills, verifies and undos in any order, between runs that batch and crash in any way:
-after each the table is what the model says, and at the end what one computation gives over all good
-records.
-
-In `make test` one sequence of one form, days made of hours, always the same one; in `make
-test-long` one of sessions too. The search, `make properties FAMILY=repairs`, looks for sequences of
-every form that go wrong.
-"""
+"""Repairs, backfills, verifies and undos in any order: after each the table is the model's."""
 
 from __future__ import annotations
 
@@ -87,9 +80,7 @@ def _try(kafka: str, folder: Path, form: RangedForm, sequence: Sequence) -> Coun
 
 @pytest.mark.skipif(LONG, reason="the search is of every form")
 @pytest.mark.parametrize("form", SHORT, ids=_name)
-def test_after_any_repairs_the_table_is_the_canonical_result(
-    kafka: str, tmp_path: Path, form: RangedForm
-) -> None:
+def test_after_any_repairs_the_table_is_the_canonical_result(kafka, tmp_path, form):
     done = _try(kafka, tmp_path / ROOT, form, written(SEED))
     assert done["undone"] == 1, done
     assert done["swapped"] >= 2, done
@@ -97,9 +88,7 @@ def test_after_any_repairs_the_table_is_the_canonical_result(
 
 @long_form
 @pytest.mark.skipif(LONG, reason="the search is of every form")
-def test_late_records_join_sessions_and_the_table_is_the_canonical_result(
-    kafka: str, tmp_path: Path
-) -> None:
+def test_late_records_join_sessions_and_the_table_is_the_canonical_result(kafka, tmp_path):
     done = _try(kafka, tmp_path / ROOT, SESSIONS, session_sequence.sequence())
     assert done["swapped"] >= 2, done
     assert done["verify, parts"], done
@@ -108,13 +97,8 @@ def test_late_records_join_sessions_and_the_table_is_the_canonical_result(
 @pytest.mark.skipif(not LONG, reason="the long form: make properties FAMILY=repairs")
 @pytest.mark.parametrize("form", FORMS, ids=_name)
 def test_no_sequence_is_found_that_goes_wrong(
-    kafka: str,
-    tmp_path_factory: pytest.TempPathFactory,
-    tried: Counter[str],
-    capfd: pytest.CaptureFixture[str],
-    form: RangedForm,
-    pytestconfig: pytest.Config,
-) -> None:
+    kafka, tmp_path_factory, tried, capfd, form, pytestconfig
+):
     began = time.monotonic()
     searched = int(pytestconfig.getoption("--hypothesis-seed") or 0)
 

@@ -1,9 +1,4 @@
-"""The same input, however it is cut into batches and runs, gives the same result: hypothesis looks
-for an input where not.
-
-The long form, `make properties`: 200 cases for each family of operators, others each time, some of
-them in one batch and in five, and their tables held against each other; and ten more in fifty.
-"""
+"""The long form, `make properties`: 200 cases a family, searched for a wrong table."""
 
 from __future__ import annotations
 
@@ -40,16 +35,12 @@ USUAL = settings(
 
 
 @pytest.mark.parametrize("forms", WANTED.values(), ids=WANTED)
-def test_every_batching_gives_the_canonical_result_less_what_was_late(
-    attempt: Attempt, forms: tuple[Form, ...], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_every_batching_gives_the_canonical_result_less_what_was_late(attempt, forms, capfd):
     _search(attempt, CASES, _forms_and_cases(forms, WAYS), capfd)
 
 
 @pytest.mark.parametrize("forms", WANTED.values(), ids=WANTED)
-def test_so_do_fifty_batches(
-    attempt: Attempt, forms: tuple[Form, ...], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_so_do_fifty_batches(attempt, forms, capfd):
     in_fifty = _forms_and_cases(forms, st.just((fifty,))).filter(
         lambda drawn: drawn[1].has_many_times
     )

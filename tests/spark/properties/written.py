@@ -1,8 +1,4 @@
-"""A sequence for `make test`: made by a seed and not searched for, so that it costs nothing to make.
-
-Three runs, a day apart. The second and the third bring records of the days before, some of them
-copies, and some that are malformed or premature.
-"""
+"""A sequence for `make test`, by a seed: three runs a day apart, with late and bad records."""
 
 from __future__ import annotations
 

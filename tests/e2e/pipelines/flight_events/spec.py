@@ -1,6 +1,4 @@
-"""The shipped pipeline, cut into batches: one drain makes several, and there is something to go
-back to. One store, which costs less than two.
-"""
+"""The shipped pipeline, cut into batches: one drain makes several; one store costs less."""
 
 from spark_jobs.pipelines.flight_events.spec import SPEC as SHIPPED
 

@@ -1,6 +1,4 @@
-"""The alarm clock of quiet_gates, slow enough to be due in another run than the one that wound it
-up.
-"""
+"""The alarm clock of quiet_gates, due only in another run than the one that wound it up."""
 
 from tests.pipelines.quiet_gates.logic import Quiet
 

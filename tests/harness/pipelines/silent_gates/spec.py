@@ -1,6 +1,4 @@
-"""Airports that heard nothing for half an hour of the clock: for the test that puts the clock an
-hour off.
-"""
+"""Airports that heard nothing for half an hour, for the test that puts the clock an hour off."""
 
 from spark_jobs.spec import Pipeline
 from tests.harness.pipelines import on_the_tests_topic
