@@ -78,7 +78,6 @@ class Root:
     def accept(self, *names: str, reason: str = "ZZ is new") -> None:
         intent = accept(SPEC, self.settings, names, reason, "ana")
         assert read_cursor(self.paths.cursor).judged == 1, "showing decides nothing"
-        assert intent.execute is not None
         intent.execute()
 
 
@@ -103,9 +102,7 @@ def test_the_rows_pass_the_decision_is_kept_and_publish_has_work(root: Root, nam
     assert (row["column"], row["unexpected"], row["table_version"]) == ("n", 3, 0)
 
 
-def test_what_is_accepted_is_shown_without_values_unless_they_are_shown(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_accepted_is_shown_without_values_unless_they_are_shown(root, monkeypatch):
     """Airflow's task logs these lines."""
     root.ended(failed("n").model_copy(update={"sample": '["Ann"]', "observed": '["Ann"]'}))
     for setting in ("hidden", "shown"):
@@ -130,9 +127,7 @@ def test_every_check_that_failed_must_be_named(root: Root) -> None:
         (("expect_x(n)",), "  ", "--reason is empty"),
     ],
 )
-def test_what_did_not_fail_and_what_has_no_reason_is_refused(
-    root: Root, names: tuple[str, ...], reason: str, says: str
-) -> None:
+def test_what_did_not_fail_and_what_has_no_reason_is_refused(root, names, reason, says):
     root.ended(failed("n"), failed("w", "warning"))
     with pytest.raises(DecisionRefused, match=says):
         root.accept(*names, reason=reason)
@@ -170,7 +165,6 @@ def test_where_everything_has_passed_there_is_nothing_to_accept(root: Root) -> N
 def test_a_run_that_works_or_has_ended_meanwhile_is_not_overruled(root: Root) -> None:
     root.ended(failed("n"))
     intent = accept(SPEC, root.settings, ("expect_x",), "why", "ana")
-    assert intent.execute is not None
     with lease(root.paths.lease, "a run"), pytest.raises(LeaseHeld):
         intent.execute()
     Cursor(audited=4, judged=1, judged_table_version=0).write(root.paths.cursor)

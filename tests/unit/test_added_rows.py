@@ -10,7 +10,6 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql.types import (
     BooleanType,
-    DataType,
     IntegerType,
     StringType,
     StructField,
@@ -57,9 +56,7 @@ def test_a_file_that_is_only_noted_again_was_not_added(tmp_path: Path) -> None:
         (pa.repeat(pa.scalar(value=True), 2_100_000), BooleanType()),
     ],
 )
-def test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark(
-    tmp_path: Path, same: pa.Array, kind: DataType
-) -> None:
+def test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark(tmp_path, same, kind):
     append(tmp_path, pa.table({"v": same}))
     made = Log.of(tmp_path).replay(0)
     assert all(int(file["size"]) < 1_000_000 for file in made.added.values())
@@ -76,14 +73,11 @@ def test_a_large_file_is_not_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keys", [(), ("a", "b"), tuple("ab" * ROWS_AT_ONCE)])
-def test_the_rows_are_those_of_the_files_however_many(
-    tmp_path: Path, keys: tuple[str, ...]
-) -> None:
+def test_the_rows_are_those_of_the_files_however_many(tmp_path, keys):
     passed = append(tmp_path, some("old"))
     append(tmp_path, some(*keys))
     last = append(tmp_path, some("z"))
     read = _read(tmp_path, Log.of(tmp_path).replay(last, passed), SCHEMA)
-    assert read is not None
     assert read["k"].num_chunks == 1
     both = [*some(*keys).to_pylist(), {"k": "z", "n": 0}]
     assert sorted(map(str, read.to_pylist())) == sorted(map(str, both))

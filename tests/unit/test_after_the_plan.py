@@ -1,6 +1,4 @@
-"""What happened to topic, spec and staging between a repair's plan, its stage and its swap: over
-real Delta tables, and a topic that is said; without Spark and without a broker.
-"""
+"""What befell topic, spec and staging between a repair's plan, stage and swap."""
 
 from __future__ import annotations
 
@@ -57,8 +55,8 @@ def test_a_stage_that_must_wait_for_another_leaves_what_a_person_has_approved(sc
     ],
 )
 def test_a_topic_that_is_another_or_has_lost_records_since_the_plan_is_said_before_spark_starts(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, said: SourceState, code: str, words: str
-) -> None:
+    scene, monkeypatch, said, code, words
+):
     says(monkeypatch, said)
     plan = read_plan(scene.paths, "r1").model_copy(update={"parts": {0: ((1, 5),)}})
     plan.store(scene.paths)
@@ -78,9 +76,7 @@ def test_rows_that_another_spec_has_computed_are_not_swapped_in(scene: Scene) ->
 
 
 @pytest.mark.parametrize("place", BEHIND)
-def test_but_those_that_are_in_the_table_are_recorded_by_any_spec(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+def test_but_those_that_are_in_the_table_are_recorded_by_any_spec(scene, monkeypatch, place):
     path = scene.paths.staging("r1") / "manifest.json"
     made = read_manifest(scene.paths, "r1")
     made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)

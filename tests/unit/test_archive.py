@@ -1,12 +1,9 @@
-"""The class-data archive: the one that is there stays until a new one is whole, and nothing
-half-made is left.
-"""
+"""The class-data archive: the old one stays until a new one is whole; nothing half-made."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -18,9 +15,7 @@ WRITES = r"""made=$(echo "$@" | sed 's/.*-XX:ArchiveClassesAtExit=\([^ ]*\).*/\1
 
 
 class Build:
-    """A folder with jars and an archive, and drains by a spark-submit that does what a test says,
-    without a broker.
-    """
+    """A folder with jars and an archive, and drains by a spark-submit of the test's."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.settings = Settings("/root", "127.0.0.1:1", folder / "jars", "local[1]", "1g")
@@ -57,9 +52,7 @@ def test_a_whole_one_takes_the_place_of_the_old_one(build: Build) -> None:
     assert [path.name for path in build.archive.parent.glob("*classes*")] == [build.archive.name]
 
 
-def test_its_drains_are_told_of_no_kafka_but_their_own(
-    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_drains_are_told_of_no_kafka_but_their_own(build, tmp_path, monkeypatch):
     """Records of the build in a Kafka that this user has exported would be taken for real ones."""
     (tmp_path / "kafka.properties").write_text("bootstrap.servers=kafka.example:9092\n")
     for name, value in {
@@ -101,11 +94,8 @@ def test_a_jvm_that_does_not_start_leaves_the_old_one(build: Build) -> None:
 
 @pytest.mark.parametrize("module", [archive, files_jar])
 def test_setup_goes_on_without_what_drains_can_do_without_and_says_what_makes_it(
-    build: Build,
-    module: ModuleType,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    build, module, monkeypatch, capsys
+):
     """Set-up does not come here again by itself: it is said once, with the command."""
     build.spark_does("echo what went wrong; exit 3")
     monkeypatch.setenv("SLUICE_JARS", str(build.settings.jars))
@@ -125,8 +115,8 @@ def test_setup_goes_on_without_what_drains_can_do_without_and_says_what_makes_it
 
 @pytest.mark.parametrize("module", ["local.archive", "local.files_jar"])
 def test_setup_heeds_the_variables_needs_no_broker_and_says_in_a_line_what_is_missing(
-    tmp_path: Path, module: str
-) -> None:
+    tmp_path, module
+):
     jars = tmp_path / "nowhere" / "jars"
     env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")} | {
         "SLUICE_JARS": str(jars)

@@ -1,6 +1,4 @@
-"""What only the archive has, and a rebuild that has not put it in yet. That it is put in, and how:
-tests/spark/test_rebuild.py.
-"""
+"""What only the archive has, and a rebuild that has not put it in yet."""
 
 from __future__ import annotations
 
@@ -68,9 +66,7 @@ def nobody(_: object) -> None:
     """No run works on the live table."""
 
 
-def test_it_is_in_by_the_backfill_that_was_swapped_in_and_not_by_its_slices_alone(
-    it: Rebuilding,
-) -> None:
+def test_it_is_in_by_the_backfill_that_was_swapped_in_and_not_by_its_slices_alone(it):
     archived(it, NOON, NOON, NOON)
     ops_tables.append(it.side.root, "slices", slices(it, {0: (0, 3)}))
     row = {
@@ -88,8 +84,8 @@ def test_it_is_in_by_the_backfill_that_was_swapped_in_and_not_by_its_slices_alon
 
 @pytest.mark.parametrize("left", [{}, {0: ((2, 5),)}])
 def test_what_is_in_is_not_lost_if_the_archive_loses_it_before_the_switch_and_what_is_not_is(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch, left: Any
-) -> None:
+    it, monkeypatch, left
+):
     archived(it, NOON, NOON, NOON)
     ops_tables.append(it.side.root, "slices", slices(it, {0: (0, 3)}))
     monkeypatch.setattr(older, "archived_or_why", lambda *_: (left, None))
@@ -106,9 +102,7 @@ def test_what_is_in_is_not_lost_if_the_archive_loses_it_before_the_switch_and_wh
     assert lost() == ()
 
 
-def test_records_that_touch_rows_which_drains_still_write_wait(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_that_touch_rows_which_drains_still_write_wait(it, monkeypatch):
     archived(it, NOON, NOON, NOON)
     until = NOON + timedelta(minutes=30)  # its hour is open
     monkeypatch.setattr(Ranged, "closed_until", lambda *_: until)
@@ -120,8 +114,8 @@ def test_records_that_touch_rows_which_drains_still_write_wait(
 
 @pytest.mark.parametrize("at", [NOON, None])
 def test_all_of_them_are_read_also_if_none_is_good_since_the_bad_ones_are_to_be_in_quarantine(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch, at: datetime | None
-) -> None:
+    it, monkeypatch, at
+):
     archived(it, at, at, at)
     brought, said = merged(it, monkeypatch)
     assert brought.parts == {0: ((0, 3),)}
@@ -134,8 +128,8 @@ def test_all_of_them_are_read_also_if_none_is_good_since_the_bad_ones_are_to_be_
 
 
 def test_an_archive_of_many_years_stops_no_rebuild_and_an_old_record_has_its_own_range(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    it, monkeypatch
+):
     old = NOON.replace(year=1970)
     archived(it, NOON, old, NOON)
     brought, said = merged(it, monkeypatch)
@@ -146,9 +140,7 @@ def test_an_archive_of_many_years_stops_no_rebuild_and_an_old_record_has_its_own
 
 
 @pytest.mark.parametrize("year", [1, 1699, 2200, 9999])
-def test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch, year: int
-) -> None:
+def test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild(it, monkeypatch, year):
     sent = NOON.replace(year=9999) if year > NOON.year else NOON  # or it were premature
     archived(it, NOON, datetime(year, 1, 1, tzinfo=UTC), NOON, sent=sent)
     brought, said = merged(it, monkeypatch)
@@ -159,9 +151,7 @@ def test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild(
     assert (noted["records"], noted["first_event_time"]) == (3, NOON)
 
 
-def test_its_slices_leave_no_offset_out_between_which_the_archive_has_no_record(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_slices_leave_no_offset_out_between_which_the_archive_has_no_record(it, monkeypatch):
     monkeypatch.setattr(archive_times, "SLICE", 2)
     archived(it, *[NOON] * 4)
     deltalake.DeltaTable(str(it.paths.root / "archive" / SPEC.topic.name)).delete('"offset" = 1')
@@ -172,9 +162,7 @@ def test_its_slices_leave_no_offset_out_between_which_the_archive_has_no_record(
     ]
 
 
-def test_days_far_apart_are_more_ranges_than_one_commit_takes_and_none_is_left_out(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_days_far_apart_are_more_ranges_than_one_commit_takes_and_none_is_left_out(it, monkeypatch):
     days = [datetime(year, 6, 1, tzinfo=UTC) for year in range(1900, 2020)]
     times = [Span(day, day + MICROSECOND) for day in days]
     monkeypatch.setattr(archive_merge, "times", lambda *_: Times(tuple(times), 0))
@@ -186,8 +174,8 @@ def test_days_far_apart_are_more_ranges_than_one_commit_takes_and_none_is_left_o
 
 
 def test_copies_of_an_old_record_that_are_a_little_later_or_earlier_are_computed_again(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    it, monkeypatch
+):
     delay, way = SPEC.watermark_delay, ranged(SPEC)
     assert delay is not None
     archived(it, NOON, NOON, NOON)
@@ -196,9 +184,7 @@ def test_copies_of_an_old_record_that_are_a_little_later_or_earlier_are_computed
         assert any(way.touched(copy).within(span) == way.touched(copy) for span in brought.spans)
 
 
-def test_a_premature_record_of_the_archive_widens_no_range(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_premature_record_of_the_archive_widens_no_range(it, monkeypatch):
     archived(it, NOON, NOON + timedelta(days=30), NOON)
     brought, _ = merged(it, monkeypatch)
     assert spans(brought) == [span_of(NOON)]

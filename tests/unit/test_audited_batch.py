@@ -73,9 +73,7 @@ def test_what_a_batch_does_not_tell_stays_as_it_was():
     ("last", "accepted", "still"),
     [(HOUR[2], 1, 0), (HOUR[1], 1, 4), (HOUR[0], 1, 4), (HOUR[0], 0, 3)],
 )
-def test_a_batch_that_takes_records_in_and_no_newer_time_stands_still(
-    last: datetime, accepted: int, still: int
-):
+def test_a_batch_that_takes_records_in_and_no_newer_time_stands_still(last, accepted, still):
     after = batch(last, accepted=accepted).cursor_after(BEFORE)
     assert (after.still_batches, after.last_event_time) == (still, max(last, HOUR[1]))
 

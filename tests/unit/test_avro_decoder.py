@@ -222,8 +222,8 @@ WRONG = [
 @pytest.mark.parametrize(("field", "why"), WRONG, ids=lambda each: getattr(each, "path", ""))
 @pytest.mark.parametrize("wanted", [None, ["created_at"]], ids=["all", "one"])
 def test_a_value_of_another_type_is_malformed_also_where_nobody_wants_it(
-    tmp_path: Path, field: Field, why: str, wanted: list[str] | None
-) -> None:
+    tmp_path, field, why, wanted
+):
     keep(tmp_path, {7: avro(NESTED)})
     value = framed(7, by_fastavro(NESTED, VALUES))
     _, reasons = decoded(tmp_path, topic(field), [value], wanted)

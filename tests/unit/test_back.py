@@ -1,6 +1,4 @@
-"""`sluice rebuild --back` asks Kafka before it asks a person: what was drained since the switch is
-read again, and some of it may be beyond retention.
-"""
+"""`sluice rebuild --back` asks Kafka before a person: some of what is read again may be gone."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ from tests.unit.test_switch import NEXT, Rebuilt
 
 @pytest.fixture
 def rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilt:
-    """Switched, and two batches drained since: the former checkpoint has read offsets 0 to 4, the
-    live one 0 to 7.
-    """
+    """Switched, then two batches: the former has read offsets 0 to 4, the live one 0 to 7."""
     made = Rebuilt(tmp_path)
     made.switch()
     Drains.of(made.root, NEXT).drain(6, 7)
@@ -50,13 +46,12 @@ def asked(rebuilt: Rebuilt, *words: str) -> Result:
 def drains(rebuilt: Rebuilt) -> int:
     """The state version that is live."""
     fact = read_live(rebuilt.paths())
-    assert fact is not None
     return fact.version
 
 
 def test_without_a_broker_nobody_knows_what_would_be_lost_and_nothing_is_switched(
-    rebuilt: Rebuilt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    rebuilt, monkeypatch
+):
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
     for words in ((), ("--execute", "--yes"), ("--execute", "--yes", "--without-lost")):
         done = asked(rebuilt, *words)
@@ -66,8 +61,8 @@ def test_without_a_broker_nobody_knows_what_would_be_lost_and_nothing_is_switche
 
 
 def test_what_kafka_has_no_longer_is_counted_and_refused_without_a_persons_word(
-    rebuilt: Rebuilt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    rebuilt, monkeypatch
+):
     broker_has(monkeypatch, 7)
     found = plan_back(NEXT, SPEC, rebuilt.live.settings)
     assert (found.again, found.offsets, found.lost) == (3, 2, {0: (5, 6)})
@@ -82,18 +77,14 @@ def test_what_kafka_has_no_longer_is_counted_and_refused_without_a_persons_word(
     assert (drains(rebuilt), rebuilt.live.rows) == (1, [*range(5)])
 
 
-def test_where_kafka_has_everything_it_says_so_and_switches(
-    rebuilt: Rebuilt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_kafka_has_everything_it_says_so_and_switches(rebuilt, monkeypatch):
     broker_has(monkeypatch, 5)
     done = asked(rebuilt, "--execute", "--yes")
     assert "reads 3 offsets again" in done.output
     assert (done.exit_code, drains(rebuilt)) == (0, 1)
 
 
-def test_an_answer_holds_for_what_was_shown(
-    rebuilt: Rebuilt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_holds_for_what_was_shown(rebuilt, monkeypatch):
     broker_has(monkeypatch, 6, 7)
     done = asked(rebuilt, "--execute", "--yes", "--without-lost")
     assert "RECORDS_UNREACHABLE" in done.output
@@ -101,8 +92,8 @@ def test_an_answer_holds_for_what_was_shown(
 
 
 def test_a_topic_that_was_made_anew_since_the_switch_has_nothing_for_the_former_checkpoint(
-    rebuilt: Rebuilt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    rebuilt, monkeypatch
+):
     broker_has(monkeypatch, 0, topic_id="topic-2")
     with pytest.raises(TopicRemade):
         plan_back(NEXT, SPEC, rebuilt.live.settings)

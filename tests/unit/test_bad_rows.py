@@ -1,6 +1,4 @@
-"""What a repair found bad goes into quarantine with its swap, without Spark: each record once,
-whatever is cut off and repeated. It stays there when the repair is taken back.
-"""
+"""What a repair found bad goes into quarantine with its swap, once, and stays there."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ Kept = list[tuple[int, str]]
 
 
 def way_back(root: Root, version: int) -> Callable[[], None]:
-    """What a rewind to that version does with the repairs: found once, and done as often as one
-    calls.
-    """
+    """What a rewind to that version does with the repairs: found once, done at each call."""
     found = taken_back(root.paths, ("g1",), version, {0: 6})
     return lambda: take_back(SPEC, root.paths, ("g1",), found)
 
@@ -120,8 +116,8 @@ def test_so_does_one_that_changes_no_row(root: Root) -> None:
 
 
 def test_a_repair_that_is_told_to_be_in_the_table_has_its_bad_records_in_quarantine(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     stage(root, "r1", 1)
 
     def killed(*_: object) -> None:
@@ -152,9 +148,7 @@ def test_a_replayed_record_that_is_bad_again_stays_where_it_is_and_waits_again(r
     assert fates(root) == [("replay", 3)]
 
 
-def test_an_undo_that_puts_its_row_back_gives_its_fate_back_with_its_place_and_time(
-    root: Root,
-) -> None:
+def test_an_undo_that_puts_its_row_back_gives_its_fate_back_with_its_place_and_time(root):
     replayed(root, 2, 3)
     before = told(root)
     stage(root, "r1", 2)
@@ -166,9 +160,7 @@ def test_an_undo_that_puts_its_row_back_gives_its_fate_back_with_its_place_and_t
 
 
 @pytest.mark.parametrize("point", ["swap.committed", "swap.recorded", "put", "given"])
-def test_so_does_one_that_is_killed_half_way_and_given_again(
-    root: Root, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
+def test_so_does_one_that_is_killed_half_way_and_given_again(root, monkeypatch, point):
     replayed(root, 2, 3)
     before = told(root)
     stage(root, "r1", 2)
@@ -182,9 +174,7 @@ def test_so_does_one_that_is_killed_half_way_and_given_again(
     assert root.states() == {"r1": "undone", "r1/undo": "swapped"}
 
 
-def test_a_rewind_to_before_the_repair_gives_it_back_also_if_it_is_cut_off(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rewind_to_before_the_repair_gives_it_back_also_if_it_is_cut_off(root, monkeypatch):
     replayed(root, 2, 3)
     before, version = told(root), root.version
     stage(root, "r1", 2)
@@ -202,8 +192,8 @@ def test_a_rewind_to_before_the_repair_gives_it_back_also_if_it_is_cut_off(
 
 
 def test_a_rewind_behind_a_swap_that_was_cut_off_completes_it_and_gives_back_what_it_took(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     replayed(root, 2, 3)
     before, version = told(root), root.version
     stage(root, "r1", 2)
@@ -218,9 +208,7 @@ def test_a_rewind_behind_a_swap_that_was_cut_off_completes_it_and_gives_back_wha
 
 
 @pytest.mark.parametrize("point", ["", "given", "put"])
-def test_a_rewind_to_before_an_undo_says_what_was_said_then(
-    root: Root, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
+def test_a_rewind_to_before_an_undo_says_what_was_said_then(root, monkeypatch, point):
     replayed(root, 2, 3)
     stage(root, "r1", 2, merged=(late(7, hour(0)),))
     root.swap("r1")
@@ -321,9 +309,7 @@ def test_a_swap_that_is_given_again_does_not_say_what_a_later_repair_took_out(ro
     assert taken(root) == OUT
 
 
-def test_nor_does_one_that_was_killed_behind_its_commit(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nor_does_one_that_was_killed_behind_its_commit(root, monkeypatch):
     by_replay(root)
     with monkeypatch.context() as patch:
         patch.setitem(failpoint.ACTIVE, "swap.committed", "raise")
@@ -394,9 +380,7 @@ def killed_at(patch: pytest.MonkeyPatch, point: str) -> None:
     patch.setattr(taken_out, "give_back", given)
 
 
-def test_a_swap_that_is_given_again_leaves_a_record_that_a_replay_has_brought_back_since(
-    root: Root,
-) -> None:
+def test_a_swap_that_is_given_again_leaves_a_record_that_a_replay_has_brought_back_since(root):
     stage(root, "r1", 2)
     root.swap("r1")
     replayed(root, 2)
@@ -404,9 +388,7 @@ def test_a_swap_that_is_given_again_leaves_a_record_that_a_replay_has_brought_ba
     assert fates(root) == [("replay", 2)]
 
 
-def test_after_an_undo_they_stay_since_another_repair_may_have_left_them_out_too(
-    root: Root,
-) -> None:
+def test_after_an_undo_they_stay_since_another_repair_may_have_left_them_out_too(root):
     stage(root, "r1", 1)
     stage(root, "r2", 1, 4, changes=[(row(3, "a"), None)])
     for each in ("r1", "r2"):

@@ -1,6 +1,4 @@
-"""The account of a batch: a source that is off by one is noticed, with its size; what the account
-cannot notice is listed.
-"""
+"""The account of a batch: a source that is off by one is noticed, or listed as unnoticeable."""
 
 from __future__ import annotations
 
@@ -38,20 +36,13 @@ AGREED = {
     "found late": 4,
     "found accepted": 86,
 }
-"""What the sources of a batch say where all is well.
-
-`passed` left the step before the last, `yielded` the last.
-"""
+"""A batch's sources where all is well; `passed` left the last step but one, `yielded` the last."""
 READ_AGAIN, KEPT_ALONE, PROGRESS_LOST = "read again", "kept alone", "progress lost"
-"""How the audit knows the bad and late records: Kafka read again; those that were kept while the
-batch ran; nothing else.
-"""
+"""How the audit knows bad and late records: read again, kept while the batch ran, or not."""
 
 
 def account(chain: str, how: str, mode: str = "append", **wrong: int) -> Account:
-    """The account where each count of `wrong` is off by so much; a name's space is an
-    underscore.
-    """
+    """The account where each count of `wrong` is off by so much; `_` stands for a blank."""
     off = {name.replace("_", " "): by for name, by in wrong.items()}
     assert off.keys() <= AGREED.keys()
     n = {name: count + off.get(name, 0) for name, count in AGREED.items()}
@@ -318,9 +309,7 @@ def test_where_progress_is_lost_more_records_behind_a_condition_than_before_it_a
 
 
 def with_removed(*, gone: int, compacted: bool, written: int = 0, **fewer: int) -> Account:
-    """The account of a batch whose second reading found so many fewer, and whose table has so many
-    rows more or fewer.
-    """
+    """The account of a batch whose second reading and whose table are off by so much."""
     chain = CHAINS["deduplicate"]
     batch = Batch(7, {0: 1000}, {0: 1110}, 0, 0)
     names = ("read", "malformed", "premature", "late", "accepted")

@@ -53,18 +53,14 @@ def run(
 
 
 @given(st.lists(st.tuples(COUNT, COUNT, COUNT, COUNT, COUNT, COUNT), max_size=5))
-def test_the_parts_of_each_bar_add_up_to_what_the_run_read(
-    counts: list[tuple[int, int, int, int, int, int]],
-) -> None:
+def test_the_parts_of_each_bar_add_up_to_what_the_run_read(counts):
     runs = [run(*each) for each in counts]
     assert [sum(outcomes(each).values()) for each in runs] == [each.read for each in runs]
     bars = account_bars(runs)
     assert len(bars) == sum(count > 0 for each in counts for count in each)
 
 
-def test_a_bar_of_a_day_has_a_part_for_each_of_the_five_commonest_reasons_and_one_for_the_rest() -> (
-    None
-):
+def test_a_bar_of_a_day_has_a_part_for_each_of_the_five_commonest_reasons_and_one_for_the_rest():
     def of(day: int, reason: str, records: int) -> Bucket:
         return Bucket(day=f"2026-03-0{day}", reason=reason, records=records)
 
@@ -106,8 +102,8 @@ def test_a_long_text_is_cut_and_says_how_much_is_left_out(text: str, seen: str) 
     rows=COUNT,
 )  # fmt: skip
 def test_what_leaves_each_stage_of_the_account_ends_where_the_next_one_does(
-    gaps: int, malformed: int, premature: int, filtered: int, late: int, duplicates: int, rows: int
-) -> None:
+    gaps, malformed, premature, filtered, late, duplicates, rows
+):
     accepted = duplicates + 7
     read = accepted + malformed + premature + filtered + late
     account = Account(
@@ -137,9 +133,7 @@ def test_what_is_not_known_is_a_line_of_the_account_without_a_number_or_a_bar() 
     assert sum(outcomes(lost).values()) == lost.read
 
 
-def test_a_bar_over_the_bound_is_marked_and_the_bound_is_in_the_chart_though_all_are_below_it() -> (
-    None
-):
+def test_a_bar_over_the_bound_is_marked_and_the_bound_is_in_the_chart_though_all_are_below_it():
     chart = check_chart([Point("a", "a", 2, "2"), Point("b", "b", 4, "4")], 3)
     assert [bar.kind for bar in chart.bars] == ["part0", "over"]
     assert (chart.limit, chart.bound, chart.most) == (HEIGHT / 4, "3", "4")
@@ -147,17 +141,13 @@ def test_a_bar_over_the_bound_is_marked_and_the_bound_is_in_the_chart_though_all
     assert (low.limit, low.bars[0].height) == (0, HEIGHT / 4)
 
 
-def test_a_chart_of_nothing_but_zeroes_is_empty_and_one_with_a_bound_of_zero_marks_what_is_not() -> (
-    None
-):
+def test_a_chart_of_nothing_but_zeroes_is_empty_and_one_with_a_bound_of_zero_marks_what_is_not():
     assert check_chart([Point("a", "a", 0, "0")], 0).bars == []
     [bar] = check_chart([Point("a", "a", 0, "0"), Point("b", "b", 1, "1")], 0).bars
     assert (bar.run_id, bar.kind) == ("b", "over")
 
 
-def test_the_lag_is_the_time_from_the_watermark_to_the_run_s_end_and_the_share_is_of_decoded_ones() -> (
-    None
-):
+def test_the_lag_is_the_time_from_the_watermark_to_the_run_s_end_and_the_share_is_of_decoded_ones():
     behind = run(8, 0, 1, 1, 0).model_copy(
         update={"watermark": NOON - timedelta(hours=3), "run_id": "behind"}
     )

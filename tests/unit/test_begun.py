@@ -1,6 +1,4 @@
-"""The note of a run that works: one that was killed leaves it, and the next run writes the row that
-ops.runs lacks.
-"""
+"""The note of a run that works: the next run writes the row that a killed one left out."""
 
 from __future__ import annotations
 
@@ -71,7 +69,6 @@ def test_the_next_run_writes_the_row_of_one_that_was_killed(paths: Paths) -> Non
     assert row["started_at"] == run.started_at
     assert row["table_version"] is None
     report = Report.model_validate_json(row["report"])
-    assert report.problem is not None
     assert "run killed of" in report.problem.what
     assert "nothing says how it ended" in report.problem.what
 
@@ -84,9 +81,7 @@ def test_a_killed_run_whose_row_its_task_has_written_gets_no_second(paths: Paths
     assert len(rows(paths)) == 1
 
 
-def test_a_row_of_an_earlier_run_of_the_same_id_is_not_that_of_the_killed_one(
-    paths: Paths,
-) -> None:
+def test_a_row_of_an_earlier_run_of_the_same_id_is_not_that_of_the_killed_one(paths):
     append_row(outcome("mine").report(None), str(paths.root))
     killed(paths, "mine")
     with begun(paths, outcome("mine")):
@@ -102,18 +97,14 @@ def test_a_note_that_says_nothing_stops_no_run(paths: Paths, text: str) -> None:
     assert rows(paths) == []
 
 
-def test_a_run_that_has_lost_its_lease_leaves_the_note_of_the_one_that_has_it(
-    paths: Paths,
-) -> None:
+def test_a_run_that_has_lost_its_lease_leaves_the_note_of_the_one_that_has_it(paths):
     with begun(paths, outcome("suspended")):
         others = Begun.read(paths.running).model_copy(update={"run_id": "other"})
         others.write(paths.running)
     assert Begun.read(paths.running) == others
 
 
-def test_a_note_that_cannot_be_removed_takes_no_verdict_away(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_note_that_cannot_be_removed_takes_no_verdict_away(paths, monkeypatch):
     def gone(*_: object, **__: object) -> None:
         raise OSError(5, "Input/output error")
 

@@ -1,6 +1,4 @@
-"""State in buckets, without Spark: the pipeline's code over random rows in random batches gives what
-a dict of Python's gives, key by key; and what the code must not return is refused in words.
-"""
+"""State in buckets, without Spark: random rows in random batches give what a dict gives."""
 
 from __future__ import annotations
 
@@ -125,9 +123,7 @@ class InBuckets:
 
 @settings(deadline=None, derandomize=True, max_examples=150, database=None)
 @given(BATCHES, st.integers(1, 12))
-def test_any_rows_in_any_batches_give_what_plain_python_gives_key_by_key(
-    batches: list[list[tuple[Any, ...]]], at_once: int
-) -> None:
+def test_any_rows_in_any_batches_give_what_plain_python_gives_key_by_key(batches, at_once):
     oracle, ours = InPlainPython(), InBuckets()
     written = 0
     forgotten = 0
@@ -142,9 +138,7 @@ def test_any_rows_in_any_batches_give_what_plain_python_gives_key_by_key(
     event(f"forgotten: {min(forgotten, 3)}")
 
 
-def test_rows_are_packed_in_their_order_and_in_as_many_parts_as_memory_asks_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_are_packed_in_their_order_and_in_as_many_parts_as_memory_asks_for(monkeypatch):
     rows = [("a", None, amount) for amount in range(10)]
     assert amounts(rows) == [[*range(10)]]
     monkeypatch.setattr(packed, "BYTES_TOGETHER", 1)

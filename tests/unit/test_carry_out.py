@@ -1,6 +1,4 @@
-"""The commands of repairs at the terminal, whole: real tables, ops tables and leases. Ours are what
-the broker says of the topic, and the process that would be Spark's: it leaves what a stage leaves.
-"""
+"""The commands of repairs at the terminal: all real but the broker's words and Spark's process."""
 
 from __future__ import annotations
 
@@ -102,9 +100,7 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return Terminal(tmp_path, monkeypatch)
 
 
-def test_who_says_no_has_seen_the_rows_and_nothing_waits_for_a_person_any_more(
-    terminal: Terminal,
-) -> None:
+def test_who_says_no_has_seen_the_rows_and_nothing_waits_for_a_person_any_more(terminal):
     before = terminal.root.version
     done = terminal.sluice("--execute", typed="n\n")
     assert done.exit_code == NOT_DONE, done.output
@@ -129,18 +125,14 @@ def test_who_says_yes_has_it_swapped_in(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--execute",)])
-def test_a_verify_proves_at_once_since_it_changes_nothing(
-    terminal: Terminal, more: tuple[str, ...]
-) -> None:
+def test_a_verify_proves_at_once_since_it_changes_nothing(terminal, more):
     done = terminal.typed("verify", SPEC.name, *FIRST_HOURS, *more)
     assert done.exit_code == 0, done.output
     assert terminal.started == 1
     assert "the table is what its records give" in done.stdout
 
 
-def test_nobody_takes_a_verify_that_only_shows_or_finds_no_record_for_a_proof(
-    terminal: Terminal,
-) -> None:
+def test_nobody_takes_a_verify_that_only_shows_or_finds_no_record_for_a_proof(terminal):
     empty = "--from", "2020-03-01T00:00Z", "--to", "2020-03-01T02:00Z"
     for words in ((*FIRST_HOURS, "--plan"), empty):
         done = terminal.typed("verify", SPEC.name, *words)
@@ -150,9 +142,7 @@ def test_nobody_takes_a_verify_that_only_shows_or_finds_no_record_for_a_proof(
     assert terminal.typed("verify", SPEC.name, "--plan", "--execute").exit_code == USAGE
 
 
-def test_a_dry_run_has_a_status_of_its_own_while_there_is_something_to_do(
-    terminal: Terminal,
-) -> None:
+def test_a_dry_run_has_a_status_of_its_own_while_there_is_something_to_do(terminal):
     taken = {error.exit_status for error in catalogue()}
     assert NOT_DONE not in {0, 1, USAGE, *taken}
     for words in (
@@ -182,9 +172,7 @@ def test_approved_beforehand_it_asks_nobody_and_shows_the_rows(terminal: Termina
     assert list(terminal.root.states().values()) == ["swapped"]
 
 
-def test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begun(
-    terminal: Terminal,
-) -> None:
+def test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begun(terminal):
     with lease(terminal.root.paths.staging_lease, "backfill-cli-1"):
         shown, done = terminal.sluice(), terminal.sluice("--execute", typed="y\n")
     assert shown.exit_code == NOT_DONE, shown.output
@@ -198,8 +186,8 @@ def test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begu
 
 
 def test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    terminal, monkeypatch
+):
     """No command swaps it in later, so coverage calls its day late, and names the repair."""
     with monkeypatch.context() as active:
         active.setattr(failpoint, "ACTIVE", {"swap.leased": "raise"})
@@ -210,9 +198,7 @@ def test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more(
     assert terminal.coverage() == "canonical"
 
 
-def test_rows_that_cannot_be_shown_do_not_end_the_question(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_cannot_be_shown_do_not_end_the_question(terminal, monkeypatch):
     stage = terminal._stage  # noqa: SLF001 - of this file
 
     def with_torn_changes(words: list[str], *more: object) -> None:
@@ -231,9 +217,7 @@ def test_rows_that_cannot_be_shown_do_not_end_the_question(
     assert list(terminal.root.states().values()) == ["swapped"]
 
 
-def test_a_terminal_that_goes_before_the_question_ends_the_repair(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_that_goes_before_the_question_ends_the_repair(terminal, monkeypatch):
     def gone(_: str) -> None:
         raise BrokenPipeError
 

@@ -43,9 +43,7 @@ def test_batches_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert Checkpoint(folder).planned() == [9, 10, 100]
 
 
-def test_a_batch_covers_what_lies_between_its_predecessors_offsets_and_its_own(
-    folder: UPath,
-) -> None:
+def test_a_batch_covers_what_lies_between_its_predecessors_offsets_and_its_own(folder):
     assert Checkpoint(folder).batch(0) == Batch(0, {0: 0}, {0: 12}, 0, 0, CLOCK_MS)
     assert Checkpoint(folder).batch(1) == Batch(1, {0: 12}, {0: 20}, MIDNIGHT_MS, 0, CLOCK_MS)
     assert Checkpoint(folder).batch(2).covered == 5
@@ -70,9 +68,7 @@ def test_a_partition_that_appears_starts_at_0(tmp_path: Path) -> None:
 
 
 def test_the_first_batch_starts_where_retention_had_left_the_topic(tmp_path: Path) -> None:
-    """Otherwise the records that were gone before the first drain would be accounted for as gaps,
-    and read again in vain.
-    """
+    """Else records gone before the first drain would be gaps, and read again in vain."""
     folder = begin(tmp_path / "spark", {0: 100, 1: 0})
     plan_batch(folder, 0, {0: 112, 1: 3})
     assert Checkpoint(folder).batch(0).covered == 15

@@ -1,6 +1,4 @@
-"""The command line, as far as it needs no Kafka and no Spark. tests/e2e runs each command over a
-root that was drained.
-"""
+"""The command line, as far as it needs no Kafka and no Spark; tests/e2e has the rest."""
 
 import json
 import logging
@@ -184,15 +182,11 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("rep", ["report", "repair", "replay", "repartition"]),
     ],
 )
-def test_the_tab_key_completes_commands_pipelines_and_tables(
-    words: str, offered: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tab_key_completes_commands_pipelines_and_tables(words, offered, monkeypatch):
     assert completed(words, monkeypatch) == offered
 
 
-def test_the_tab_key_says_nothing_where_the_pipelines_package_is_not_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_tab_key_says_nothing_where_the_pipelines_package_is_not_there(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "no_such_package")
     assert completed("plan ", monkeypatch) == []
 
@@ -213,9 +207,7 @@ def test_validate_says_of_each_spec_that_it_is_right() -> None:
     )
 
 
-def test_validate_warns_of_a_measure_that_two_records_can_make_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_validate_warns_of_a_measure_that_two_records_can_make_fail(tmp_path, monkeypatch):
     folder = tmp_path / "wide_pipelines" / "departure_delays"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
@@ -235,9 +227,7 @@ def test_validate_warns_of_a_measure_that_two_records_can_make_fail(
     assert "try_sum" in told
 
 
-def test_validate_refuses_a_wrong_spec_in_one_line_with_its_field(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_validate_refuses_a_wrong_spec_in_one_line_with_its_field(tmp_path, monkeypatch):
     folder = tmp_path / "wrong_pipelines" / "sales"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
@@ -264,24 +254,18 @@ def test_validate_refuses_a_wrong_spec_in_one_line_with_its_field(
         ("drain", "flight_event"),
     ],
 )
-def test_a_pipeline_that_there_is_not_is_refused_with_the_closest_that_there_is(
-    words: tuple[str, ...],
-) -> None:
+def test_a_pipeline_that_there_is_not_is_refused_with_the_closest_that_there_is(words):
     assert "Did you mean flight_events?" in refused(sluice(*words), PipelineUnknown)
 
 
 @pytest.mark.parametrize("given", ["[flights]", "[/x]", "[bold]a", "a\\[b"])
-def test_a_line_has_what_was_given_as_it_was_given_brackets_too(
-    given: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_has_what_was_given_as_it_was_given_brackets_too(given, monkeypatch):
     """Rich takes [word] for markup: it would vanish, and [/word] would be an error of rich's."""
     monkeypatch.setenv("SLUICE_KAFKA", given)
     assert f"SLUICE_KAFKA is {given!r}" in refused(sluice("plan", "flight_events"), SettingInvalid)
 
 
-def test_what_a_drain_tells_of_failing_rows_has_brackets_too(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+def test_what_a_drain_tells_of_failing_rows_has_brackets_too(caplog, tmp_path):
     caplog.set_level(logging.INFO, "spark_jobs")
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     failed = CheckResult(
@@ -307,8 +291,8 @@ def test_what_a_drain_tells_of_failing_rows_has_brackets_too(
 
 
 def test_a_drain_that_is_refused_before_it_starts_spark_has_its_row_in_ops_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log_as_before: None
-) -> None:
+    tmp_path, monkeypatch, log_as_before
+):
     def plan(*_: object) -> None:
         raise LeaseHeld("another run works.")
 
@@ -321,9 +305,7 @@ def test_a_drain_that_is_refused_before_it_starts_spark_has_its_row_in_ops_runs(
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_drains_lines_have_the_form_of_the_log(
-    form: str, monkeypatch: pytest.MonkeyPatch, log_as_before: None
-) -> None:
+def test_a_drains_lines_have_the_form_of_the_log(form, monkeypatch, log_as_before):
     line = "flight_events: nothing to do [x]"
     monkeypatch.setattr(
         "spark_jobs.runs.plan.plan", lambda *_: SimpleNamespace(lines=(line,), idle=True)
@@ -344,9 +326,7 @@ def test_a_drains_lines_have_the_form_of_the_log(
 
 
 @pytest.mark.parametrize("command", ["plan", "drain", "explain", "reset", "state"])
-def test_brokers_that_are_not_named_are_asked_for_by_the_variable(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_brokers_that_are_not_named_are_asked_for_by_the_variable(command, monkeypatch):
     monkeypatch.delenv("SLUICE_KAFKA")
     assert "SLUICE_KAFKA is not set" in refused(sluice(command, "flight_events"), SettingInvalid)
 
@@ -363,9 +343,7 @@ def test_brokers_that_are_not_named_are_asked_for_by_the_variable(
         (("sweep",), "sweep"),
     ],
 )
-def test_what_is_typed_wrongly_is_refused_with_what_would_be_right(
-    words: tuple[str, ...], says: str, root: Path
-) -> None:
+def test_what_is_typed_wrongly_is_refused_with_what_would_be_right(words, says, root):
     done = sluice(*words)
     assert done.exit_code == USAGE
     assert says in done.stderr

@@ -79,9 +79,7 @@ def told(error: str, frames: str = "") -> str:
         ("TypeError: bound() missing 1 required positional argument: 'x'", "shared/rules.py line 1, in bound"),
     ],
 )  # fmt: skip
-def test_a_function_that_could_not_be_called_is_named_with_its_line(
-    mine: Path, error: str, place: str
-) -> None:
+def test_a_function_that_could_not_be_called_is_named_with_its_line(mine, error, place):
     text = told(error, TIMERS)
     assert text.startswith(f"PROCESSOR_FAILED: {place}: TypeError: ")
 
@@ -94,9 +92,7 @@ def test_a_function_that_could_not_be_called_is_named_with_its_line(
         ("mine.logic.TooMany: 5", "TooMany: 5 Correct the code."),
     ],
 )
-def test_an_error_without_a_message_or_with_several_lines_is_told_by_its_first(
-    mine: Path, error: str, said: str
-) -> None:
+def test_an_error_without_a_message_or_with_several_lines_is_told_by_its_first(mine, error, said):
     assert told(error, RULES).startswith(
         f"PROCESSOR_FAILED: shared/rules.py line 7, in bound: {said}"
     )
@@ -139,17 +135,13 @@ def test_a_line_of_a_module_that_logic_imports_is_the_pipelines_code(mine: Path)
         "of columns of the returned data doesn't match specified schema.",
     ],
 )
-def test_what_the_code_returned_is_its_fault_though_no_line_of_it_is_told(
-    mine: Path, error: str
-) -> None:
+def test_what_the_code_returned_is_its_fault_though_no_line_of_it_is_told(mine, error):
     text = told(error)
     assert text.startswith("PROCESSOR_FAILED: what the code of mine returned: ")
     assert "\n" not in text
 
 
-def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_line_of_sluice(
-    mine: Path,
-) -> None:
+def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_line_of_sluice(mine):
     wrong = "spark_jobs.steps.buckets.bucket.WrongResult: the state has this key twice: shop='a'"
     frame = '  File "/srv/spark_jobs/steps/bucket.py", line 91, in after\n    return x\n'
     assert told(wrong, frame).startswith(
@@ -179,9 +171,7 @@ def test_a_state_of_other_types_is_no_fault_of_the_code(mine: Path) -> None:
         ("EOFError: the socket closed", "", "SPARK_FAILED"),
     ],
 )
-def test_what_others_raise_is_not_the_codes_fault(
-    mine: Path, error: str, frames: str, code: str
-) -> None:
+def test_what_others_raise_is_not_the_codes_fault(mine, error, frames, code):
     assert told(error, frames).startswith(f"{code}: ")
 
 
@@ -195,9 +185,7 @@ def test_the_remedy_names_the_digest_to_declare_and_the_command_that_resumes(min
     assert "Then run `sluice drain mine`: nothing of the failed batch was committed." in text
 
 
-def test_code_that_fails_in_the_driver_is_told_with_its_line(
-    mine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_that_fails_in_the_driver_is_told_with_its_line(mine, monkeypatch):
     (mine / "fails").mkdir()
     (mine / "fails" / "logic.py").write_text("def wider(rows):\n    return rows['x']\n")
     logic: Any = importlib.import_module("spark_jobs.pipelines.fails.logic")

@@ -71,9 +71,7 @@ def test_groups_are_compared_by_the_day_in_which_their_window_ends(tmp_path: Pat
     assert [*lines(found)][-1] == "  in all: 5 rows -> 6, 2 changed, 2 added, 1 removed"
 
 
-def test_rows_without_an_identity_are_added_and_removed_as_often_as_they_are_there(
-    tmp_path: Path,
-) -> None:
+def test_rows_without_an_identity_are_added_and_removed_as_often_as_they_are_there(tmp_path):
     live = table(tmp_path / "live", [(1, "a", 1.0), (1, "a", 1.0), (2, "a", 1.0)])
     side = table(tmp_path / "side", [(1, "a", 1.0), (2, "a", 1.0), (2, "b", None)])
     found = difference(live, side, EVENTS, None)

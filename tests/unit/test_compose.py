@@ -52,12 +52,8 @@ def test_a_container_has_limits_and_its_log_an_end(name: str) -> None:
     assert service["stop_grace_period"]
 
 
-def test_where_spark_runs_there_is_room_for_the_threads_of_two_drains_on_a_machine_of_many_cores() -> (
-    None
-):
-    """A JVM of Spark has some 200; each Python process with numpy has a thread for every core of
-    the host, here 64.
-    """
+def test_where_spark_runs_there_is_room_for_the_threads_of_two_drains_on_a_machine_of_many_cores():
+    """A JVM of Spark has some 200; Python with numpy has one for every core of the host."""
     drains, processes, cores = 2, 8, 64
     for name in ("airflow-scheduler", "spark-worker"):
         assert SERVICES[name]["pids_limit"] >= drains * 200 + processes * cores * 2

@@ -54,9 +54,7 @@ def weights(before: Pipeline, after: Pipeline, *declared: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("before", "after", "old"), CORRECTIONS.values(), ids=[*CORRECTIONS])
-def test_a_declared_expression_is_a_warning_and_one_that_is_not_is_refused(
-    before: Pipeline, after: Pipeline, old: str
-) -> None:
+def test_a_declared_expression_is_a_warning_and_one_that_is_not_is_refused(before, after, old):
     assert weights(before, after) == ["refused"]
     assert weights(before, after, "another") == ["refused"]
     assert weights(before, after, old) == ["warned"]
@@ -64,9 +62,7 @@ def test_a_declared_expression_is_a_warning_and_one_that_is_not_is_refused(
 
 
 @pytest.mark.parametrize(("before", "after", "old"), CORRECTIONS.values(), ids=[*CORRECTIONS])
-def test_the_batches_of_the_old_expression_can_be_told(
-    before: Pipeline, after: Pipeline, old: str
-) -> None:
+def test_the_batches_of_the_old_expression_can_be_told(before, after, old):
     assert with_expressions(after, fingerprint(before, "4.2.0")).steps == before.steps
     assert with_expressions(after, fingerprint(after, "4.2.0")) is after
 
@@ -82,9 +78,7 @@ def test_the_batches_of_the_old_expression_can_be_told(
     ],
     ids=["a measure more", "another name", "another form", "no step", "another window"],
 )
-def test_what_is_more_than_an_expression_cannot_be_declared(
-    before: Pipeline, after: Pipeline
-) -> None:
+def test_what_is_more_than_an_expression_cannot_be_declared(before, after):
     assert "refused" in weights(before, after, OLD, SUM, GAP, QUERY)
 
 

@@ -1,6 +1,4 @@
-"""Coverage: the state of each hour, from a checkpoint and ops tables as the product makes them, and
-the balance of the late records, which counts each in two tables.
-"""
+"""Coverage: the state of each hour, and the balance of late records, of a real root."""
 
 from __future__ import annotations
 
@@ -84,9 +82,7 @@ def test_hours_before_the_watermark_are_canonical_and_later_ones_are_open(root: 
     assert (covered.batch, covered.left_out) == (9, 0)
 
 
-def test_an_hour_that_late_records_touch_says_how_many_until_a_repair_has_them(
-    root: Root,
-) -> None:
+def test_an_hour_that_late_records_touch_says_how_many_until_a_repair_has_them(root):
     add_late(root, (7, 0.5), (11, 3.2), (12, 3.9), (13, 8.1))
     covered = found(root)
     assert states(covered) == "lcclcc" + "oooo"
@@ -119,9 +115,7 @@ def test_an_hour_that_late_records_touch_says_how_many_until_a_repair_has_them(
     assert (covered.intervals[0].repair_id, covered.intervals[0].kind) == ("r1/undo", "undo")
 
 
-def test_an_hour_whose_repair_a_person_declined_waits_for_none_and_is_late_again(
-    root: Root,
-) -> None:
+def test_an_hour_whose_repair_a_person_declined_waits_for_none_and_is_late_again(root):
     add_late(root, (7, 0.5))
     for repair_id, at in (("r1", 0), ("r2", 1)):
         made = root.stage(repair_id, [(row(at, "a"), row(at, "a", 2))], approval="needed")
@@ -163,9 +157,7 @@ def test_rows_of_another_generation_or_pipeline_are_not_ours(root: Root) -> None
     assert found(root).balance.late == 1
 
 
-def test_a_bound_shows_its_hours_alone_and_a_long_history_its_newest(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bound_shows_its_hours_alone_and_a_long_history_its_newest(root, monkeypatch):
     covered = found(root, bound=hours(2, 4))
     assert [each.end for each in covered.intervals] == [hour(n) for n in (2, 3, 4)]
     assert found(root, bound=hours(40, 41)).intervals == ()
@@ -190,9 +182,7 @@ FATES = ("merged", "duplicate", "filtered")
 
 @given(st.lists(st.sampled_from([*FATES, "", "twice", "two fates"]), max_size=20))
 @settings(max_examples=15)  # each writes to two tables
-def test_the_balance_closes_unless_a_table_has_a_record_twice(
-    tmp_path_factory: pytest.TempPathFactory, kinds: list[str]
-) -> None:
+def test_the_balance_closes_unless_a_table_has_a_record_twice(tmp_path_factory, kinds):
     late, settled, wrong = list[int](), list[tuple[int, str]](), 0
     for offset, kind in enumerate(kinds):
         late += [offset] * (2 if kind == "twice" else 1)
@@ -213,9 +203,7 @@ def test_the_balance_closes_unless_a_table_has_a_record_twice(
     assert (told.merged, told.duplicates, told.filtered) == tuple(counted[each] for each in FATES)
 
 
-def test_a_swap_while_it_looks_does_not_unbalance_it(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_swap_while_it_looks_does_not_unbalance_it(root, monkeypatch):
     add_late(root, (3, 1.0))
     query = ops_tables.query
     merged = {"pipeline": SPEC.name, "generation": "g1", "partition": 0, "offset": 3}
@@ -245,9 +233,7 @@ def told(monkeypatch: pytest.MonkeyPatch, root: Root, *words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_command_joins_hours_of_the_same_state_and_says_what_to_do(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_joins_hours_of_the_same_state_and_says_what_to_do(root, monkeypatch):
     add_late(root, (11, 3.2), (12, 3.9))
     title, _, _, *lines, balanced, unknown, advice = told(monkeypatch, root)
     assert title == "sales_hourly: as of batch 9, rows before 2026-03-01 06:00 are final"
