@@ -1,6 +1,4 @@
-"""The benchmark's own reckoning: what its figures are made of, and that a time with a wrong result
-counts for nothing.
-"""
+"""The benchmark's own reckoning: what its figures are made of; wrong results count nothing."""
 
 import io
 import json
@@ -50,15 +48,13 @@ MEASURES = [
     ],
 )
 def test_a_measure_is_held_against_its_target_by_the_median_of_its_pairs_and_memory_by_the_largest(
-    measure: Measure, value: float, reached: bool | None
-) -> None:
+    measure, value, reached
+):
     assert measure.value == pytest.approx(value)
     assert measure.reached is reached
 
 
-def test_every_value_and_its_verdict_is_in_the_file_and_the_table_says_the_same(
-    tmp_path: Path,
-) -> None:
+def test_every_value_and_its_verdict_is_in_the_file_and_the_table_says_the_same(tmp_path):
     path = results.write(MEASURES, tmp_path / "bench", {"events": 1000}, load_before=0.25)
     told = json.loads(path.read_text())
     assert told["parameters"] == {"events": 1000}
@@ -98,8 +94,8 @@ def test_every_value_and_its_verdict_is_in_the_file_and_the_table_says_the_same(
     ],
 )
 def test_a_cell_has_the_median_and_where_there_are_several_values_the_smallest_and_the_largest(
-    values: list[float], says: str
-) -> None:
+    values, says
+):
     assert results.spread(values) == says
 
 
@@ -147,9 +143,7 @@ RIGHT = [(0, 2, 15.5, 21), (1, 1, 3.0, 3)]
 
 @pytest.fixture
 def sent(tmp_path: Path) -> Path:
-    """The ledger of two departures in one hour, one in the next, one that closes their windows;
-    each delivered twice.
-    """
+    """The ledger of four departures, each delivered twice: two in an hour, one that closes."""
     departures = [
         FlightEvent(
             f"e{number}",
@@ -212,8 +206,8 @@ def test_a_table_that_is_duckdbs_counts(sent: Path, tmp_path: Path) -> None:
     ids=["missing", "doubled", "another count", "another mean", "a window that is open"],
 )
 def test_a_table_that_is_not_duckdbs_counts_for_nothing_and_the_arm_is_named(
-    sent: Path, tmp_path: Path, rows: list[tuple[int, int, float, int]], says: str
-) -> None:
+    sent, tmp_path, rows, says
+):
     with pytest.raises(oracle.WrongResult, match=f"^baseline: {says}"):
         oracle.hold(written(tmp_path / "table", rows), sent, "baseline")
 
@@ -226,9 +220,7 @@ def test_windows_that_a_longer_delay_keeps_open_are_no_rows(sent: Path, tmp_path
         oracle.hold(table, sent, "Sluice", oracle.delays(timedelta(hours=8)))
 
 
-def test_the_tallies_of_group_state_are_held_key_by_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tallies_of_group_state_are_held_key_by_key(tmp_path, monkeypatch):
     monkeypatch.setattr(flights, "ROUND", timedelta(weeks=1))
     sent = [*group_state.events(3, 4)]
     keys = Counter(event.tail_number for event in sent)
@@ -246,9 +238,7 @@ def test_the_tallies_of_group_state_are_held_key_by_key(
         oracle.hold(tmp_path / "wrong", *held)
 
 
-def test_a_process_that_fails_is_not_measured_and_one_that_ends_well_costs_what_it_takes(
-    tmp_path: Path,
-) -> None:
+def test_a_process_that_fails_is_not_measured_and_one_that_ends_well_costs_what_it_takes(tmp_path):
     cost = process.run([sys.executable, "-c", BUSY], {}, tmp_path / "busy.log", tmp_path)
     assert 0.6 <= cost.cpu_seconds < 1.2
     assert cost.seconds >= 0.6
@@ -278,11 +268,9 @@ PARENTS = {
 
 @pytest.mark.parametrize("parent", PARENTS.values(), ids=PARENTS)
 def test_the_processor_seconds_and_the_memory_of_a_child_count_whoever_waits_for_it(
-    parent: str, tmp_path: Path
-) -> None:
-    """A look may be SAMPLE_SECONDS old when a process ends that nobody waits for, and comes later
-    on a busy machine.
-    """
+    parent, tmp_path
+):
+    """A look may be SAMPLE_SECONDS old when a process ends, and later on a busy machine."""
     cost = process.run([sys.executable, "-c", parent], {}, tmp_path / "log", tmp_path)
     assert 0.3 <= cost.cpu_seconds < 1.3, "each second once"
     assert cost.peak_bytes > 80_000_000
@@ -321,27 +309,18 @@ print("ended before its daemon:", not worker.is_running() and daemon.poll() is N
 daemon.stdin.close()
 daemon.wait()
 """
-"""PySpark's own daemon forks a worker, which imports the module that it is told to: one that takes
-long. It then ends, since the module has no worker's main.
-"""
+"""PySpark's own daemon forks a worker that imports this module, slowly, and then ends."""
 
 
-def test_the_seconds_of_a_python_worker_of_spark_count_though_its_daemon_waits_for_none(
-    tmp_path: Path,
-) -> None:
+def test_the_seconds_of_a_python_worker_of_spark_count_though_its_daemon_waits_for_none(tmp_path):
     log = tmp_path / "log"
     cost = process.run([sys.executable, "-c", DAEMON], {}, log, tmp_path)
     assert "ended before its daemon: True" in log.read_text()
     assert 0.2 <= cost.unwaited_seconds <= cost.cpu_seconds
 
 
-def test_deliveries_leave_out_what_the_two_arms_must_treat_differently(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Some of everything that they do not: duplicates, and records that both refuse.
-
-    A year would take half a minute.
-    """
+def test_deliveries_leave_out_what_the_two_arms_must_treat_differently(monkeypatch):
+    """Some of everything that they do not: duplicates, and records that both refuse."""
     monkeypatch.setattr(flights, "ROUND", timedelta(weeks=1))
     first, *later = workload.deliveries(2000, 2, 500)
     records = [record for part in (first, *later) for record in part]

@@ -32,9 +32,7 @@ def test_a_cursor_is_read_as_it_was_written_over_an_older_one(tmp_path: Path) ->
     assert [found.name for found in tmp_path.iterdir()] == ["cursor.json"]
 
 
-def test_one_that_is_missing_beside_batches_is_an_error_and_not_a_new_beginning(
-    tmp_path: Path,
-) -> None:
+def test_one_that_is_missing_beside_batches_is_an_error_and_not_a_new_beginning(tmp_path):
     folder = begin(tmp_path / "p" / "v1" / "spark")
     path = UPath(tmp_path / "p" / "v1" / "cursor.json")
     assert read_cursor(path) == Cursor(), "no batch was committed"
@@ -55,9 +53,7 @@ def test_a_file_of_a_newer_form_is_refused_and_of_an_older_one_read(tmp_path: Pa
     assert read_cursor(path).audited == 3, "from before there was a number"
 
 
-def test_a_field_that_a_newer_release_has_added_in_the_same_form_is_left_alone(
-    tmp_path: Path,
-) -> None:
+def test_a_field_that_a_newer_release_has_added_in_the_same_form_is_left_alone(tmp_path):
     """So one can go back a release."""
     path = UPath(tmp_path / "cursor.json")
     path.write_text('{"format_version": 1, "audited": 3, "of_the_next_release": true}')

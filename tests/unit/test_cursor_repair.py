@@ -41,7 +41,6 @@ def mended(root: Drains, damage: str = "") -> str:
 
 def go_back(root: Drains, batch: int) -> None:
     execute = rewind(SPEC, root.settings, batch).execute
-    assert execute is not None
     execute()
 
 
@@ -95,9 +94,7 @@ def test_after_a_rewind_to_the_end_of_a_run_its_verdict_stands(root: Drains, dam
 
 
 @DAMAGE
-def test_after_two_rewinds_the_verdict_is_of_the_generation_whose_batches_are_left(
-    root: Drains, damage: str
-) -> None:
+def test_after_two_rewinds_the_verdict_is_of_the_generation_whose_batches_are_left(root, damage):
     go_back(root, 5)
     root.drain(6, 8)
     go_back(root, 3)
@@ -121,9 +118,7 @@ def without(root: Drains, *batches: int) -> None:
 
 
 @pytest.mark.parametrize("batches", [(10,), (11,), (12,), (10, 11, 12)])
-def test_a_batch_without_its_row_has_no_account_and_doctor_lets_it_be_made_again(
-    root: Drains, batches: tuple[int, ...]
-) -> None:
+def test_a_batch_without_its_row_has_no_account_and_doctor_lets_it_be_made_again(root, batches):
     root.drain(10, 12, red=True, unaccounted=1)
     without(root, *batches)
     known = read_identity(root.paths)
@@ -164,9 +159,7 @@ def test_a_commit_that_is_missing_amid_others_was_one(root: Drains) -> None:
 
 
 @pytest.mark.parametrize("gone", [6, 7])
-def test_without_its_offsets_a_batch_cannot_have_an_account_and_doctor_goes_back(
-    root: Drains, gone: int
-) -> None:
+def test_without_its_offsets_a_batch_cannot_have_an_account_and_doctor_goes_back(root, gone):
     """A killed run had committed 6 to 9, and accounted for none."""
     without(root, 6, 7, 8, 9)
     root.moved(audited=5, judged=5, judged_table_version=6)

@@ -59,12 +59,9 @@ SPEC = pipeline(steps=STEPS, output_mode="complete", state={"budget_rows": 9})
     ],
     ids=["a division", "a cast", "a gap"],
 )
-def test_the_reason_names_step_field_expression_and_sparks_error_class(
-    said: str, reason: str
-) -> None:
+def test_the_reason_names_step_field_expression_and_sparks_error_class(said, reason):
     for text in (said, STREAM.format(said=said)):
         error = DataError.of(text)
-        assert error is not None
         assert error.reason(SPEC) == reason
 
 
@@ -85,7 +82,6 @@ def test_where_spark_does_not_know_the_sql_the_fields_are_named_of_which_it_may_
     overflow = "[ARITHMETIC_OVERFLOW] overflow. Use 'try_add' to tolerate it. SQLSTATE: 22003"
     gap = "[USER_RAISED_EXCEPTION] gap_sql gave a row no gap SQLSTATE: P0001"
     error, own = DataError.of(overflow), DataError.of(gap)
-    assert error is not None
     assert own is not None
     assert error.reason(SPEC) == (
         "step 1 (transform), where or step 2 (aggregate), window.gap_sql or "

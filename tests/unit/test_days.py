@@ -47,9 +47,7 @@ def test_a_day_is_told_once_when_drains_write_no_row_of_it_any_more(root: Root) 
     assert told(root) == ["2026-03-02"], "Airflow never had that event"
 
 
-def test_several_days_that_end_at_once_are_told_together_also_those_without_a_row(
-    root: Root,
-) -> None:
+def test_several_days_that_end_at_once_are_told_together_also_those_without_a_row(root):
     root.drain(0, 1)
     assert told(root) == []
     root.account_at(2, DAY + timedelta(days=3, hours=1))
@@ -74,9 +72,7 @@ def test_after_a_gap_of_years_only_the_days_with_rows_are_told(root: Root) -> No
     assert told(root) == [str(old), "2026-03-01"]
 
 
-def test_a_repair_tells_the_days_in_which_rows_changed_and_no_other_that_it_computed(
-    root: Root,
-) -> None:
+def test_a_repair_tells_the_days_in_which_rows_changed_and_no_other_that_it_computed(root):
     root.drain(0, 50)
     assert told(root) == ["2026-03-01", "2026-03-02"]
     # The window of hour 23 ends at midnight, and is of the day before.

@@ -1,6 +1,4 @@
-"""docs/deploy.md is followed word by word on the day that something is lost: what it says is held
-here, without docker.
-"""
+"""docs/deploy.md is followed word by word when something is lost: held here, without docker."""
 
 from __future__ import annotations
 
@@ -76,9 +74,7 @@ def test_the_service_that_packs_sees_what_is_packed() -> None:
 @pytest.mark.parametrize(
     ("variable", "default"), sorted(set(re.findall(r"\$\{(SLUICE_[A-Z_]+):-([^}]*)\}", COMPOSE)))
 )
-def test_a_variable_of_the_compose_file_is_on_the_page_with_its_default(
-    variable: str, default: str
-) -> None:
+def test_a_variable_of_the_compose_file_is_on_the_page_with_its_default(variable, default):
     [row] = [
         line
         for line in PAGE.splitlines()

@@ -1,6 +1,4 @@
-"""`sluice doctor` over a checkpoint whose first batch was begun when the machine went down;
-tests/spark has real ones.
-"""
+"""`sluice doctor` over a checkpoint whose first batch was begun when the machine went down."""
 
 from pathlib import Path
 
@@ -76,9 +74,7 @@ def test_what_no_repair_is_safe_for_is_one_line_with_its_code(paths: Paths) -> N
     assert f"sluice reset {NAME}" in said
 
 
-def test_a_pipeline_that_never_ran_has_no_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipeline_that_never_ran_has_no_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
     assert "there is no checkpoint" in sluice()[1]

@@ -1,6 +1,4 @@
-"""A drain up to the point where Spark would start: in which order it looks and writes, and that it
-always leaves a report.
-"""
+"""A drain up to where Spark would start: the order of looks and writes, and its report."""
 
 from __future__ import annotations
 
@@ -24,10 +22,7 @@ SPEC = pipeline()
 
 
 class Settled:
-    """A drain whose parts say what was done, in its order.
-
-    It is asked to stop, so that it ends before Spark.
-    """
+    """A drain whose parts say what was done; it is asked to stop before Spark."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done: list[str] = []
@@ -79,9 +74,7 @@ def settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settled:
     return Settled(tmp_path, monkeypatch)
 
 
-def test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed(
-    settled: Settled,
-) -> None:
+def test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed(settled):
     settled.drain()
     assert settled.done == [
         "writable",
@@ -96,7 +89,6 @@ def test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed(
 
 def test_a_run_that_ended_early_reports_as_far_as_it_came(settled: Settled) -> None:
     report = settled.drain()
-    assert report.problem is not None
     assert (report.problem.code, report.lost, [*report.seconds]) == (
         "STOPPED",
         {"1": (5, 9)},
@@ -110,11 +102,10 @@ def test_a_run_that_ended_early_reports_as_far_as_it_came(settled: Settled) -> N
     "error", [RecordsGone("40 are gone."), LeaseHeld("another run."), OSError("disk")], ids=type
 )
 def test_what_the_preflight_refuses_is_the_runs_problem_and_nothing_is_written(
-    settled: Settled, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+    settled, monkeypatch, error
+):
     settled.finds(monkeypatch, error)
     report = settled.drain()
-    assert report.problem is not None
     assert (report.status, report.problem.code) == (
         "failed",
         getattr(error, "code", "SPARK_FAILED"),

@@ -21,9 +21,7 @@ from spark_jobs.spec.duration import UNITS, approximate
         (timedelta(days=4000), "4,000 days"),
     ],
 )
-def test_a_duration_is_told_in_its_largest_unit_of_which_there_are_two(
-    duration: timedelta, text: str
-) -> None:
+def test_a_duration_is_told_in_its_largest_unit_of_which_there_are_two(duration, text):
     assert approximate(duration) == text
 
 

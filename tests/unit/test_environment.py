@@ -56,8 +56,6 @@ class Code:
     def record(self, **environment: dict[str, str]) -> None:
         """Another environment in the place of the stored one."""
         known = read_identity(self.paths)
-        assert known is not None
-        assert known.environment is not None
         around = known.environment.model_copy(update=environment)
         known.model_copy(update={"environment": around}).write(self.paths.identity)
 
@@ -119,7 +117,6 @@ def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code: C
 
 def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code: Code) -> None:
     known = read_identity(code.paths)
-    assert known is not None
     assert known.fingerprint["logic"] == logic.digest(registry.logic_path(NAME))
     assert [name for name in known.fingerprint if name.startswith(("spark.", "version"))] == []
 
@@ -150,7 +147,6 @@ def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(cod
     )
     assert standing(SHOPS, code.paths).warnings == ()
     environment = code.run().environment
-    assert environment is not None
     assert environment.settings == {**PINNED, **language.JAVA, **language.VARIABLES}
 
 

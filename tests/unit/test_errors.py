@@ -58,9 +58,7 @@ def test_an_error_survives_the_way_to_another_process() -> None:
     assert (type(again), again.what, again.remedy) == (KafkaUnreachable, "no broker.", "Start it.")
 
 
-def test_an_unexpected_error_becomes_one_line_with_a_code(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_unexpected_error_becomes_one_line_with_a_code(capsys):
     wrapped = unexpected(ValueError("\n  first\nsecond"))
     assert isinstance(wrapped, SparkFailed)
     assert wrapped.what == "ValueError: first"
@@ -68,9 +66,7 @@ def test_an_unexpected_error_becomes_one_line_with_a_code(
     assert unexpected(wrapped) is wrapped
 
 
-def test_the_stack_trace_is_there_for_whoever_asks(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_stack_trace_is_there_for_whoever_asks(capsys, monkeypatch):
     monkeypatch.setenv("SLUICE_TRACEBACK", "1")
     unexpected(ValueError("first"))
     assert "ValueError: first" in capsys.readouterr().err

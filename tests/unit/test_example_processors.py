@@ -1,9 +1,4 @@
-"""The example pipelines' processors in pyspark's TwsTester: state and timers of one key, without a
-session.
-
-It hands a key over as a tuple of one, so a processor with two key columns (airport_medians,
-busy_days) is tests/spark's alone.
-"""
+"""The examples' processors in TwsTester, which has no processors with two key columns."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -37,9 +37,7 @@ LATE = LateRecord(0, 7, DAY - timedelta(days=3), DAY + timedelta(days=9))
         (Span(DAY + timedelta(days=1), DAY + timedelta(days=2)), False),
     ],
 )
-def test_the_day_on_which_a_week_ends_has_the_row_of_its_late_records(
-    span: Span, computed: bool
-) -> None:
+def test_the_day_on_which_a_week_ends_has_the_row_of_its_late_records(span, computed):
     plan = RepairPlan(
         repair_id="r1",
         pipeline="weekly",

@@ -41,9 +41,7 @@ def mounted(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: s
         ("fuse.fuse-overlayfs", "rw"),
     ],
 )
-def test_a_lease_is_taken_where_a_lock_holds_for_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: str
-) -> None:
+def test_a_lease_is_taken_where_a_lock_holds_for_all(tmp_path, monkeypatch, kind, options):
     mounted(tmp_path, monkeypatch, kind, options)
     with lease(UPath(tmp_path / "lease"), "a run"):
         pass
@@ -68,8 +66,8 @@ def test_a_lease_is_taken_where_a_lock_holds_for_all(
     ],
 )
 def test_where_a_lock_may_hold_on_one_machine_alone_the_root_is_refused_by_its_file_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: str
-) -> None:
+    tmp_path, monkeypatch, kind, options
+):
     mounted(tmp_path, monkeypatch, kind, options)
     with pytest.raises(RootRefused) as refused, lease(UPath(tmp_path / "lease"), "a run"):
         pass
@@ -80,22 +78,16 @@ def test_where_a_lock_may_hold_on_one_machine_alone_the_root_is_refused_by_its_f
         pass
 
 
-def test_a_folder_with_a_space_below_a_mount_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_with_a_space_below_a_mount_is_found(tmp_path, monkeypatch):
     (folder := tmp_path / "ä b").mkdir()
     mounted(folder, monkeypatch, "cifs")
     found = file_system.mount_of(folder / "checkpoints" / "p")
-    assert found is not None
     assert (found.place, found.kind) == (str(folder), "cifs")
     other = file_system.mount_of(tmp_path / "a c")
-    assert other is not None
     assert other.kind == "ext4"
 
 
-def test_where_nobody_knows_the_mounts_nothing_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nobody_knows_the_mounts_nothing_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(file_system, "MOUNTS", tmp_path / "none")
     with lease(UPath(tmp_path / "lease"), "a run"):
         pass

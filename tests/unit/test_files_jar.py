@@ -1,6 +1,4 @@
-"""The classes for files of a local disk: the jar of them, when a drain uses them, and what they do,
-held against Hadoop's.
-"""
+"""The classes for files of a local disk: their jar, its use, held against Hadoop's."""
 
 import shutil
 import subprocess
@@ -94,9 +92,7 @@ def both(class_path: str, tmp_path_factory: pytest.TempPathFactory) -> list[list
     ]
 
 
-def test_files_modes_links_checksums_and_renames_are_as_hadoops_own_classes_make_them(
-    both: list[list[str]],
-) -> None:
+def test_files_modes_links_checksums_and_renames_are_as_hadoops_own_classes_make_them(both):
     ours, hadoop = both
     assert ours[0] == f"classes {' '.join(submit.FILES.values())}"
     assert "org.apache.hadoop" in hadoop[0]
@@ -119,12 +115,9 @@ def test_files_modes_links_checksums_and_renames_are_as_hadoops_own_classes_make
 
 
 def test_a_link_that_is_named_with_its_scheme_is_a_link_though_hadoops_own_takes_it_for_what_it_leads_to(
-    both: list[list[str]],
-) -> None:
-    """Hadoop gives `file:/a/link` to readlink as it stands, which finds nothing.
-
-    Spark names all paths so.
-    """
+    both,
+):
+    """Hadoop gives `file:/a/link` to readlink as it stands, which finds nothing."""
     ours, hadoop = both
     named = [line.replace(BY_URL, ": ") for line in ours if BY_URL in line]
     assert len(named) > 20
@@ -134,12 +127,9 @@ def test_a_link_that_is_named_with_its_scheme_is_a_link_though_hadoops_own_takes
 
 
 def test_no_process_is_started_for_them_where_hadoops_own_need_chmod_and_readlink(
-    class_path: str, both: list[list[str]], tmp_path: Path
-) -> None:
-    """All the same comes of it where there is no program to be found.
-
-    Left out is what takes Hadoop's processes in any case.
-    """
+    class_path, both, tmp_path
+):
+    """The same without any program to be found, but for what takes Hadoop's processes."""
     (nothing := tmp_path / "bin").mkdir()
     without, hadoop = at_once(
         lambda: run(class_path, tmp_path / "ours", "usual", OURS, str(nothing)),
@@ -164,9 +154,7 @@ def test_the_jar_is_the_same_bytes_when_it_is_made_again(jar: Path, tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == [submit.FILES_JAR]
 
 
-def test_sources_that_do_not_compile_leave_the_jar_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sources_that_do_not_compile_leave_the_jar_as_it_was(tmp_path, monkeypatch):
     (tmp_path / "java").mkdir()
     (tmp_path / "java" / "Broken.java").write_text("class Broken { int answer() { return no; } }")
     (tmp_path / submit.FILES_JAR).write_text("the one before")
@@ -181,9 +169,7 @@ def test_sources_that_do_not_compile_leave_the_jar_as_it_was(
     ("chosen", "there", "used"),
     [("sluice", True, True), ("sluice", False, False), ("hadoop", True, False)],
 )
-def test_a_drain_uses_them_where_they_are_and_nobody_wants_hadoops(
-    tmp_path: Path, chosen: str, there: bool, used: bool
-) -> None:
+def test_a_drain_uses_them_where_they_are_and_nobody_wants_hadoops(tmp_path, chosen, there, used):
     (tmp_path / "delta-spark_0.jar").touch()
     if there:
         (tmp_path / submit.FILES_JAR).touch()
@@ -194,9 +180,7 @@ def test_a_drain_uses_them_where_they_are_and_nobody_wants_hadoops(
     assert (submit.FILES_JAR in options["spark.driver.extraClassPath"]) == there
 
 
-def test_whose_classes_is_said_by_a_variable_and_a_wrong_value_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_whose_classes_is_said_by_a_variable_and_a_wrong_value_is_refused(monkeypatch):
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     for value in ("sluice", "hadoop"):
         monkeypatch.setenv("SLUICE_LOCAL_FILES", value)

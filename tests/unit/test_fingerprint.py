@@ -1,7 +1,6 @@
 """The fingerprint: what of a spec stored state depends on, and what it does not."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -220,9 +219,7 @@ def test_a_frozen_field_says_the_command_that_takes_the_new_value() -> None:
         (None, {}, "no step keeps state, so nothing depends on it"),
     ],
 )
-def test_no_line_names_a_repartition_that_would_be_refused(
-    state: dict[str, Any] | None, stored: dict[str, object], says: str
-) -> None:
+def test_no_line_names_a_repartition_that_would_be_refused(state, stored, says):
     without: dict[str, Any] = {"steps": (Transform(where="amount > 0"),), "watermark_delay": None}
     rest = without if state is None else {}
     before = pipeline(state=State(**(state or {})), **rest)
@@ -246,9 +243,7 @@ def test_what_the_checkpoint_froze_stays_in_force() -> None:
     )
 
 
-def test_code_is_known_by_what_it_says_and_not_by_its_comments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_is_known_by_what_it_says_and_not_by_its_comments(tmp_path, monkeypatch):
     file = tmp_path / "sales_hourly" / "logic.py"
     file.parent.mkdir()
     monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
@@ -285,8 +280,8 @@ def test_another_minor_version_of_spark_is_a_change_and_a_patch_is_none() -> Non
     [("4.3.0", "warned"), ("4.10.1", "warned"), ("4.1.9", "refused"), ("5.0.0", "refused")],
 )
 def test_a_newer_minor_spark_is_a_recorded_change_and_an_older_or_a_major_one_is_refused(
-    version: str, weight: str
-) -> None:
+    version, weight
+):
     spec = pipeline()
     [change] = changes(fingerprint(spec, "4.2.0"), fingerprint(spec, version), spec)
     assert (change.field, change.weight) == ("spark", weight)
