@@ -1,6 +1,4 @@
-"""The checksum of a table's first version is of use, and nothing more: a store that refuses it ends
-no run.
-"""
+"""The checksum of a table's first version is of use, and no more: no store's refusal ends a run."""
 
 import json
 

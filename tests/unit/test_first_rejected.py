@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 
@@ -33,9 +32,7 @@ def told(root: Paths, account: Account, *, shown: bool = False) -> tuple[str, ..
     return first_rejected(root, SPEC, ["g1"], [0, 1], account, shown=shown)
 
 
-def test_it_counts_the_reasons_and_decodes_the_first_record_as_far_as_it_goes(
-    tmp_path: Path,
-) -> None:
+def test_it_counts_the_reasons_and_decodes_the_first_record_as_far_as_it_goes(tmp_path):
     root = Paths(str(tmp_path), SPEC)
     rejected(root, RENAMED, b"secret", b"secret")
     rejected(root, b"of another batch", batch=2)

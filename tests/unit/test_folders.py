@@ -58,9 +58,7 @@ def objects(folder: UPath) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("confirmed", [0, 2], ids=["before copying", "amid copying"])
-def test_whoever_has_lost_the_lease_copies_no_more_and_another_goes_on(
-    root: UPath, confirmed: int
-) -> None:
+def test_whoever_has_lost_the_lease_copies_no_more_and_another_goes_on(root, confirmed):
     with pytest.raises(LeaseLost):
         copy(root / "v1", root / "v1.kept", lost_after(confirmed))
     assert objects(root / "v1") == CONTENT
@@ -70,13 +68,12 @@ def test_whoever_has_lost_the_lease_copies_no_more_and_another_goes_on(
 
 
 def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next_run_wrote(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     root = Drains(tmp_path / "root")
     root.drain(0, 2)
     late = reset(SPEC, root.settings)
     first = reset(SPEC, root.settings)
-    assert first.execute is not None
     assert late.execute is not None
     first.execute()
     Drains(tmp_path / "root", generation="g2").drain(0, 1)
@@ -86,8 +83,8 @@ def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next
 
 @pytest.mark.parametrize("place", range(4))
 def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
-    tmp_path: Path, place: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, place, monkeypatch
+):
     root = Drains(tmp_path / "root")
     root.drain(0, 2)
     publish(root.paths, SPEC, Announced())
@@ -109,9 +106,7 @@ def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
     assert sorted(shown) == [0, 1, 2], "consumers read what they were told of"
 
 
-def test_a_reset_beside_a_stage_leaves_it_its_folder_which_goes_with_its_place(
-    tmp_path: Path,
-) -> None:
+def test_a_reset_beside_a_stage_leaves_it_its_folder_which_goes_with_its_place(tmp_path):
     made = Drains(tmp_path / ROOT)
     made.drain(0, 1)
     rows = made.paths.staging("r1") / "rows"
@@ -127,9 +122,7 @@ def test_a_reset_beside_a_stage_leaves_it_its_folder_which_goes_with_its_place(
     assert not rows.exists()
 
 
-def test_a_publish_that_a_reset_overtakes_tells_what_it_has_fixed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_publish_that_a_reset_overtakes_tells_what_it_has_fixed(tmp_path, monkeypatch):
     """Publish takes no lease: the checkpoint is moved aside before it shows the version."""
     root = Drains(tmp_path / ROOT)
     root.drain(0, 2)
@@ -141,7 +134,6 @@ def test_a_publish_that_a_reset_overtakes_tells_what_it_has_fixed(
 
     monkeypatch.setattr(failpoint, "at", reset_beside)
     event = publish(root.paths, SPEC, Announced())
-    assert event is not None
     assert (event.number, event.table_version) == (1, 3)
 
 
@@ -156,5 +148,4 @@ def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path) -> N
 
 
 def run(intent: Intent) -> None:
-    assert intent.execute is not None
     intent.execute()

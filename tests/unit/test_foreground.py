@@ -1,6 +1,4 @@
-"""A drain in the foreground and Ctrl-C, with real processes: a driver that stops when it is asked
-to, and one that does not.
-"""
+"""A drain in the foreground and Ctrl-C, with drivers that stop when asked, and that do not."""
 
 import signal
 import subprocess
@@ -61,7 +59,6 @@ def attending(folder: Path, then: str, meanwhile: str = "") -> "subprocess.Popen
 
 
 def line(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None
     return process.stdout.readline().strip()
 
 
@@ -99,8 +96,8 @@ def test_so_does_one_that_comes_while_the_first_is_being_answered(tmp_path: Path
 
 @pytest.mark.parametrize("ignored", [False, True])
 def test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards_what_it_was(
-    ignored: bool,
-) -> None:
+    ignored,
+):
     at_first = signal.getsignal(signal.SIGINT)
     before = signal.SIG_IGN if ignored else signal.default_int_handler
     signal.signal(signal.SIGINT, before)

@@ -51,9 +51,7 @@ def refusal(root: Drains, spec: Pipeline) -> CheckpointForeign:
     return planned.value
 
 
-def test_behind_a_raised_state_version_the_way_out_is_a_rebuild_that_is_not_refused(
-    root: Drains,
-) -> None:
+def test_behind_a_raised_state_version_the_way_out_is_a_rebuild_that_is_not_refused(root):
     error = refusal(root, version(2))
     assert "state version 2 has no batch" in error.what
     assert "was written by state version 1" in error.what
@@ -77,9 +75,7 @@ def test_a_first_run_that_was_refused_behind_a_jvm_changes_nothing_of_that(root:
 
 
 @pytest.mark.parametrize("torn", [True, False])
-def test_without_the_checkpoint_the_way_out_is_to_put_it_back_or_to_begin_anew(
-    root: Drains, torn: bool
-) -> None:
+def test_without_the_checkpoint_the_way_out_is_to_put_it_back_or_to_begin_anew(root, torn):
     spec = version(2) if torn else SPEC
     if torn:
         root.paths.identity.write_text("{")
@@ -90,9 +86,7 @@ def test_without_the_checkpoint_the_way_out_is_to_put_it_back_or_to_begin_anew(
     assert "`sluice reset sales_hourly`" in error.remedy
 
 
-def test_where_there_is_no_table_the_first_drain_is_what_is_missing(
-    root: Drains, tmp_path: Path
-) -> None:
+def test_where_there_is_no_table_the_first_drain_is_what_is_missing(root, tmp_path):
     settings = root.settings._replace(root=str(tmp_path / "new"))
     with pytest.raises(RangeOpen, match="sluice drain sales_hourly"):
         plan_repair(SPEC, settings, BACKFILL)

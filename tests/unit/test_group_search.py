@@ -55,9 +55,7 @@ def rounds(groups: set[int], bad: set[int], bucket: int) -> int:
 
 @settings(deadline=None, derandomize=True, max_examples=100, database=None)
 @given(st.sets(st.integers(-2000, 2000), min_size=1), st.data(), st.integers(1, 300))
-def test_no_good_group_is_found_and_every_bad_one_is_after_some_rounds(
-    groups: set[int], data: st.DataObject, bucket: int
-) -> None:
+def test_no_good_group_is_found_and_every_bad_one_is_after_some_rounds(groups, data, bucket):
     bad = data.draw(st.sets(st.sampled_from(sorted(groups))))
     assert rounds(groups, bad, bucket) <= len(bad)
 

@@ -25,9 +25,7 @@ def write_as(path: Path, words: str | None) -> None:
     )
 
 
-def test_all_are_told_newest_first_however_many_and_those_of_others_are_left_out(
-    tmp_path: Path,
-) -> None:
+def test_all_are_told_newest_first_however_many_and_those_of_others_are_left_out(tmp_path):
     write(tmp_path, None)
     for batch in range(30):
         write(tmp_path, {"sluice": "sales/g1", "batch": batch})
@@ -38,9 +36,7 @@ def test_all_are_told_newest_first_however_many_and_those_of_others_are_left_out
     assert history.version_after(path, ["sales/g1"], 4) == 5
 
 
-def test_only_as_much_is_read_as_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_as_much_is_read_as_is_asked_for(tmp_path, monkeypatch):
     for batch in range(3):
         write(tmp_path, {"sluice": "sales/g1", "batch": batch})
     asked = list[str]()
@@ -64,9 +60,7 @@ def test_an_entry_is_what_delta_rs_reads_of_the_commit(tmp_path: Path) -> None:
     assert list(entries(UPath(tmp_path))) == deltalake.DeltaTable(str(tmp_path)).history()
 
 
-def test_a_commit_that_is_cleaned_up_while_the_log_is_read_is_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_that_is_cleaned_up_while_the_log_is_read_is_its_end(tmp_path, monkeypatch):
     for batch in range(3):
         write(tmp_path, {"sluice": "sales/g1", "batch": batch})
     listed = list(LogFiles(tmp_path).names())
@@ -85,9 +79,7 @@ def batches(path: Path, owner: str, first: int, last: int) -> None:
         write(path, {"sluice": f"sales/{owner}", "batch": batch})
 
 
-def test_files_that_were_joined_after_a_batch_are_the_version_with_its_rows(
-    tmp_path: Path,
-) -> None:
+def test_files_that_were_joined_after_a_batch_are_the_version_with_its_rows(tmp_path):
     """Versions 0 to 3 are batches, 4 joins their files, 5 is the next batch."""
     batches(tmp_path, "g1", 0, 3)
     deltalake.DeltaTable(str(tmp_path)).optimize.compact()
@@ -106,8 +98,8 @@ def test_what_somebody_changed_after_a_batch_is_not_taken_for_its_rows(tmp_path:
 
 
 def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_abandoned_ones_are_not(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     """g1 writes 0 to 4, goes back to 2 as g2, which writes 4 and not 3."""
     batches(tmp_path, "g1", 0, 4)
     rewind(tmp_path, 2)

@@ -1,6 +1,4 @@
-"""Offsets without a slice: which ranges they touch, what is counted of them, and that no other range
-is refused for them.
-"""
+"""Offsets without a slice: which ranges they touch, what is counted, what is not refused."""
 
 from __future__ import annotations
 
@@ -121,8 +119,8 @@ def kafka_has(patch: pytest.MonkeyPatch, earliest: int, records: int = 0) -> Non
 
 
 def test_a_range_that_the_hole_cannot_touch_is_computed_although_nobody_has_its_records(
-    root: Holed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     kafka_has(monkeypatch, HOLE + 1)
     found = root.plan(20)
     assert found.parts == {0: ((18, 23),)}
@@ -130,8 +128,8 @@ def test_a_range_that_the_hole_cannot_touch_is_computed_although_nobody_has_its_
 
 
 def test_a_range_that_it_can_touch_needs_a_persons_word_and_then_always_their_approval(
-    root: Holed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     kafka_has(monkeypatch, HOLE + 1)
     with pytest.raises(RecordsUnreachable) as refused:
         root.plan(5, approve="never")
@@ -145,9 +143,7 @@ def test_a_range_that_it_can_touch_needs_a_persons_word_and_then_always_their_ap
     assert any(line.startswith("  without") for line in found.lines)
 
 
-def test_a_repair_leaves_out_the_ranges_that_nobody_has_and_computes_the_others(
-    root: Holed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repair_leaves_out_the_ranges_that_nobody_has_and_computes_the_others(root, monkeypatch):
     kafka_has(monkeypatch, HOLE + 1)
     repair = Request(kind="repair")
     add_late(root, 5)
@@ -178,33 +174,25 @@ def test_a_replay_leaves_the_records_beside_which_others_are_gone(root: Holed) -
     assert ([each.offset for each in found.records], found.unreachable) == ([20], 1)
 
 
-def test_the_word_is_not_for_records_whose_times_the_index_has(
-    root: Holed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_word_is_not_for_records_whose_times_the_index_has(root, monkeypatch):
     kafka_has(monkeypatch, 6)
     with pytest.raises(RecordsUnreachable, match="ask for a later range"):
         root.plan(6, without_lost=True)
 
 
-def test_what_kafka_has_of_a_hole_is_counted_by_the_plan(
-    root: Holed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_kafka_has_of_a_hole_is_counted_by_the_plan(root, monkeypatch):
     kafka_has(monkeypatch, 0, records=1)
     found = root.plan(5)
     assert (found.parts, found.records, found.without) == ({0: ((3, 8),)}, 5, 0)
 
 
-def test_a_place_that_gives_fewer_than_the_drain_had_read_is_not_believed(
-    root: Holed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_that_gives_fewer_than_the_drain_had_read_is_not_believed(root, monkeypatch):
     kafka_has(monkeypatch, 0, records=0)
     with pytest.raises(RecordsUnreachable, match="1 records at most"):
         root.plan(5)
 
 
-def test_a_hole_that_no_drain_had_read_is_missed_by_no_range(
-    root: Holed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hole_that_no_drain_had_read_is_missed_by_no_range(root, monkeypatch):
     root.tell(root.account_of(HOLE, read=0, first_event_time=None, last_event_time=None))
     assert root.hole.empty
     kafka_has(monkeypatch, HOLE + 1)
@@ -241,9 +229,7 @@ def test_without_its_account_a_hole_is_before_all_later_ones(root: Holed) -> Non
     assert root.hole.touches([hours(25)])
 
 
-def test_coverage_shows_the_hours_that_a_hole_can_touch_and_the_offsets_that_nobody_has(
-    root: Holed,
-) -> None:
+def test_coverage_shows_the_hours_that_a_hole_can_touch_and_the_offsets_that_nobody_has(root):
     hourly = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
     root.tell(root.account_of(HOLE))
     assert {each.state for each in coverage(hourly, root.paths).intervals} == {"canonical", "open"}
@@ -273,9 +259,7 @@ def noted(folder: Path, *hours_of: int) -> Index:
     return Index.read(paths, ("g",), {}, {0: 1000 * len(hours_of)})
 
 
-def test_offsets_between_two_that_are_needed_are_not_read_if_nobody_has_them(
-    tmp_path: Path,
-) -> None:
+def test_offsets_between_two_that_are_needed_are_not_read_if_nobody_has_them(tmp_path):
     index = noted(tmp_path, 1, 1, 1, 1, 1, 5, 1, 1, 5)
     has: Parts = {0: ((0, 6000),)}
     found = reading(index, (), [Span(at(5), at(6))], (has, {0: 7000}))
@@ -298,8 +282,6 @@ def test_nor_those_of_a_hole_between_them_that_the_range_does_not_touch(tmp_path
 @pytest.mark.parametrize(
     ("given", "unaccounted"), [((10, 2, 3), 0), ((6, 2, 3), 4), ((12, 0, 3), 4), ((9, 3, 3), 2)]
 )
-def test_what_was_read_is_held_against_what_was_planned_of_each_source(
-    given: tuple[int, int, int], unaccounted: int
-) -> None:
+def test_what_was_read_is_held_against_what_was_planned_of_each_source(given, unaccounted):
     planned = (10, 2, 3)
     assert Held(*map(Source, planned, given)).unaccounted == unaccounted

@@ -88,9 +88,7 @@ def test_more_records_and_more_partitions_are_no_change(paths: Paths) -> None:
     assert standing(SPEC, paths).identity(more) == read_identity(paths)
 
 
-def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(
-    paths: Paths,
-) -> None:
+def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(paths):
     with pytest.raises(StateIncompatible) as refused:
         standing(pipeline(output_mode="update", steps=SPEC.steps[1:]), paths).identity(broker())
     for said in (
@@ -106,7 +104,6 @@ def test_another_state_version_starts_beside_the_old_one(paths: Paths) -> None:
     spec = pipeline(state=State(version=2, shuffle_partitions=4))
     other = Paths(str(paths.root), spec)
     before = read_identity(paths)
-    assert before is not None
     assert standing(spec, other).identity(broker()).generation != before.generation
     assert other.version != paths.version
     assert other.table == paths.table
@@ -119,9 +116,7 @@ def test_a_topic_made_anew_is_refused_with_both_ids(paths: Paths) -> None:
         assert said in refused.value.what
 
 
-def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(
-    paths: Paths,
-) -> None:
+def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(paths):
     with pytest.raises(OffsetsWentBack) as refused:
         standing(SPEC, paths).identity(broker(latest={0: 7, 1: 35}))
     for said in ("'sales'", "partition 0 ends at 7", "to 12", "sluice reset sales_hourly"):
@@ -136,9 +131,7 @@ def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths: Paths) -> 
         standing(SPEC, paths).identity(broker(latest={0: 40, 1: 39}))
 
 
-def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(
-    paths: Paths,
-) -> None:
+def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(paths):
     with pytest.raises(RecordsGone) as refused:
         standing(SPEC, paths).identity(broker(earliest={0: 15, 1: 31}))
     for said in ("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)"):
@@ -160,9 +153,7 @@ def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths:
         standing(SPEC, paths).identity(broker(earliest={0: 0, 1: 0, 2: 5}))
 
 
-def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(
-    tmp_path: Path,
-) -> None:
+def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(tmp_path):
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
     standing(SPEC, paths).identity(broker()).write(paths.identity)
@@ -216,9 +207,7 @@ def test_a_change_can_be_taken_back_until_a_batch_is_made_by_it(paths: Paths) ->
     assert (bound.fingerprint, bound.before) == (changed.fingerprint, None)
 
 
-def test_an_older_spark_comes_back_after_a_newer_whose_first_batch_failed(
-    paths: Paths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_older_spark_comes_back_after_a_newer_whose_first_batch_failed(paths, monkeypatch):
     first = read_identity(paths)
     monkeypatch.setattr(made_by, "version", lambda _: "4.3.0")
     standing(SPEC, paths).identity(broker()).write(paths.identity)
@@ -226,9 +215,7 @@ def test_an_older_spark_comes_back_after_a_newer_whose_first_batch_failed(
     assert standing(SPEC, paths).identity(broker()) == first
 
 
-def test_a_batch_in_the_table_binds_to_the_change_though_it_is_not_committed(
-    paths: Paths,
-) -> None:
+def test_a_batch_in_the_table_binds_to_the_change_though_it_is_not_committed(paths):
     changed = standing(more(), paths).identity(broker())
     changed.write(paths.identity)
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
@@ -239,9 +226,7 @@ def test_a_batch_in_the_table_binds_to_the_change_though_it_is_not_committed(
         standing(SPEC, paths).identity(broker())
 
 
-def test_a_second_change_is_held_against_the_newest_batch_and_not_against_one_that_failed(
-    paths: Paths,
-) -> None:
+def test_a_second_change_is_held_against_the_newest_batch_and_not_against_one_that_failed(paths):
     standing(more(), paths).identity(broker()).write(paths.identity)
     other = pipeline(watermark_delay="3 hours")
     second = standing(other, paths).identity(broker())
@@ -261,15 +246,12 @@ def test_an_identity_of_a_sluice_that_did_not_keep_it_is_filled_in(paths: Paths)
     assert filled.before is None
 
 
-def test_what_records_are_classified_with_changes_freely_and_is_kept_for_the_batches_before(
-    paths: Paths,
-) -> None:
+def test_what_records_are_classified_with_changes_freely_and_is_kept_for_the_batches_before(paths):
     amount = FIELDS[3].model_copy(update={"required": True})
     other = pipeline(topic=topic(fields=(*FIELDS[:3], amount), max_ahead="2 days"))
     assert standing(other, paths).warnings == ()
     standing(other, paths).identity(broker()).write(paths.identity)
     known = read_identity(paths)
-    assert known is not None
     assert known.classification == classification(other)
     made = known.of_newest_batch(paths).classification
     assert made == classification(SPEC)
@@ -281,7 +263,6 @@ def test_what_records_are_classified_with_changes_freely_and_is_kept_for_the_bat
 
 def test_an_identity_is_read_as_it_was_written_and_readable_for_a_person(paths: Paths) -> None:
     known = read_identity(paths)
-    assert known is not None
     known.write(paths.identity)
     assert read_identity(paths) == known
     assert len(paths.identity.read_text().splitlines()) > len(known.fingerprint)

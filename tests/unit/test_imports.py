@@ -89,9 +89,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
         ),
     ],
 )  # fmt: skip
-def test_it_is_the_projects_modules_wherever_they_are_imported(
-    files: Files, text: str, found: list[str]
-) -> None:
+def test_it_is_the_projects_modules_wherever_they_are_imported(files, text, found):
     assert files.imports(text) == found
 
 
@@ -138,9 +136,7 @@ def test_a_compiled_module_counts_by_its_bytes(files: Files) -> None:
         ("from ..shared import broken\n", "shared/broken.py line 2 is not valid Python"),
     ],
 )  # fmt: skip
-def test_a_module_that_is_missing_or_no_python_is_refused_with_file_and_line(
-    files: Files, text: str, says: str | None
-) -> None:
+def test_a_module_that_is_missing_or_no_python_is_refused_with_file_and_line(files, text, says):
     files.write("shared/broken.py", "\nclass :\n")
     if says is None:
         assert files.imports(text)

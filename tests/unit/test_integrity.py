@@ -81,9 +81,7 @@ def test_an_entry_that_is_gone_while_its_commit_is_there_is_found(checkpoint: Ch
         refuse_damaged_logs(checkpoint, "sales")
 
 
-def test_older_entries_keep_no_run_from_going_on_and_are_named_all_the_same(
-    checkpoint: Checkpoint,
-) -> None:
+def test_older_entries_keep_no_run_from_going_on_and_are_named_all_the_same(checkpoint):
     (checkpoint.folder / "commits" / "1").unlink()
     (checkpoint.folder / "offsets" / "0").write_text("v1")
     refuse_damaged_logs(checkpoint, "sales")

@@ -1,6 +1,4 @@
-"""A change that fails in its first try: taken back at once where only that try could do its first
-step, gone on with where that step is done.
-"""
+"""A change that fails in its first try: taken back at once, or gone on with if step one is done."""
 
 from __future__ import annotations
 
@@ -68,20 +66,17 @@ def test_one_that_fails_in_its_first_step_is_taken_back_at_once(root: Root) -> N
     assert (written(root), under_way(root.paths)) == (set(), None)
 
 
-def test_one_that_fails_behind_its_first_step_is_completed_by_whoever_comes_next(
-    root: Root,
-) -> None:
+def test_one_that_fails_behind_its_first_step_is_completed_by_whoever_comes_next(root):
     tried(root, "second")
     note = under_way(root.paths)
-    assert note is not None
     assert (written(root), note.done) == ({"first"}, ("first",))
     with leased(SPEC, root.paths, "the next"):
         assert (written(root), under_way(root.paths)) == ({"first", "second"}, None)
 
 
 def test_one_that_is_killed_before_its_first_step_is_taken_back_by_whoever_comes_next(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     with monkeypatch.context() as active, leased(SPEC, root.paths, "a test") as held:
         active.setitem(failpoint.ACTIVE, "change.begun", "raise")
         with pytest.raises(failpoint.Failure):

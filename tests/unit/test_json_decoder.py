@@ -90,8 +90,8 @@ NAMED = {
 
 @pytest.mark.parametrize("malformation", MALFORMATIONS)
 def test_every_malformation_of_the_generator_is_refused_with_the_field_where_there_is_one(
-    malformation: str,
-) -> None:
+    malformation,
+):
     assert NAMED[malformation] in reason(MALFORMATIONS[malformation](dict(EVENT)))
 
 
@@ -288,9 +288,7 @@ records = st.fixed_dictionaries(
 
 
 @given(records, st.booleans())
-def test_a_record_of_valid_values_decodes_to_exactly_those(
-    record: dict[str, Any], escaped: bool
-) -> None:
+def test_a_record_of_valid_values_decodes_to_exactly_those(record, escaped):
     value = json.dumps(record, default=written, ensure_ascii=escaped).encode()
     row, why = Decoding(TYPES).row(value)
     assert why is None
@@ -325,9 +323,7 @@ MOSTLY_UTC = st.datetimes(timezones=st.just(UTC)) | moments
 
 @st.composite
 def messy(draw: st.DrawFn, topic: Topic) -> bytes | None:
-    """A record as a producer may send it: good, with an optional field or any key left out, a key in
-    the wrong case, a time in another zone or out of range, bytes that are cut, added or replaced.
-    """
+    """A record as a producer may send it: good, incomplete, miscased, out of range or cut."""
     record = {
         field.name: draw(MOSTLY_UTC if field.type == "timestamp" else VALUES[field.type])
         for field in topic.fields
@@ -369,9 +365,7 @@ def test_records_decoded_at_once_are_what_each_is_alone(topic: Topic, data: st.D
 
 @pytest.mark.parametrize("topic", [TYPES, FEW], ids=["all types", "few"])
 @given(st.data())
-def test_columns_that_nobody_wants_change_no_other_and_no_reason(
-    topic: Topic, data: st.DataObject
-) -> None:
+def test_columns_that_nobody_wants_change_no_other_and_no_reason(topic, data):
     values = data.draw(st.lists(messy(topic), max_size=8))
     wanted = data.draw(st.lists(st.sampled_from(topic.columns), min_size=1, unique=True))
     columns, reasons = Decoding(topic).columns(values)

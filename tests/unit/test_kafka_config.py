@@ -1,6 +1,4 @@
-"""The declaration of Kafka: one set of properties, by either client's names, for both clients; or
-refused by name.
-"""
+"""One declaration of Kafka by either client's names, for both clients; or refused by name."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ TOKENS = {
     "sasl.oauthbearer.token.endpoint.url": "https://idp.example/token",
 }
 PASSWORDS = st.text(st.characters(min_codepoint=32, exclude_categories=["Cs"]), min_size=1)
-"""Any text, quotes, backslashes and semicolons among it, without control characters below the
-blank.
-"""
+"""Any text without control characters: quotes, backslashes and semicolons among it."""
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -108,7 +104,6 @@ def test_tokens_are_asked_for_by_both() -> None:
     assert config.librdkafka()["sasl.oauthbearer.method"] == "oidc"
     java = config.java()
     entry = jaas.parse(java["sasl.jaas.config"])
-    assert entry is not None
     assert entry.options == {
         "clientId": "reader",
         "clientSecret": "canary",
@@ -136,9 +131,7 @@ def test_a_jvm_is_told_nothing_where_nobody_asks_for_tokens() -> None:
         ("ssl.truststore.location", "ssl.keystore.location"),
     ],
 )
-def test_pem_files_are_read_so_that_executors_need_none(
-    tmp_path: Path, names: tuple[str, ...]
-) -> None:
+def test_pem_files_are_read_so_that_executors_need_none(tmp_path, names):
     key, certificate, both = PAIR.write(tmp_path, "reader")
     (tmp_path / "ca.crt").write_text("what is before it\n" + AUTHORITY.certificate)
     files = {
@@ -198,15 +191,12 @@ def test_every_row_reaches_both_clients(row: Property) -> None:
     if row.java and name != "bootstrap.servers":
         assert config.java()[row.java] == values[name]
     entry = jaas.parse(config.java()["sasl.jaas.config"])
-    assert entry is not None
     assert not row.jaas or row.jaas == "extension_" or entry.options[row.jaas] == values[name]
 
 
 @pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
 @pytest.mark.parametrize("password", ["", "opens it"])
-def test_a_key_of_any_form_is_handed_on_in_the_one_that_java_reads(
-    form: PrivateFormat, password: str
-) -> None:
+def test_a_key_of_any_form_is_handed_on_in_the_one_that_java_reads(form, password):
     key = load_pem_private_key(PAIR.key.encode(), None)
     hidden = BestAvailableEncryption(password.encode()) if password else NoEncryption()
     given = {
@@ -365,9 +355,7 @@ class TestRefusals:
             ),
         ],
     )
-    def test_what_does_not_fit_is_named_with_its_value_the_reason_and_a_remedy(
-        self, changes: dict[str, str | None], says: str
-    ) -> None:
+    def test_what_does_not_fit_is_named_with_its_value_the_reason_and_a_remedy(self, changes, says):
         text = refused(
             {name: value for name, value in {**SCRAM, **changes}.items() if value is not None}
         )
@@ -387,9 +375,7 @@ class TestRefusals:
             'https://idp.example/"canary',
         ],
     )
-    def test_a_secret_is_sent_to_a_token_endpoint_encrypted_and_no_other_way(
-        self, url: str
-    ) -> None:
+    def test_a_secret_is_sent_to_a_token_endpoint_encrypted_and_no_other_way(self, url):
         assert "sasl.oauthbearer.token.endpoint.url is" in refused(
             {**TOKENS, "sasl.oauthbearer.token.endpoint.url": url}
         )
@@ -426,9 +412,7 @@ class TestFile:
         assert config.librdkafka() == SCRAM
 
     @pytest.mark.parametrize("mode", [0o604, 0o602, 0o620, 0o644, 0o666, 0o777])
-    def test_one_with_a_secret_that_others_may_read_or_change_is_refused(
-        self, tmp_path: Path, mode: int
-    ) -> None:
+    def test_one_with_a_secret_that_others_may_read_or_change_is_refused(self, tmp_path, mode):
         with pytest.raises(
             KafkaConfigInvalid,
             match=f"holds a secret, and .* may .* it .mode {mode:04o}.. chmod 600",
@@ -463,9 +447,7 @@ class TestFile:
             ("\n\nsasl.password=canary\nsasl.password=canary2", "sasl.password has another value"),
         ],
     )
-    def test_what_java_would_take_otherwise_than_it_stands_is_refused(
-        self, tmp_path: Path, text: str, says: str
-    ) -> None:
+    def test_what_java_would_take_otherwise_than_it_stands_is_refused(self, tmp_path, text, says):
         with pytest.raises(KafkaConfigInvalid) as raised:
             self.read(tmp_path, text)
         assert says in str(raised.value)
@@ -477,9 +459,7 @@ class TestFile:
         ):
             KafkaConfig.read("/nowhere")
 
-    def test_one_for_another_process_is_its_owners_alone_and_says_the_same(
-        self, tmp_path: Path
-    ) -> None:
+    def test_one_for_another_process_is_its_owners_alone_and_says_the_same(self, tmp_path):
         config = of({**SCRAM, "bootstrap.servers": "a:1", "ssl.ca.pem": AUTHORITY.certificate})
         kept = config.write_to(tmp_path / "handed-over")
         assert (tmp_path / "handed-over").stat().st_mode & 0o777 == 0o600

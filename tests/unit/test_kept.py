@@ -1,6 +1,4 @@
-"""What a repair takes from ops.late and ops.quarantine: the records that its plan names, byte for
-byte, and the places of those that it must not take from Kafka.
-"""
+"""What a repair takes from ops.late and ops.quarantine, byte for byte, and not from Kafka."""
 
 from __future__ import annotations
 
@@ -73,9 +71,7 @@ def rows(path: UPath | None) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in pq.read_table(str(path)).to_pylist()]
 
 
-def test_late_records_of_the_needed_times_are_there_byte_for_byte_and_no_others(
-    paths: Paths,
-) -> None:
+def test_late_records_of_the_needed_times_are_there_byte_for_byte_and_no_others(paths):
     ops_tables.append(
         paths.root,
         "late",
@@ -111,9 +107,7 @@ def test_what_is_gone_since_the_plan_is_an_empty_file_so_that_it_is_missed(paths
     assert rows(found.late) == rows(found.quarantine) == []
 
 
-def test_places_are_those_of_either_table_at_offsets_that_are_read_from_anywhere(
-    paths: Paths,
-) -> None:
+def test_places_are_those_of_either_table_at_offsets_that_are_read_from_anywhere(paths):
     ops_tables.append(paths.root, "late", [record(1), record(10), record(20)])
     ops_tables.append(paths.root, "quarantine", [record(19), record(15, partition=2), record(29)])
     read = {"parts": {0: ((0, 10), (19, 20)), 1: ((0, 99),)}, "archived": {0: ((20, 29),)}}

@@ -1,6 +1,4 @@
-"""A swap that was killed behind its commit: nothing that comes after it, by whatever way, says that
-the rows are not in the table. Real Delta tables, without Spark.
-"""
+"""A swap killed behind its commit: nothing after it says that the rows are not in the table."""
 
 from __future__ import annotations
 
@@ -78,9 +76,7 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / ROOT)
 
 
-def test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes(scene, monkeypatch):
     scene.killed(monkeypatch, "swap.committed")
     scene.unanswered()
     with pytest.raises(SwapRefused, match=r"a swap of repair r1 of .* has begun") as late:
@@ -96,9 +92,7 @@ def test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes(
         scene.swap("r1")
 
 
-def test_a_repair_that_only_waits_keeps_no_other_out_whatever_has_become_of_it(
-    scene: Scene,
-) -> None:
+def test_a_repair_that_only_waits_keeps_no_other_out_whatever_has_become_of_it(scene):
     waits = {"pipeline": SPEC.name, "repair_id": "waits", "generation": "g1", "state": "staged"}
     repairs.put(scene.paths.root, [waits])
     (scene.paths.staging("waits") / "manifest.json").mkdir(parents=True)
@@ -106,9 +100,7 @@ def test_a_repair_that_only_waits_keeps_no_other_out_whatever_has_become_of_it(
     assert scene.states() == {"r1": "swapped", "waits": "staged"}
 
 
-def test_before_its_commit_a_no_counts_and_without_a_yes_nothing_is_swapped(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_before_its_commit_a_no_counts_and_without_a_yes_nothing_is_swapped(scene, monkeypatch):
     scene.killed(monkeypatch, "swap.leased")
     scene.unanswered()
     with pytest.raises(ApprovalMissing):
@@ -122,13 +114,12 @@ def test_before_its_commit_a_no_counts_and_without_a_yes_nothing_is_swapped(
 
 @pytest.mark.parametrize("place", BEHIND)
 def test_a_stage_that_is_cleared_completes_the_record_and_computes_nothing(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+    scene, monkeypatch, place
+):
     """Also where the spec has changed since, by which it could not compute."""
     scene.killed(monkeypatch, place)
     scene.plan("of another spec")
     report = stage(SPEC, scene.settings, "again", "r1")
-    assert report.problem is not None
     assert "is swapped already" in report.problem.what
     assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
     assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
@@ -138,7 +129,6 @@ def test_a_stage_that_is_cleared_after_a_no_is_refused_by_whom_and_when(scene: S
     scene.plan(digest(SPEC))
     reject(scene.paths, "r1", "bob")
     report = stage(SPEC, scene.settings, "again", "r1")
-    assert report.problem is not None
     assert f"bob declined it at {datetime.now(UTC):%F}" in report.problem.what
     assert read_manifest(scene.paths, "r1").rejected_by == "bob"
 
@@ -154,8 +144,8 @@ def test_a_repair_whose_spec_has_lost_its_ranges_is_refused_in_words(scene: Scen
 
 @pytest.mark.parametrize("place", BEHIND)
 def test_but_one_that_was_killed_behind_its_commit_is_completed_and_may_be_repeated(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+    scene, monkeypatch, place
+):
     scene.killed(monkeypatch, place)
     for _ in range(2):
         done = swap(WITHOUT_RANGES, scene.settings.root, "r1", "swap")
@@ -173,25 +163,20 @@ def found_by(scene: Scene, repair_id: str) -> None:
     assert scene.swap(repair_id).state == "canonical"
 
 
-def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(scene, monkeypatch):
     """So that a rewind that takes the rows back lets their late record wait again."""
     scene.killed(monkeypatch, "swap.committed")
     found_by(scene, "r2")
     assert scene.states() == {"r1": "swapped", "r2": "canonical"}
     assert scene.merged() == [("r1", 7)]
     back = rewind(SPEC, scene.settings, 5).execute
-    assert back is not None
     back()
     assert scene.rows() == scene.rows(6)
     assert scene.states() == {"r1": "undone", "r2": "undone"}
     assert scene.merged() == [], "the late record waits again"
 
 
-def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(scene, monkeypatch):
     listener = Listener()
     listener.publish(scene.paths, SPEC)
     scene.killed(monkeypatch, "swap.committed")
@@ -199,23 +184,18 @@ def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(
         assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
         scene.drain(6, 6)
     event = listener.publish(scene.paths, SPEC)
-    assert event is not None
     assert [each.repair_id for each in event.repairs] == ["r1"]
     assert not scene.paths.journal.exists()
 
 
-def test_one_that_was_killed_before_its_commit_is_dropped(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_was_killed_before_its_commit_is_dropped(scene, monkeypatch):
     scene.killed(monkeypatch, "change.begun")
     with leased(SPEC, scene.paths, "a drain"):
         assert (scene.version, scene.states()) == (6, {"r1": "staged"})
     assert scene.swap("r1").table_version == 7
 
 
-def test_an_undo_completes_the_record_before_it_takes_the_rows_back(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_undo_completes_the_record_before_it_takes_the_rows_back(scene, monkeypatch):
     """No command swaps in what a command has staged, so nothing else would."""
     scene.killed(monkeypatch, "swap.committed")
     scene.undo("r1")

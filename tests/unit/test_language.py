@@ -1,6 +1,4 @@
-"""A run on a Turkish machine gives what it gives on any other: its JVMs have one language, encoding
-and time zone, and so have its Python processes.
-"""
+"""A run on a Turkish machine: JVMs and Python have one language, encoding and time zone."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.mark.parametrize(
     ("master", "process"), [("local[2]", "driver"), ("spark://m:7077", "executor")]
 )
-def test_a_jvm_on_a_turkish_machine_computes_as_any_other(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, master: str, process: str
-) -> None:
+def test_a_jvm_on_a_turkish_machine_computes_as_any_other(settings, monkeypatch, master, process):
     """By the function with which Spark computes upper(), in a JVM with the options of a run."""
     options = submit.configuration(settings._replace(master=master))
     given = options[f"spark.{process}.extraJavaOptions"].split()
