@@ -20,6 +20,7 @@ import typer
 from rich.console import Console
 
 from bench import (
+    formats,
     group_state,
     repairs,
     results,
@@ -42,6 +43,7 @@ class Part(StrEnum):
     flights = "flights"
     state = "state"
     repairs = "repairs"
+    formats = "formats"
 
 
 class Sizes(NamedTuple):
@@ -113,7 +115,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "state, repairs. Default: all",
+            "state, repairs, formats. Default: all",
             show_default=False,
         ),
     ] = None,
@@ -192,6 +194,8 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         yield group_state.measures(home / "state", at, say, sizes.records, sizes.group_state)
     if Part.repairs in parts and sizes.repaired:
         yield repairs.measures(home / "repairs", at, say, sizes.records, sizes.repaired)
+    if Part.formats in parts:
+        yield formats.measures(home / "formats", at, say, sizes.records, sizes.repetitions)
 
 
 def _of_flights(home: Path, at: Settings, sizes: Sizes, say: Say) -> Iterator[list[Measure]]:

@@ -55,6 +55,7 @@ TOGETHER = (
     "spark/test_repair.py",
     "spark/test_state.py",
     "spark/test_doctor.py",
+    "spark/test_equal_tables.py",
     "spark/test_failpoints.py",
     "spark/test_safety.py",
     "spark/test_reset.py",

@@ -1,4 +1,4 @@
-"""Deliveries in other formats than JSON, by other libraries than those that decode them."""
+"""Deliveries as companies' topics have them, by other libraries than those that decode them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from local.deliveries import Delivered
 from local.flights import FlightEvent
-from spark_jobs.spec import Avro, Compressed, Csv, Json, Protobuf
+from spark_jobs.spec import Avro, Compressed, Csv, Protobuf, Topic
 from spark_jobs.spec.formats.format import Format
 from spark_jobs.topics.flights import FLIGHTS
+from tests.harness import enveloped
 from tests.harness.schemas import protoc
 
 Write = Callable[[FlightEvent, int], bytes]
@@ -48,19 +49,21 @@ message Flight {
 
 
 class Encoding(NamedTuple):
-    """A format, and what writes it."""
+    """How a topic is declared, and what writes it."""
 
-    format: Format
+    topic: Topic
     write: Write
     broken: Callable[[Delivered], bytes | None]
 
-
-def encoded(records: Sequence[Delivered], delivery: int, by: Encoding) -> list[Delivered]:
-    """The delivery, as this format has it. A tombstone stays one."""
-    return [
-        replace(each, value=by.write(each.event, delivery) if each.event else by.broken(each))
-        for each in records
-    ]
+    def encode(self, records: Sequence[Delivered], number: int) -> list[Delivered]:
+        """The delivery of this number, from 1, so written. A tombstone stays one."""
+        return [
+            replace(
+                each,
+                value=self.write(each.event, number - 1) if each.event else self.broken(each),
+            )
+            for each in records
+        ]
 
 
 @contextmanager
@@ -68,24 +71,49 @@ def encodings(url: str, topic: str, folder: Path) -> Iterator[dict[str, Encoding
     """By name. Those with a registry register their schemas there as they write."""
     with SchemaRegistryClient({"url": url}) as client:
         yield {
-            "json": Encoding(Json(), lambda event, _: event.to_json().encode(), _same),
-            "gzip": Encoding(
+            "json": Encoding(FLIGHTS, lambda event, _: event.to_json().encode(), _same),
+            "gzip": _of(
                 Compressed(by="gzip"), lambda event, _: gzip.compress(event.to_json().encode()), _gz
             ),
-            "csv": Encoding(
+            "csv": _of(
                 Csv(columns=("unread", *FLIGHTS.columns), delimiter=";"),
                 lambda event, _: _row(event),
                 lambda record: record.value and b"x;" + record.value[:30],
             ),
-            "avro": Encoding(
+            "avro": _of(
                 Avro(registry="main"), _avro(client, topic), lambda r: r.value and b"\0\0\0\0\1\xff"
             ),
-            "protobuf": Encoding(
+            "protobuf": _of(
                 Protobuf(registry="main", message="flights.Flight"),
                 _protobuf(client, topic, folder),
                 lambda r: r.value and b"\0\0\0\x7f\x7f\0",
             ),
+            **{
+                name: Encoding(declared, _around(wrap), _broken(wrap))
+                for name, (declared, wrap) in enveloped.SHAPES.items()
+            },
         }
+
+
+def _of(format_: Format, write: Write, broken: Callable[[Delivered], bytes | None]) -> Encoding:
+    return Encoding(FLIGHTS.model_copy(update={"format": format_}), write, broken)
+
+
+def _around(wrap: enveloped.Wrap) -> Write:
+    return lambda event, delivery: json.dumps(wrap(event.fields(), delivery)).encode()
+
+
+def _broken(wrap: enveloped.Wrap) -> Callable[[Delivered], bytes | None]:
+    """What is wrong with the flat object is wrong in this shape; what is none stays as it is."""
+
+    def broken(record: Delivered) -> bytes | None:
+        try:
+            fields = json.loads(record.value or b"")
+        except ValueError:
+            return record.value
+        return json.dumps(wrap(fields, 0)).encode() if isinstance(fields, dict) else record.value
+
+    return broken
 
 
 def _same(record: Delivered) -> bytes | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import date, timedelta
 from functools import cache
@@ -36,6 +36,8 @@ MESS = Mess(duplicate_share=0.05, late_share=0.02, malformed_share=0.02, prematu
 """Messier than usual, so that small scenes have something of everything."""
 SEED = 7
 
+Encode = Callable[[Sequence[Delivered], int], Sequence[Delivered]]
+"""A delivery and its number, from 1."""
 A_MONTH = 40_000
 """Fewer events than any month has."""
 
@@ -93,16 +95,17 @@ class Scene:
         """As they are now: a reset and a switch go to another place."""
         return Paths(self.settings.root, self.spec)
 
-    def deliver(self) -> dict[str, int]:
-        """Publish the next delivery; the counts by kind."""
-        return self._publish(*next(self._parts))
+    def deliver(self, encode: Encode | None = None) -> dict[str, int]:
+        """Publish the next delivery; the counts by kind. `encode` writes it as another producer."""
+        number, records = next(self._parts)
+        return self._publish(number, encode(records, number) if encode else records)
 
     def deliver_all(self) -> None:
         """Publish everything that is left."""
         for number, records in self._parts:
             self._publish(number, records)
 
-    def _publish(self, number: int, records: list[Delivered]) -> dict[str, int]:
+    def _publish(self, number: int, records: Sequence[Delivered]) -> dict[str, int]:
         counts: dict[str, int] = publish(
             self.kafka, self.topic, records, number, self.ledger_folder, self.partitions
         )

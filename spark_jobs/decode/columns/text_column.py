@@ -17,6 +17,7 @@ import msgspec
 from spark_jobs.decode.columns.column import Column
 from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
 from spark_jobs.decode.columns.local_clock import LocalClock
+from spark_jobs.decode.columns.quick import LARGEST_FLOAT, quick
 from spark_jobs.decode.columns.times import in_years, read_local, read_time
 from spark_jobs.spec import Local
 from spark_jobs.values.conversions import arrow_array
@@ -24,21 +25,44 @@ from spark_jobs.values.field_types import FIELD_TYPES, fits
 from spark_jobs.values.type_tree import Decimal as DecimalType
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from spark_jobs.spec import Field
 
 WHOLE: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
-LARGEST_FLOAT: Final = 3.4028234663852886e38
 DAYS: Final = (-719_162, 2_932_896)
 """0001-01-01 and 9999-12-31, in days since 1970."""
 Read = Callable[[str], Any]
 """A text -> its value. Any: of any type. Raises ValueError with what is wrong, or another one."""
 
 
-def text_column(texts: Sequence[str | None], field: Field) -> Column:
-    """The values of a field without parts."""
+def text_column(texts: Sequence[str | None] | pa.Array, field: Field) -> Column:
+    """The values of a field without parts. `texts` are Python's, or Arrow's in one piece."""
+    import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    given = texts if isinstance(texts, pa.Array) else arrow_array(texts, "string")
     if field.kind == "string":
-        return Column(arrow_array(texts, "string"), {})
+        return Column(given, {})
+    array = quick(given, field)
+    left = pc.and_(pc.is_null(array), pc.is_valid(given))
+    values, wrong = array, dict[int, str]()
+    if pc.any(left).as_py():
+        others = one_by_one(given.filter(left).to_pylist(), field)
+        places = pc.indices_nonzero(left).to_pylist()
+        values = pc.replace_with_mask(array, left, others.array)
+        wrong = {places[index]: why for index, why in others.wrong.items()}
+    if field.kind != "timestamp":
+        return Column(values, wrong)
+    within = in_years(values)
+    return Column(within.array, wrong | within.wrong)
+
+
+def one_by_one(texts: Sequence[str | None], field: Field) -> Column:
+    """As `text_column`, each text by itself: what is good of those that no cast has read, and what
+    is wrong with the others.
+    """
     if field.format in NANOSECONDS:
         numbers, wrong = _read(texts, epoch_reader(str(field.format)), field.type)
         column = from_epoch(numbers, "us" if field.format == "s" else str(field.format), field.type)
@@ -116,7 +140,8 @@ def checked(number: Decimal, tree: DecimalType) -> Decimal:
     """The number, if the type has it. Raises ValueError."""
     if not fits(number, tree):
         raise ValueError(f"is a number that decimal({tree.precision},{tree.scale}) has not")
-    return number
+    # Of 0E7 Arrow says that it has seven digits.
+    return number or Decimal(0)
 
 
 def decimal_of_base64(tree: DecimalType) -> Read:

@@ -14,8 +14,8 @@ import msgspec
 
 from spark_jobs.decode.columns.column import Column
 from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
+from spark_jobs.decode.columns.quick import LARGEST_FLOAT
 from spark_jobs.decode.columns.text_column import (
-    LARGEST_FLOAT,
     NUMBER,
     checked,
     day,

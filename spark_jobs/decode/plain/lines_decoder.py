@@ -36,6 +36,8 @@ class LinesDecoder:
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
+
         reasons: list[str | None] = []
         texts: dict[str, list[str | None]] = {name: [] for name in self._names}
         for value in records.values.to_pylist():
@@ -43,7 +45,8 @@ class LinesDecoder:
             reasons.append(reason)
             for name, column in texts.items():
                 column.append(groups.get(name))
-        return decoded(texts, reasons, self._places, self._wanted)
+        columns = {name: pa.array(column, pa.string()) for name, column in texts.items()}
+        return decoded(columns, reasons, self._places, self._wanted)
 
     def _matched(self, value: bytes | None) -> tuple[dict[str, str | None], str | None]:
         if not value:

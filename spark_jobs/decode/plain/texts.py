@@ -26,30 +26,42 @@ def refused_places(places: Sequence[Place], names: Sequence[str]) -> list[str]:
     ]
 
 
+def utf8(values: pa.Array) -> pa.Array:
+    """Bytes as texts; null where they are none."""
+    import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
+
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([_text(value) for value in values.to_pylist()], pa.string())
+
+
+def _text(value: bytes | None) -> str | None:
+    try:
+        return value.decode() if value is not None else None
+    except UnicodeDecodeError:
+        return None
+
+
 def decoded(
-    texts: Mapping[str, Sequence[str | None]],
+    texts: Mapping[str, pa.Array],
     reasons: list[str | None],
     places: Sequence[Place],
     wanted: Sequence[str],
 ) -> Decoded:
     """The fields' columns. `texts`: name -> the text of each record."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
     found: dict[str, pa.Array] = {}
     for place in places:
         field, where = place.field, paths.as_text(place.paths[0])
-        values = texts[str(place.paths[0][0])]
-        for path in place.paths[1:]:
-            others = texts[str(path[0])]
-            values = [
-                other if value is None else value
-                for value, other in zip(values, others, strict=True)
-            ]
+        values = pc.coalesce(*(texts[str(path[0])] for path in place.paths))
         column = text_column(values, field)
         found[field.name] = column.array
         for index, why in column.wrong.items():
             reasons[index] = reasons[index] or f"`$.{where}` {why}"
-        if field.required and None in values:
-            for index, value in enumerate(values):
-                if value is None:
-                    lacks = f"Object missing required field `{where}`, or it is null"
-                    reasons[index] = reasons[index] or lacks
+        if field.required and values.null_count:
+            lacks = f"Object missing required field `{where}`, or it is null"
+            for index in pc.indices_nonzero(pc.is_null(values)).to_pylist():
+                reasons[index] = reasons[index] or lacks
     return Decoded([found[name] for name in wanted], reasons)

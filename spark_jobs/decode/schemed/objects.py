@@ -15,11 +15,11 @@ import msgspec
 
 from spark_jobs.decode.columns.column import Column
 from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
-from spark_jobs.decode.columns.text_column import DAYS, LARGEST_FLOAT, day, text_column
+from spark_jobs.decode.columns.quick import LARGEST_FLOAT
+from spark_jobs.decode.columns.text_column import DAYS, checked, day, text_column
 from spark_jobs.spec import Local
 from spark_jobs.values import path as paths, type_tree
 from spark_jobs.values.conversions import arrow_array
-from spark_jobs.values.field_types import fits
 from spark_jobs.values.type_tree import Array, Map, Scalar, Struct, Type
 
 if TYPE_CHECKING:
@@ -274,10 +274,7 @@ def _converted(tree: Type, value: Any) -> Any:
             return {name: _converted(of, given.get(name)) for name, of in members}
         case type_tree.Decimal():
             number = Decimal(value) if type(value) is int else _is(value, Decimal, tree)
-            if not fits(number, tree):
-                kind = type_tree.as_text(tree)
-                raise ValueError(f"is a number that {kind} has not")
-            return number
+            return checked(number, tree)
         case Scalar(name):
             return _scalar(name, value)
 

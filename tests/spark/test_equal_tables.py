@@ -1,0 +1,206 @@
+"""The same events as eight topics have them, from a broker that asks who reads: eight equal tables,
+equal to DuckDB's over the events, after a kill, a repair, a replay and a rebuild, when neither Kafka
+nor the schema registry has anything left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow.compute as pc
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient
+
+from spark_jobs import failpoint
+from spark_jobs.registry.archive_spec import archive_spec
+from spark_jobs.runs.drain import drain
+from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.source.topic_state import topic_state
+from spark_jobs.spec import Archive, Topic
+from tests.harness import oracle
+from tests.harness.compare import assert_same
+from tests.harness.crash import Images, over
+from tests.harness.encoded import Encoding, encodings
+from tests.harness.registry import guarded
+from tests.harness.scene import Scene
+from tests.harness.secured_broker import Broker, running
+from tests.harness.token_server import Issuer
+from tests.spark.test_repair import Repairs, rows, watermark_of
+
+FARTHEST: Final = 4_000
+"""Miles that the first spec allows: the flights to Honolulu have more."""
+KILLED: Final = {
+    "json": "planned",
+    "nested": "table.committed",
+    "csv": "audit",
+    "avro": "table.committed",
+    "protobuf": "planned",
+    "debezium": "audited",
+    "cloudevents": "audit",
+    "gzip": "table.committed",
+}
+"""How the events are written -> where its second drain is cut off."""
+READER, PASSWORD, TOKEN = "reader", 'pass; "word" \'é', "Bearer t0ken"
+
+
+class World(NamedTuple):
+    """What all of them share."""
+
+    broker: Broker
+    registry: str
+    """Where schemas are registered."""
+    door: str
+    """Where they are asked for: by TLS, with a token."""
+
+
+@pytest.fixture(autouse=True)
+def demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
+
+
+@pytest.fixture(scope="module")
+def world(registry_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    home = tmp_path_factory.mktemp("secured")
+    with running(home, {}, Issuer("nobody", "unused")) as broker:
+        broker.scram_user(READER, PASSWORD)
+        with guarded(registry_url, TOKEN, broker.files / "broker.pem") as door:
+            yield World(broker, registry_url, door)
+
+
+def secured(broker: Broker, **more: str) -> KafkaConfig:
+    return KafkaConfig.of(
+        {
+            "bootstrap.servers": broker.at("sasl"),
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": READER,
+            "sasl.password": PASSWORD,
+            "ssl.ca.location": str(broker.files / "ca.crt"),
+            **{f"schema.registry.{name.replace('_', '.')}": value for name, value in more.items()},
+        },
+        "a test",
+    )
+
+
+def ruled(topic: Topic) -> Topic:
+    """No flight may be so long: what the corrected spec allows."""
+    return topic.model_copy(
+        update={
+            "fields": tuple(
+                field.model_copy(update={"at_most": FARTHEST} if "miles" in field.name else {})
+                for field in topic.fields
+            )
+        }
+    )
+
+
+def made_of(world: World, folder: Path, by: Encoding) -> Scene:
+    """A pipeline of a topic of its own, which its user may read, and nothing else."""
+    made = Scene(
+        world.broker.admin, folder, "departure_delays", events=2400, deliveries=2, stores=1, partitions=2
+    )  # fmt: skip
+    topic = by.topic.model_copy(update={"name": made.topic, "archive": Archive(keep=None)})
+    made.change(topic=ruled(topic))
+    world.broker.allow(READER, AclOperation.READ, made.topic)
+    config = secured(world.broker, url=world.door, bearer_auth_token=TOKEN.split()[1],
+                     ssl_ca_location=str(world.broker.files / "ca.crt"))  # fmt: skip
+    made.settings = made.settings._replace(kafka=config.brokers, kafka_config=config)
+    return made
+
+
+def cut_off(made: Scene, place: str, folder: Path) -> Scene:
+    """A drain that is killed there, and what it left."""
+    taking = Images(made, folder)
+
+    def at(here: str) -> None:
+        if here == place and not taking.taken:
+            taking.at(here)
+
+    with pytest.MonkeyPatch.context() as once:
+        once.setattr(failpoint, "at", at)
+        made.run("killed")
+    [image] = taking.taken.values()
+    return over(made, image, made.spec)
+
+
+def canonical(made: Scene, most: int, late: set[oracle.Place]) -> list[tuple[Any, ...]]:
+    """By DuckDB over the generated events: of those that fly no more miles than that."""
+    near = made.ledger.filter(
+        pc.or_kleene(
+            pc.is_null(made.ledger["distance_miles"]),
+            pc.less_equal(made.ledger["distance_miles"], most),
+        )
+    )
+    found = oracle.departure_delays(oracle.events(near, late), watermark_of(made))
+    return oracle.comparable(found)
+
+
+def assert_kept_aside(made: Scene) -> None:
+    """Bad records are in quarantine byte for byte, each with its reason; and nothing else is."""
+    bad = {
+        (row["partition"], row["offset"]): row
+        for row in made.ledger.to_pylist()
+        if row["kind"] in {"malformed", "premature"} or (row["distance_miles"] or 0) > FARTHEST
+    }
+    kept = {(row["partition"], row["offset"]): row for row in made.ops("quarantine")}
+    assert kept.keys() == bad.keys()
+    assert len(made.ops("quarantine")) == len(kept)
+    for place, row in kept.items():
+        if bad[place]["kind"] == "malformed":
+            assert (row["kind"], row["value"]) == ("malformed", bad[place]["value"])
+        assert row["reason"]
+    far = [row for row in kept.values() if "at_most" in row["reason"]]
+    assert far
+    assert len({row["reason"] for row in kept.values()}) >= 4
+
+
+def empty(made: Scene) -> None:
+    """Retention has taken everything."""
+    ends = topic_state(made.settings, made.topic).latest
+    client = AdminClient({"bootstrap.servers": made.kafka})
+    for done in client.delete_records(
+        [TopicPartition(made.topic, *end) for end in ends.items()]
+    ).values():
+        done.result()
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_the_table_is_duckdbs_however_the_events_are_written(
+    name: str, world: World, tmp_path: Path
+) -> None:
+    made = None
+    with encodings(world.registry, f"{name}-topic", tmp_path) as all_of_them:
+        by = all_of_them[name]
+        made = made_of(world, tmp_path, by)
+        made.deliver(by.encode)
+        made.run("first")
+        made.deliver(by.encode)
+    made = cut_off(made, KILLED[name], tmp_path / "images")
+    made.run("second")
+    archive = archive_spec(made.spec.topic, made.spec.topic.archive or Archive())
+    assert drain(archive, made.settings, "archive").status == "succeeded"
+    sums = {
+        row["batch_id"]: row for row in made.ops("batches") if row["pipeline"] == made.spec.name
+    }
+    assert sum(row["read"] for row in sums.values()) == made.ledger.num_rows
+    assert sum(row["unaccounted"] or 0 for row in sums.values()) == 0
+    assert_same(rows(made), canonical(made, FARTHEST, made.late()), "the table")
+    assert made.late()
+    assert_kept_aside(made)
+
+    empty(made)
+    made.settings = made.settings._replace(kafka_config=secured(world.broker))  # without a registry
+    report, swapped = Repairs(made).done()
+    assert swapped is not None
+    assert report.change is not None
+    assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
+    assert_same(rows(made), canonical(made, FARTHEST, set()), "the table after the repair")
+    made.change(
+        topic=by.topic.model_copy(update={"name": made.topic, "archive": Archive(keep=None)})
+    )
+    report, swapped = Repairs(made).done("replay")
+    assert swapped is not None
+    assert_same(rows(made), canonical(made, 10**9, set()), "the table after the replay")
