@@ -20,6 +20,7 @@ from spark_jobs.spec.formats.csv import Csv
 from spark_jobs.spec.formats.format import Json, Text
 from spark_jobs.spec.formats.lines import Lines
 from spark_jobs.spec.formats.protobuf import Protobuf
+from spark_jobs.spec.json_schema.reading import from_json_schema
 from spark_jobs.spec.pipeline import Pipeline, Schedule, State
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.aggregate import Aggregate
@@ -53,5 +54,6 @@ __all__ = [
     "Topic",
     "Transform",
     "Tumbling",
+    "from_json_schema",
     "within",
 ]

@@ -1,0 +1,183 @@
+"""Rules: what JSON Schema says of values, as rules of a field, and back."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_jobs.spec.json_schema.document import refuse
+from spark_jobs.values import type_tree
+
+if TYPE_CHECKING:
+    from spark_jobs.spec.fields.field import Field
+    from spark_jobs.spec.json_schema.document import Part, Schema
+
+BITS: Final = {"smallint": 16, "int": 32, "bigint": 64}
+UUID: Final = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+ANY: Final = "(?s:.*)"
+_WHOLE: Final = re.compile(r"\^\(\?:(.*)\)\$", re.DOTALL)
+Rules = dict[str, Any]
+
+
+def rules_of(part: Part, kind: str) -> Rules:
+    """Attributes of Field, for a type without parts."""
+    found, held = _one_of(part, kind), held_by(kind)
+    if "pattern" in held:
+        found |= _pattern(part)
+    if "minimum" in held:
+        found |= _range(part, kind)
+    return found
+
+
+def held_by(kind: str) -> frozenset[str]:
+    """The keywords that rules of a field of this type hold."""
+    if kind == "string":
+        return frozenset(("enum", "pattern", "minLength", "maxLength", "format"))
+    if kind in (*BITS, "float", "double") or kind.startswith("decimal"):
+        edges = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+        more = "enum" if kind in BITS else "multipleOf" if kind.startswith("decimal") else ""
+        return frozenset((*edges, more))
+    return frozenset(("enum",)) if kind == "boolean" else frozenset()
+
+
+def _one_of(part: Part, kind: str) -> Rules:
+    values = part.schema.get("enum")
+    if not values or "enum" not in held_by(kind):
+        return {}
+    if kind == "boolean" and {*values} == {True, False}:
+        return {}
+    wanted = str if kind == "string" else int
+    if kind not in ("string", *BITS) or any(type(each) is not wanted for each in values):
+        refuse(part.under("enum"), f"has values that are no {kind}", "Name texts, or whole numbers")
+    return {"one_of": tuple(values)}
+
+
+def _pattern(part: Part) -> Rules:
+    """JSON Schema looks for a pattern anywhere in the text; a field's matches the whole of it."""
+    schema, found = part.schema, []
+    if "pattern" in schema:
+        found.append(_whole(str(schema["pattern"])))
+    least, most = schema.get("minLength", 0), schema.get("maxLength", "")
+    if least or most != "":
+        found.append(f"(?s:.{{{int(least)},{most if most == '' else int(most)}}})")
+    if schema.get("format") == "uuid":
+        found.append(UUID)
+    if not found:
+        return {}
+    *others, last = found
+    whole = "".join(rf"(?={each}\Z)" for each in others) + last
+    try:
+        re.compile(whole)
+    except re.error as wrong:
+        refuse(part.under("pattern"), f"is no pattern of Python: {wrong}", "Write it otherwise")
+    return {"pattern": whole}
+
+
+def _whole(pattern: str) -> str:
+    """What matches a whole text in which the pattern is found.
+
+    >>> _whole("^[a-z]+$"), _whole("^a|b"), _whole("b$")
+    ('[a-z]+', '(?s:.*)(?:^a|b)(?s:.*)', '(?s:.*)b')
+    """
+    if (given := _WHOLE.fullmatch(pattern)) and _compiles(given[1]):
+        return given[1]
+    if "|" in pattern:
+        return f"{ANY}(?:{pattern}){ANY}"
+    begins, ends = pattern.startswith("^"), re.search(r"(?<!\\)(\\\\)*\$\Z", pattern)
+    inner = pattern[begins : len(pattern) - bool(ends)]
+    return ("" if begins else ANY) + inner + ("" if ends else ANY)
+
+
+def _compiles(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True
+
+
+def _range(part: Part, kind: str) -> Rules:
+    """The smallest and the largest value; none where the type has no smaller or larger one."""
+    low, high = limits(kind)
+    found = Rules()
+    for name, edge, open_edge, sign, own in (
+        ("at_least", "minimum", "exclusiveMinimum", 1, low),
+        ("at_most", "maximum", "exclusiveMaximum", -1, high),
+    ):
+        given = [_number(part, key, kind, sign) for key in (edge, open_edge) if key in part.schema]
+        limit = (max(given) if sign > 0 else min(given)) if given else None
+        if limit is not None and (own is None or sign * Fraction(limit) > sign * own):
+            found[name] = _plain(limit)
+    return found
+
+
+def _plain(limit: float | Fraction) -> int | float | str:
+    if not isinstance(limit, Fraction):
+        return limit
+    # What is within a decimal ends in so many digits.
+    return (
+        int(limit)
+        if limit.denominator == 1
+        else f"{Decimal(limit.numerator) / limit.denominator:f}"
+    )
+
+
+def _number(part: Part, key: str, kind: str, sign: int) -> float | Fraction:
+    """A limit as the first value within it."""
+    value = part.schema[key]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        refuse(part.under(key), "is no number, as draft 4 had it", "Write the number there")
+    beyond = key.startswith("exclusive")
+    if kind in BITS:
+        within = math.ceil(value) if sign > 0 else math.floor(value)
+        return within + sign if beyond and within == value else within
+    if not beyond:
+        return value
+    if isinstance(tree := type_tree.parsed(kind), type_tree.Decimal):
+        step = Fraction(1, 10**tree.scale)
+        return Fraction(str(value)) + sign * step
+    return math.nextafter(value, sign * math.inf)
+
+
+def limits(kind: str) -> tuple[Fraction | None, Fraction | None]:
+    """The smallest and the largest value of a type; None if there is none."""
+    if kind in BITS:
+        half = 1 << (BITS[kind] - 1)
+        return Fraction(-half), Fraction(half - 1)
+    tree = type_tree.parsed(kind)
+    if isinstance(tree, type_tree.Decimal):
+        most = 10 ** (tree.precision - tree.scale) - Fraction(1, 10**tree.scale)
+        return -most, most
+    return None, None
+
+
+def with_rules(field: Field) -> Schema:
+    """The keywords of a field's rules, and of what its type is limited to."""
+    if field.format is not None:
+        return {}  # rules are of the value, and the schema of how it is written
+    found: Schema = {"enum": [*field.one_of]} if field.one_of else {}
+    if field.pattern is not None:
+        found["pattern"] = f"^(?:{field.pattern})$"
+    if field.kind in (*BITS, "float", "double", "decimal"):
+        found |= _edges(field)
+    return found
+
+
+def _edges(field: Field) -> Schema:
+    found: Schema = {}
+    low, high = limits(field.type)
+    for name, key, rule, own in (
+        ("minimum", "exclusiveMinimum", field.at_least, low),
+        ("maximum", "exclusiveMaximum", field.at_most, high),
+    ):
+        if rule is not None:
+            number = float(rule) if field.kind in ("float", "double") else Fraction(str(rule))
+            found[name] = int(number) if number == int(number) else float(number)
+        elif own is not None and own.denominator == 1:
+            found[name] = int(own)
+        elif own is not None:  # of a decimal: what is one step beyond is a whole number
+            found[key] = round(own)
+    return found
