@@ -32,6 +32,10 @@ PUBLISH_POINTS: Final = {
     "shown": "the published table shows it, and Airflow has no event of it",
 }
 """Failpoint of the task publish -> what is true there."""
+COLUMN_POINTS: Final = {
+    "columns.added": "the table has the columns of newer fields, and identity.json does not say so"
+}
+"""Failpoint of a drain that adds columns -> what is true there."""
 CHANGE_POINTS: Final = {
     "change.begun": "the note of a change is written, and nothing is changed",
     "change.stepped": "a step of a change is done, and its note does not say so",
@@ -63,6 +67,7 @@ REPARTITION_POINTS: Final = {
 EVERY: Final = {
     **POINTS,
     **PUBLISH_POINTS,
+    **COLUMN_POINTS,
     **CHANGE_POINTS,
     **REPLAY_POINTS,
     **STAGE_POINTS,

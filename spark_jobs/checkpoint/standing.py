@@ -98,10 +98,11 @@ class Standing(NamedTuple):
             return
         settings = [change.field for change in refused if change.field.startswith("spark.")]
         revert = "Run the Sluice that made the state" if settings else "Revert the spec"
+        ways = _declaration(self.spec, refused) + _beside(self.spec, refused)
         raise StateIncompatible(
             f"the state at {self.paths.version} was made by another spec: "
             f"{'; '.join(map(str, refused))}.",
-            f"{revert};{_declaration(self.spec, refused)} or {_reset_remedy(self.spec)}.",
+            f"{revert};{ways} or {_reset_remedy(self.spec)}.",
         )
 
     def _refuse_other_records(self, topic: SourceState, made: Identity) -> None:
@@ -159,6 +160,13 @@ def _declaration(spec: Pipeline, refused: list[Change]) -> str:
         f" or, if the new code can use that state, {' and '.join(told)}, then run "
         f"`sluice drain {spec.name}`;"
     )
+
+
+def _beside(spec: Pipeline, refused: list[Change]) -> str:
+    """How the table of before serves until the changed one is there."""
+    if spec.is_archive or not all(change.field.startswith("topic.") for change in refused):
+        return ""
+    return f" or write the change as NEXT in spec.py and run `sluice rebuild {spec.name}`;"
 
 
 def _reset_remedy(spec: Pipeline) -> str:

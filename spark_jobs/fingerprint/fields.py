@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from spark_jobs.fingerprint.correction import expressions, replaced
-from spark_jobs.fingerprint.record_form import only_more, record_form
+from spark_jobs.fingerprint.record_form import ABSENT, only_more, record_form, why_kept
 from spark_jobs.registry import find as registry, logic
 from spark_jobs.spec import Field, Pipeline, State
 
@@ -20,7 +20,6 @@ Fingerprint = dict[str, object]
 _ABOUT: Any = {"__all__": {*Field.model_fields} - {"name", "type", "required"}}
 _NOT_STATE: Any = {"stateful": True, "initial_state": True, "output": _ABOUT, "state": _ABOUT}
 """Fields of a step that are left out. Spark reads the initial state in the first batch only."""
-ABSENT = "(absent)"
 FROZEN = ("state.shuffle_partitions", "state.provider", "state.format")
 """The first batch writes these into the checkpoint.
 
@@ -120,7 +119,13 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
 def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Change]:
     """The fields that differ, sorted by name."""
     return [
-        Change(name, was, now, _weight(name, was, now, spec, stored), _detail(name, stored, spec))
+        Change(
+            name,
+            was,
+            now,
+            _weight(name, was, now, spec, stored),
+            _detail(name, stored, spec) or why_kept(name, was, now),
+        )
         for name in sorted(stored.keys() | wanted.keys())
         if (was := stored.get(name, ABSENT)) != (now := wanted.get(name, ABSENT))
     ]

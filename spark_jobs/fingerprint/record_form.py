@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Field, Topic
 
 PREFIX: Final = "topic.fields."
+ABSENT: Final = "(absent)"
+"""The value of a field that a fingerprint has not."""
 
 
 def record_form(topic: Topic) -> dict[str, object]:
@@ -35,14 +37,34 @@ def record_form(topic: Topic) -> dict[str, object]:
 
 
 def only_more(name: str, was: object, now: object, stored: Mapping[str, object]) -> bool:
-    """Whether the change is a field more, or a path more of a field, behind those that it had."""
+    """Whether the change is a field more, or more paths of a field beside those that it had."""
     if not name.startswith(PREFIX):
         return False
     field, _, fact = name.removeprefix(PREFIX).partition(".")
     if f"{PREFIX}{field}" not in stored:
         return True
     before = was if isinstance(was, list) else [field]
-    return fact == "path" and isinstance(now, list) and now[: len(before)] == before
+    if fact != "path" or not isinstance(now, list):
+        return False
+    return [each for each in now if each in before] == before
+
+
+def new_fields(was: Mapping[str, object], now: Mapping[str, object]) -> tuple[str, ...]:
+    """The fields that the second fingerprint has, and the first has not."""
+    return tuple(name.removeprefix(PREFIX) for name in now if name not in was and _is_field(name))
+
+
+def why_kept(name: str, was: object, now: object) -> str:
+    """Words for a change of a field that its column does not bear; empty for another."""
+    if not _is_field(name) or was == ABSENT:
+        return ""
+    if now == ABSENT:
+        return "its column would stay; declared with required=False it is null from now on"
+    return "columns of a Delta table that delta-rs writes keep their type"
+
+
+def _is_field(name: str) -> bool:
+    return name.startswith(PREFIX) and "." not in name.removeprefix(PREFIX)
 
 
 def _where(field: Field) -> dict[str, object]:

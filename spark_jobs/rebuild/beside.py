@@ -18,7 +18,8 @@ from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
 from spark_jobs.errors import CheckpointBroken, RebuildRefused
 from spark_jobs.fingerprint.classification import classification
-from spark_jobs.fingerprint.fields import ABSENT, Fingerprint, fingerprint
+from spark_jobs.fingerprint.fields import Fingerprint, fingerprint
+from spark_jobs.fingerprint.record_form import ABSENT
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.live_place import FOLDER, Place, first_table, unused
 from spark_jobs.root.paths import Paths

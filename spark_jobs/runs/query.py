@@ -22,6 +22,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.errors import ExpressionFailed, SluiceError
+from spark_jobs.fingerprint.record_form import new_fields
 from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.drained import waiting
@@ -187,9 +188,13 @@ class Query:
         first: a table of a generation that no checkpoint has would lock the next run out.
         """
         run = self._run
-        if read_identity(run.paths) is None:
+        made = read_identity(run.paths)
+        if made is None:
             self._store(run.identity)
-        version = table.ensure(run.target.table, rows.schema, run.spec, run.identity.generation)
+        newer = new_fields(made.fingerprint, run.identity.fingerprint) if made else ()
+        version = table.ensure(
+            run.target.table, rows.schema, run.spec, run.identity.generation, newer
+        )
         table_id = run.identity.table_id or table.identifier(run.target.table)
         identity = run.identity.model_copy(update={"table_id": table_id})
         if read_identity(run.paths) != identity:

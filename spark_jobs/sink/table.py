@@ -5,23 +5,29 @@ columns.
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING
 
 import deltalake
 
+from spark_jobs import failpoint
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES, PARTITIONED_BY
 from spark_jobs.root.path_forms import delta_path, place_of, sql_table
+from spark_jobs.sink.added_columns import add_columns
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 from spark_jobs.storage.first_checksum import write_first_checksum
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pyspark.sql.types import StructType
     from upath import UPath
 
+LOG = logging.getLogger(__name__)
 RELEASED = "none"
 """The generation of an archive whose topic was made anew: the next one adds its records."""
 CHECKPOINT_INTERVAL = "100"
@@ -81,9 +87,16 @@ def newest_batch(path: UPath, owner: str) -> int:
     return -1 if done is None else int(done)
 
 
-def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> int:
+def ensure(
+    path: UPath,
+    columns: StructType,
+    spec: Pipeline,
+    generation: str,
+    newer: Collection[str] = (),
+) -> int:
     """Create the table for this generation if it does not exist, else verify it. An archive that
-    was released becomes this generation's.
+    was released becomes this generation's. `newer` are fields that the spec has since the newest
+    batch: their columns are added.
 
     Returns its version.
 
@@ -124,26 +137,13 @@ def ensure(path: UPath, columns: StructType, spec: Pipeline, generation: str) ->
             f"{spec.name}`.",
         )
     if spec.is_archive:
-        table = _with_new_columns(path, columns)
+        newer = ADDED_TO_ARCHIVES
+    if added := add_columns(path, columns, newer):
+        LOG.warning("%s has new columns, null in older rows: %s", path, ", ".join(added))
+        failpoint.at("columns.added")
+        table = delta.open_table(path)
     refuse_changed(table, columns)
     return table.version()
-
-
-def _with_new_columns(path: UPath, columns: StructType) -> deltalake.DeltaTable:
-    """An archive with the columns that an older Sluice did not write. Null in its rows: they are
-    Sluice's own, and say nothing of a record that another column does not.
-    """
-    table = delta.open_table(path)
-    known = {field.name for field in table.schema().fields}
-    missing = [
-        field
-        for field in deltalake.Schema.from_json(columns.json()).fields
-        if field.name in ADDED_TO_ARCHIVES - known
-    ]
-    if not missing:
-        return table
-    table.alter.add_columns(missing)
-    return delta.open_table(path)
 
 
 def release(path: UPath) -> None:

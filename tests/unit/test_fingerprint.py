@@ -8,7 +8,7 @@ import pytest
 from spark_jobs import pipelines
 from spark_jobs.fingerprint.fields import FROZEN, changes, fingerprint, in_force
 from spark_jobs.registry import find as registry
-from spark_jobs.spec import Field, Pipeline, Schedule, State, Transform, Tumbling
+from spark_jobs.spec import Field, Pipeline, Schedule, State, Topic, Transform, Tumbling
 from tests.unit.specs import (
     FIELDS,
     aggregate,
@@ -23,6 +23,11 @@ ID, AT, SHOP, AMOUNT = FIELDS
 LATER = (*FIELDS, Field(name="later", type="timestamp"))
 WHERE = Transform(where="amount > 0")
 SHOPS = pipeline(steps=(group_state(),))
+
+
+def renamed(path: str | tuple[str, ...]) -> Topic:
+    """The topic, whose amount has these names in the records."""
+    return topic(fields=(ID, AT, SHOP, AMOUNT.model_copy(update={"path": path})))
 
 
 def difference(before: Pipeline, after: Pipeline, spark: str = "4.2.0") -> list[str]:
@@ -124,7 +129,28 @@ REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
         pipeline(
             topic=topic(fields=(ID, AT, SHOP, Field(name="amount", type="double", required=False)))
         ),
-        ["topic.fields.amount: was 'bigint', is 'double'"],
+        [
+            "topic.fields.amount: was 'bigint', is 'double' (columns of a Delta table that delta-rs "
+            "writes keep their type)"
+        ],
+    ),
+    "a field less": (
+        pipeline(topic=topic(fields=LATER)),
+        pipeline(),
+        [
+            "topic.fields.later: was 'timestamp', is '(absent)' (its column would stay; declared "
+            "with required=False it is null from now on)"
+        ],
+    ),
+    "a name less of a field that was renamed": (
+        pipeline(topic=renamed(("sum", "amount"))),
+        pipeline(topic=renamed("sum")),
+        ["topic.fields.amount.path: was ['sum', 'amount'], is ['sum']"],
+    ),
+    "its names in another order": (
+        pipeline(topic=renamed(("sum", "amount"))),
+        pipeline(topic=renamed(("amount", "sum"))),
+        ["topic.fields.amount.path: was ['sum', 'amount'], is ['amount', 'sum']"],
     ),
     "another event time": (
         pipeline(topic=topic(fields=LATER)),
@@ -147,6 +173,11 @@ WARNED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
         pipeline(),
         pipeline(topic=topic(fields=LATER)),
         ["topic.fields.later: was '(absent)', is 'timestamp', from the next"],
+    ),
+    "a field renamed in the records": (
+        pipeline(),
+        pipeline(topic=renamed(("sum", "amount"))),
+        ["topic.fields.amount.path: was '(absent)', is ['sum', 'amount'], from the next"],
     ),
     "another watermark delay": (
         pipeline(),

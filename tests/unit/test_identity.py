@@ -100,6 +100,14 @@ def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_th
         assert said in str(refused.value)
 
 
+def test_a_field_of_another_type_is_refused_with_a_rebuild_as_a_way_out(paths: Paths) -> None:
+    wider = FIELDS[3].model_copy(update={"type": "decimal(20,0)"})
+    with pytest.raises(StateIncompatible) as refused:
+        standing(pipeline(topic=topic(fields=(*FIELDS[:3], wider))), paths).identity(broker())
+    assert "was 'bigint', is 'decimal(20,0)'" in refused.value.what
+    assert "NEXT in spec.py and run `sluice rebuild sales_hourly`" in refused.value.remedy
+
+
 def test_another_state_version_starts_beside_the_old_one(paths: Paths) -> None:
     spec = pipeline(state=State(version=2, shuffle_partitions=4))
     other = Paths(str(paths.root), spec)

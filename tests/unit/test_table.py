@@ -13,6 +13,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken, TableChanged, TableReplaced
 from spark_jobs.sink import table
 from tests.unit.checkpoints import begin, plan_batch
+from tests.unit.specs import pipeline
 
 
 @pytest.fixture
@@ -71,6 +72,30 @@ def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path: Path) -> None
     (checkpoint.folder / "offsets" / "1").unlink()
     with pytest.raises(CheckpointBroken, match=r"has batch 1, and .*offsets ends at 0"):
         table.refuse_ahead(path, "sales/g1", checkpoint)
+
+
+def test_a_newer_field_gets_its_column_also_after_a_rewind_and_a_lost_column_does_not(
+    tmp_path: Path,
+) -> None:
+    path, spec = UPath(tmp_path / "new"), pipeline()
+    old = StructType().add("id", "string")
+    table.ensure(path, old, spec, "g1")
+    new = StructType().add("id", "string").add("later", StructType().add("n", "long"))
+    with pytest.raises(TableChanged):
+        table.ensure(path, new, spec, "g1")
+    assert table.ensure(path, new, spec, "g1", {"later", "other"}) == 1
+    assert table.ensure(path, new, spec, "g1") == 1
+    made = json.loads(deltalake.DeltaTable(str(path)).schema().to_json())["fields"]
+    assert [(each["name"], each["metadata"]) for each in made] == [
+        ("id", {}),
+        ("later", {"sluice.added": "1"}),
+    ]
+    deltalake.DeltaTable(str(path)).restore(0)
+    assert table.ensure(path, new, spec, "g1") == 3
+    assert [field.name for field in deltalake.DeltaTable(str(path)).schema().fields] == [
+        "id",
+        "later",
+    ]
 
 
 def test_a_column_that_is_gone_is_refused_with_the_command_that_shows_the_history(

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from spark_jobs.analysis.rounding import output_key
 from spark_jobs.repair.compute.comparable import comparable
 from spark_jobs.repair.compute.near import near
+from spark_jobs.sink.added_columns import is_added
 from spark_jobs.steps.canonical.rounding import MOVED
 from spark_jobs.values.own_columns import own
 
@@ -33,12 +34,13 @@ def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
 
     Columns: before and after struct (the table's columns; null where there is none), and op string:
     added, removed, changed, or null where they are equal, but for the order in which doubles were
-    added. Of that the columns MOVED of `computed` tell (steps/canonical/rounding.py).
+    added. Of that the columns MOVED of `computed` tell (steps/canonical/rounding.py). Null in a
+    column that was added later is equal to anything: the row is from before.
     """
     moved = [name for name in computed.columns if name.startswith(MOVED)]
     computed = computed.select(*(_as(field, computed) for field in live.schema), *moved)
     # A group that the table has twice is not one row: its surplus copy is removed.
-    of = output_key(spec) or tuple(live.columns)
+    of = output_key(spec) or tuple(each.name for each in live.schema if not is_added(each))
     paired = _numbered(live, live.schema, of, "before").join(
         _numbered(computed, live.schema, of, "after", moved),
         _key("before").eqNullSafe(_key("after")),
@@ -92,6 +94,7 @@ def rounded(paired: DataFrame) -> Column:
     equal = (
         _comparable(before[each.name], each).eqNullSafe(_comparable(after[each.name], each))
         for each in paired.select("before.*").schema
+        if not is_added(each)
     )
     return F.col("op").isNull() & ~_all(equal)
 
@@ -130,6 +133,8 @@ def _struct(values: Iterable[Column]) -> Column:
 def _same(field: StructField, moved: Sequence[str]) -> Column:
     before, after = (F.col(side)[field.name] for side in ("before", "after"))
     same = _comparable(before, field).eqNullSafe(_comparable(after, field))
+    if is_added(field):
+        same = same | before.isNull()
     if (known := f"{MOVED}{field.name}") not in moved:
         return same
     return same | near(before, after, F.col(_MOVED)[known], field.dataType)

@@ -78,7 +78,7 @@ class Base(NamedTuple):
         then = open_table(self.table)
         try:
             then.load_as_version(self.version)
-            if arrow_schema(then).names != columns.names:
+            if not {*arrow_schema(then).names} <= {*columns.names}:
                 return None
             return within(then, self._condition, columns)
         except Exception as error:  # noqa: BLE001 - delta-rs's queries raise nothing more exact

@@ -17,7 +17,7 @@ from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from spark_jobs.repair.manifest import Manifest
     from spark_jobs.root.paths import Paths
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 def new_rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
     """The staged rows of the spans that differ, with the columns of the table.
 
-    Raises StagingStale if the table has other columns now.
+    Raises StagingStale if the table has other columns now, but for added ones.
     """
     stored = open_table(paths.staging(manifest.repair_id) / "rows")
     has = [field.name for field in stored.schema().fields]
-    if sorted(has) != sorted(columns.names):
+    if not {*has} <= {*columns.names}:
         raise StagingStale(
             f"{paths.table} has the columns {', '.join(columns.names)}, and repair "
             f"{manifest.repair_id} was computed with {', '.join(has)}.",
@@ -45,16 +45,19 @@ def old_rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
     """
     new = new_rows(paths, manifest, columns)
     changes = open_table(paths.staging(manifest.repair_id) / "changes")
+    has = {field.name for field in arrow_schema(changes).field("after").type}
     before, after = (
-        select(changes, _fields(side, columns), f"`{side}` IS NOT NULL", columns)
+        select(changes, _fields(side, columns, has), f"`{side}` IS NOT NULL", columns)
         for side in ("before", "after")
     )
     return pa.concat_tables([without(new, after), before])
 
 
 def within(table: deltalake.DeltaTable, condition: str, columns: pa.Schema) -> pa.Table:
-    """The table's rows for which the SQL condition holds."""
-    return select(table, [f"`{name}`" for name in columns.names], condition, columns)
+    """The table's rows for which the SQL condition holds; null in the columns that it lacks."""
+    has = {field.name for field in table.schema().fields}
+    what = [f"`{name}`" if name in has else f"NULL AS `{name}`" for name in columns.names]
+    return select(table, what, condition, columns)
 
 
 def select(
@@ -71,5 +74,8 @@ def arrow_schema(table: deltalake.DeltaTable) -> pa.Schema:
     return pa.schema(table.schema().to_arrow())
 
 
-def _fields(side: str, columns: pa.Schema) -> list[str]:
-    return [f"get_field(`{side}`, '{name}') AS `{name}`" for name in columns.names]
+def _fields(side: str, columns: pa.Schema, has: Collection[str]) -> list[str]:
+    return [
+        (f"get_field(`{side}`, '{name}')" if name in has else "NULL") + f" AS `{name}`"
+        for name in columns.names
+    ]
