@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from spark_jobs.messages.kind import KINDS, Writes
 from spark_jobs.messages.report import Account, CheckResult, Report
 from spark_jobs.messages.summary import told
 
@@ -134,7 +135,7 @@ def show_proof(console: Console, repairs: Iterable[Report], first: str, end: str
     """
     whole = True
     for report in repairs:
-        if report.kind != "verify":
+        if KINDS[report.kind].writes is not Writes.NOTHING:
             continue
         change = report.change
         if report.problem or change is None or change.differs + change.parts:

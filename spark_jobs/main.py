@@ -33,7 +33,6 @@ from spark_jobs.messages.job import (
     Validate,
     read,
 )
-from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.messages.withheld import of_problem
 from spark_jobs.registry import find as registry
@@ -120,13 +119,8 @@ def _ended(report: Report, job: Run) -> int:
 
 def _reported(job: Run, stop: StopRequest) -> Report:
     """Do a run, and write its report."""
-    with Watchdog(_kind(job), job.run_id, opened(job.report)) as watchdog:
+    with Watchdog(job.kind, job.run_id, opened(job.report)) as watchdog:
         return _written(_report_of(job, stop, watchdog), job)
-
-
-def _kind(job: Run) -> Kind:
-    """Of a run that failed before it knew more."""
-    return "drain" if isinstance(job, Drain) else "repair"
 
 
 def _written(report: Report, job: Run) -> Report:
@@ -152,7 +146,7 @@ def _report_of(job: Run, stop: StopRequest, watchdog: Watchdog) -> Report:
         return drain(spec, settings, job.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         report = Report(
-            kind=_kind(job),
+            kind=job.kind,
             pipeline=job.pipeline,
             run_id=job.run_id,
             status="failed",

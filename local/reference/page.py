@@ -5,7 +5,7 @@ from __future__ import annotations
 from local.reference import options
 from local.reference.markdown import code, table
 from local.reference.models import model_section
-from local.reference.runs import asset_event, metrics, ops, report
+from local.reference.runs import asset_event, kinds, metrics, ops, report
 from spark_jobs import log
 from spark_jobs.errors import SluiceError, catalogue
 from spark_jobs.settings.installation import REPO, VARIABLES
@@ -81,6 +81,7 @@ def page() -> str:
             options.reader,
             options.spark,
             _log,
+            kinds,
             ops,
             report,
             asset_event,
@@ -95,7 +96,7 @@ def _head() -> str:
 
 [Errors](#errors) · [spec](#the-spec) · [state metrics](#state-metrics) · [settings](#settings) ·
 [Kafka properties](#kafka-properties) · [reader options](#reader-options) · [Spark options](#spark-options) · [log](#the-log) ·
-[ops tables](#ops-tables) · [report](#the-report) · [asset event](#the-asset-event)
+[kinds of run](#kinds-of-run) · [ops tables](#ops-tables) · [report](#the-report) · [asset event](#the-asset-event)
 """
 
 

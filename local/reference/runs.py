@@ -13,6 +13,7 @@ from spark_jobs.analysis.state_checks import ARCHIVE_LAG, GROUPS, state_checks_o
 from spark_jobs.messages import event
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, State, Topic
@@ -64,6 +65,26 @@ def _columns(columns: tuple[Column, ...]) -> str:
 
 def _arrow(kind: str) -> str:
     return "list of structs, below" if kind.startswith("list") else TYPES.get(kind, kind)
+
+
+def kinds() -> str:
+    """What each kind of run reads and writes."""
+    rows = (
+        (
+            code(name),
+            facts.reads.value,
+            facts.writes.value,
+            "yes" if facts.moves_state else "",
+            facts.alone.value,
+        )
+        for name, facts in KINDS.items()
+    )
+    head = ("kind", "reads", "writes", "moves state", "one at a time has")
+    return f"""\
+## Kinds of run
+`kind` in reports, ops tables and log lines.
+
+{table(head, rows)}"""
 
 
 def report() -> str:

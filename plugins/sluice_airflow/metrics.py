@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.report import UNKNOWABLE
 from spark_jobs.messages.verdict import CHECK_CODES
 
@@ -79,7 +80,7 @@ def of_run(report: Report) -> None:
     batches. Of a staging only if it did its work: another try computes all of it again.
     """
     finished = report.problem is None or report.problem.code in CHECK_CODES
-    if report.kind == "drain" or finished:
+    if KINDS[report.kind].moves_state or finished:
         _send(report.pipeline, report.kind, _of_report(report))
 
 
@@ -117,7 +118,7 @@ def _of_report(report: Report) -> Iterator[Value]:
     for phase, seconds in report.seconds.items():
         yield "phase", phase, seconds * 1000
     yield "run", "", (report.ended_at - report.started_at).total_seconds() * 1000
-    if report.kind != "drain" or not report.batches:
+    if not (KINDS[report.kind].moves_state and report.batches):
         return  # a repair leaves the state alone, and a run without a batch did not see it
     yield "state_rows", "", state.rows
     yield "state_bytes", "", state.bytes

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.analysis.ranged import needed
 from spark_jobs.errors import RepairUnknown
+from spark_jobs.messages.kind import KINDS
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange.bad_rows import take_out_bad
@@ -79,7 +80,7 @@ def _told(rows: list[Row]) -> tuple[str, ...]:
         f"undo the undo of repair {row['repair_id'].removesuffix(UNDO)}, of table version "
         f"{row['table_version']}"
         if row["repair_id"].endswith(UNDO)
-        else f"undo repair {row['repair_id']}, {_place(row)}: its {_records(row)} again"
+        else f"undo repair {row['repair_id']}, {_place(row)}: its {KINDS[row['kind']].taken_back}"
         for row in rows
     )
     return tuple(lines)
@@ -88,12 +89,6 @@ def _told(rows: list[Row]) -> tuple[str, ...]:
 def _place(row: Row) -> str:
     version = row["table_version"]
     return "which changed no row" if version is None else f"of table version {version}"
-
-
-def _records(row: Row) -> str:
-    if row["kind"] == "replay":
-        return "quarantined records wait for a replay"
-    return "late records wait for a repair"
 
 
 def take_back(spec: Pipeline, paths: Paths, generations: Sequence[str], taken: TakenBack) -> None:
@@ -129,9 +124,7 @@ def _without_commit(paths: Paths, generations: Sequence[str], end: Offsets) -> l
     drain reads anew.
     """
     of_these = ops_tables.among("generation", generations)
-    found = repairs.stored(
-        paths.root, paths.pipeline, f"{of_these} AND state = 'canonical' AND kind <> 'verify'"
-    )
+    found = repairs.stored(paths.root, paths.pipeline, f"{of_these} AND {repairs.WITHOUT_COMMIT}")
     return [
         row
         for row in found

@@ -17,6 +17,7 @@ from spark_jobs.cli.question import agreed
 from spark_jobs.cli.terminal import end_undone, one_line_errors, say
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.messages.job import Stage
+from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import read_report
 from spark_jobs.messages.request import Request
 from spark_jobs.messages.summary import check_line
@@ -25,7 +26,6 @@ from spark_jobs.root.paths import Paths, report_path
 from spark_jobs.settings.installation import Settings, log_format
 
 if TYPE_CHECKING:
-    from spark_jobs.messages.kind import RepairKind
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.spec import Pipeline
 
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
     reason: str = ""
 
 
-def carry_out(kind: RepairKind, pipeline: str, asked: Asked, *, yes: bool, execute: bool) -> None:
+def carry_out(kind: AskedKind, pipeline: str, asked: Asked, *, yes: bool, execute: bool) -> None:
     """Print the plan, and do it if `execute`. Ends the process with one line for an error, and with
     NOT_DONE where it has not been done. What has nothing to do is done; but nothing is proved by a
     verify without a record.
@@ -66,7 +66,7 @@ def carry_out(kind: RepairKind, pipeline: str, asked: Asked, *, yes: bool, execu
         plan = plan_repair(spec, settings, request)
         for line in plan.lines:
             say(line)
-        if kind == "verify" and (plan.idle or not execute):
+        if not request.facts.swaps and (plan.idle or not execute):
             end_undone(f"{pipeline}: nothing is verified")
         if plan.idle:
             return
@@ -96,17 +96,16 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
             say(f"  {check_line(check)}")
     if report.problem:
         raise report.problem.error()
-    if plan.kind == "verify":
+    if not KINDS[plan.kind].swaps:
         say(f"{spec.name}: the table is what its records give: {report.change}")
         return
     if not agreed(paths, read_manifest(paths, plan.repair_id), yes=yes):
         end_undone(f"{spec.name}: nothing is changed; repair {plan.repair_id} is rejected")
     done = swap(spec, settings.root, plan.repair_id, run)
-    merged = "quarantined and late records" if plan.kind == "replay" else "late records"
     at = "no commit was needed" if done.table_version is None else f"version {done.table_version}"
     say(
         f"{spec.name}: {done.added:,} rows added, {done.removed:,} removed, {done.changed:,} "
-        f"changed, {done.merged:,} {merged} merged; {at}. {publisher(paths)}"
+        f"changed, {done.merged:,} {KINDS[plan.kind].merges} merged; {at}. {publisher(paths)}"
     )
 
 

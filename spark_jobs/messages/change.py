@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field as Described
 
-from spark_jobs.messages.kind import RepairKind
+from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.part import Part
 from spark_jobs.spec import Check
 from spark_jobs.spec.checks import Severity
@@ -109,13 +109,14 @@ def needs_approval(change: Change, policy: str) -> bool:
     )
 
 
-def change_checks(kind: RepairKind, policy: str, *, thinned: bool = False) -> tuple[Check, ...]:
+def change_checks(kind: AskedKind, policy: str, *, thinned: bool = False) -> tuple[Check, ...]:
     """The checks of a change, whatever the spec has.
 
     What a person is asked about only warns; where nobody is asked it fails. Of a range that is
     `thinned` only that is judged: how its rows differ says nothing then.
     """
-    asked: Severity = "critical" if kind == "verify" or policy == "never" else "warning"
+    swaps = KINDS[kind].swaps
+    asked: Severity = "critical" if not swaps or policy == "never" else "warning"
     unaccounted = _at_most(
         "unaccounted",
         0,
@@ -162,7 +163,7 @@ def change_checks(kind: RepairKind, policy: str, *, thinned: bool = False) -> tu
         "ends of these",
     )
     every = (unaccounted, unexplained, newly_bad, counted)
-    return (*every, differs, parts) if kind == "verify" else every
+    return every if swaps else (*every, differs, parts)
 
 
 def metrics(change: Change) -> dict[str, float]:

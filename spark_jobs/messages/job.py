@@ -4,9 +4,11 @@ worker, gives it as the application's one argument; spark_jobs/main.py does it.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from spark_jobs.messages.kind import Kind
 
 
 class _Job(BaseModel):
@@ -25,6 +27,8 @@ class _OfPipeline(_Job):
 class Drain(_OfPipeline):
     """Drain it. Leaves a report."""
 
+    kind: ClassVar[Kind] = "drain"
+    """Of a run that fails before it knows more."""
     do: Literal["drain"] = "drain"
     report: str
     """Path of the JSON report."""
@@ -37,6 +41,7 @@ class Drain(_OfPipeline):
 class Stage(_OfPipeline):
     """Compute the rows of a planned repair. Leaves a report."""
 
+    kind: ClassVar[Kind] = "repair"
     do: Literal["stage"] = "stage"
     repair_id: str
     report: str

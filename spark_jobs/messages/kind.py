@@ -1,26 +1,141 @@
-"""Kind: what kind of run. It is a field of reports, of ops tables and of log lines.
+"""Kind: what kind of run, and the facts of each.
 
-`main.py drain` is a drain. All the others are repairs, which `main.py stage` computes by their plan
-(repair/compute/stage.py). A new kind is a name here; mypy and the tests find where it is forgotten.
+It is a field of reports, of ops tables and of log lines. What differs between kinds is a fact of
+its row here: nothing else compares a kind's name (tests/unit/test_kinds.py). What a kind does for a
+fact, for example how its ranges are found, is one table at the place where it is done.
 """
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from enum import Enum
+from typing import Final, Literal, NamedTuple, get_args
 
-RepairKind = Literal["repair", "backfill", "verify", "replay"]
-"""What a person may ask for beside the drain.
-
-repair     compute the ranges again that late records touch
-backfill   compute a given range again
-verify     compute a given range again and compare; change nothing
-replay     merge the records in quarantine that are good by today's spec
-"""
-REPAIR_KINDS: Final[tuple[RepairKind, ...]] = get_args(RepairKind)
-
-AskedKind = Literal[RepairKind, "rebuild"]
-"""What Airflow's form takes: a repair, or the rebuild of the whole table by NEXT."""
+AskedKind = Literal["repair", "backfill", "verify", "replay", "rebuild"]
+"""What a person may ask for beside the drain."""
 ASKED_KINDS: Final[tuple[AskedKind, ...]] = get_args(AskedKind)
+Kind = Literal["drain"] | AskedKind
 
-Kind = Literal["drain", "rebuild"] | RepairKind
-"""rebuild: a run of NEXT beside the live table (rebuild/beside.py), as ops.runs has it."""
+
+class Reads(Enum):
+    """Which records a run reads."""
+
+    NEW = "records that no run has read"
+    LATE = "ranges that late records touch"
+    QUARANTINED = "ranges of quarantined records that are good by today's spec"
+    GIVEN = "a given range"
+    ALL = "the whole history, by NEXT"
+
+
+class Writes(Enum):
+    """Where its rows go."""
+
+    TABLE = "the table, batch by batch"
+    SWAP = "staged; then the table, by one commit"
+    NOTHING = "nothing: it compares"
+    BESIDE = "a table beside, which a switch makes live"
+
+
+class Alone(Enum):
+    """The lease that it has as long as it computes: who may run beside it is who needs another."""
+
+    LIVE = "the live place"
+    STAGING = "the pipeline's stagings; drains go on"
+    BESIDE = "NEXT's place; drains and repairs go on"
+
+
+class Facts(NamedTuple):
+    """A row: one kind of run."""
+
+    reads: Reads
+    writes: Writes
+    moves_state: bool
+    """Whether it goes on with the state of the place it has the lease of."""
+    alone: Alone
+    meaning: str = ""
+    """What the form says; empty where nobody asks for it there."""
+    each_interval: AskedKind | None = None
+    """What a backfill of Airflow does with each of its intervals, when it is asked for this kind.
+    The form's default is sent by everybody who leaves it as it is: it means a backfill there.
+    """
+    idle: str = "no record's rows are there"
+    """Why there is nothing to do."""
+    merges: str = "late records"
+    """What its swap puts into the table."""
+    taken_back: str = "late records wait for a repair again"
+    """What follows when its swap is taken back."""
+
+    @property
+    def staged(self) -> bool:
+        """Whether it computes by a plan, and beside the table: its rows are not in it yet."""
+        return self.alone is Alone.STAGING
+
+    @property
+    def swaps(self) -> bool:
+        """Whether a person or a policy may put its rows into the table."""
+        return self.writes is Writes.SWAP
+
+    @property
+    def given(self) -> bool:
+        """Whether a person types the range; if not, it finds its own."""
+        return self.reads is Reads.GIVEN
+
+    @property
+    def whole(self) -> bool:
+        """Whether it computes the whole table, by NEXT."""
+        return self.reads is Reads.ALL
+
+
+KINDS: Final[dict[str, Facts]] = {
+    "drain": Facts(Reads.NEW, Writes.TABLE, moves_state=True, alone=Alone.LIVE),
+    "repair": Facts(
+        Reads.LATE,
+        Writes.SWAP,
+        moves_state=False,
+        alone=Alone.STAGING,
+        meaning="merge the late records; Sluice finds the ranges",
+        each_interval="backfill",
+        idle="no late record waits",
+    ),
+    "backfill": Facts(
+        Reads.GIVEN,
+        Writes.SWAP,
+        moves_state=False,
+        alone=Alone.STAGING,
+        meaning="compute the range again",
+        each_interval="backfill",
+    ),
+    "verify": Facts(
+        Reads.GIVEN,
+        Writes.NOTHING,
+        moves_state=False,
+        alone=Alone.STAGING,
+        meaning="compute the range again and compare; change nothing",
+        each_interval="verify",
+    ),
+    "replay": Facts(
+        Reads.QUARANTINED,
+        Writes.SWAP,
+        moves_state=False,
+        alone=Alone.STAGING,
+        meaning="merge the quarantined records that are good by today's spec",
+        each_interval="replay",
+        merges="quarantined and late records",
+        taken_back="quarantined records wait for a replay again",
+    ),
+    "rebuild": Facts(
+        Reads.ALL,
+        Writes.BESIDE,
+        moves_state=True,
+        alone=Alone.BESIDE,
+        meaning="compute the whole table by NEXT of spec.py beside the live one, show what "
+        "differs by day, always ask, and switch",
+    ),
+}
+"""Name -> facts. docs/reference.md has the same table."""
+LIVE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.alone is Alone.LIVE)
+STATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.moves_state)
+LATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.reads is Reads.LATE)
+STAGED_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.staged)
+SWAP_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.swaps)
+WHOLE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.whole)
+"""For conditions of SQL."""

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from spark_jobs.errors import RangeInvalid, SluiceError
-from spark_jobs.messages.kind import AskedKind, RepairKind
+from spark_jobs.messages.kind import ASKED_KINDS, KINDS, WHOLE_KINDS, AskedKind, Facts, Reads
 from spark_jobs.spans.span import FIRST, Span
 from spark_jobs.spec.model import Model, refuse
 
@@ -22,16 +22,7 @@ LONGEST: Final = timedelta(days=3_653)
 """Ten years. A longer range is nearly always a mistyped year, and would read all that Kafka has;
 who means all of it computes the table again (`sluice rebuild`).
 """
-RANGED: Final[tuple[RepairKind, ...]] = ("backfill", "verify")
-"""The kinds that compute a given range. `repair` and `replay` find theirs."""
-MEANINGS: Final[dict[str, str]] = {
-    "repair": "repair: merge the late records; Sluice finds the ranges",
-    "backfill": "backfill: compute the range again",
-    "verify": "verify: compute the range again and compare; change nothing",
-    "replay": "replay: merge the quarantined records that are good by today's spec",
-    "rebuild": "rebuild: compute the whole table by NEXT of spec.py beside the live one, show what "
-    "differs by day, always ask, and switch",
-}
+MEANINGS: Final[dict[str, str]] = {kind: f"{kind}: {KINDS[kind].meaning}" for kind in ASKED_KINDS}
 Policy = Literal["unexplained", "always", "never"]
 APPROVALS: Final[dict[str, str]] = {
     "None": "as the spec says",
@@ -173,16 +164,13 @@ class Request(Model):
         return None if self.start is None or self.end is None else Span(self.start, self.end)
 
     @property
-    def repair(self) -> RepairKind:
-        """The kind of a repair. A rebuild has another plan (rebuild/plan.py)."""
-        if self.kind == "rebuild":
-            message = "a rebuild is no repair"
-            raise AssertionError(message)
-        return self.kind
+    def facts(self) -> Facts:
+        """What its kind reads and writes."""
+        return KINDS[self.kind]
 
     @model_validator(mode="after")
     def _a_rebuild(self) -> Self:
-        if self.kind != "rebuild":
+        if not self.facts.whole:
             return self
         for name, given in (("from", self.start), ("to", self.end)):
             if given is not None:
@@ -203,7 +191,7 @@ class Request(Model):
 
     @model_validator(mode="after")
     def _a_reason(self) -> Self:
-        if self.reason and self.kind != "replay":
+        if self.reason and self.facts.reads is not Reads.QUARANTINED:
             refuse(
                 "reason",
                 self.reason,
@@ -223,7 +211,7 @@ class Request(Model):
             )
         span = self.span
         if span is None:
-            if self.kind in RANGED:
+            if self.facts.given:
                 refuse("from", None, f"{self.kind} computes a given range", "Give from and to")
             return self
         _refuse_impossible(span)
@@ -269,8 +257,8 @@ def form(unranged: str | None = None) -> dict[str, dict[str, Any]]:
         return fields
     fields["kind"] |= {
         "default": None,
-        "enum": ["rebuild"],
-        "values_display": {"rebuild": MEANINGS["rebuild"]},
+        "enum": [*WHOLE_KINDS],
+        "values_display": {kind: MEANINGS[kind] for kind in WHOLE_KINDS},
         "description": "Only `rebuild`: no range of this pipeline's output can be computed by "
         f"itself: {unranged}. It reads the whole history, so it is never the default.",
     }

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from spark_jobs.errors import FormatNewer, ReportMissing
+from spark_jobs.messages.kind import LIVE_KINDS
 from spark_jobs.messages.report import UNKNOWABLE, Account, Report, StateUse, parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.check_history import check_lines
@@ -56,6 +57,7 @@ STEP = {
     "files": "rocksdbSstFileSize",
 }
 """Field of StepUse -> the field of the structs in ops.batches."""
+_LIVE = ops_tables.among("kind", LIVE_KINDS)
 _LINES = TypeAdapter(list[BatchLine])
 
 
@@ -69,7 +71,7 @@ def overview(root: UPath, pipelines: Sequence[str]) -> Overview:
         "runs",
         f"SELECT {LINE} FROM (SELECT {LINE}, row_number() OVER "
         "(PARTITION BY pipeline ORDER BY started_at DESC) AS place FROM runs "
-        f"WHERE {these} AND kind = 'drain') WHERE place <= {LAST} ORDER BY started_at DESC",
+        f"WHERE {these} AND {_LIVE}) WHERE place <= {LAST} ORDER BY started_at DESC",
     ).to_pylist()
     late, quarantined = (_kept(root, table, these) for table in ("late", "quarantine"))
     waits = waiting(root, pipelines)
@@ -120,7 +122,7 @@ def tries(root: UPath, pipeline: str, dag_run: str, *, drains: bool) -> tuple[Ru
         "runs",
         # Not LIKE, which takes a % or _ of the id for any text.
         f"SELECT {LINE} FROM runs WHERE {own} AND starts_with(run_id, {start}) "
-        f"AND kind {'=' if drains else '<>'} 'drain' ORDER BY started_at DESC, run_id",
+        f"AND {'' if drains else 'NOT '}({_LIVE}) ORDER BY started_at DESC, run_id",
     ).to_pylist()
     return tuple(
         _line(row) for row in rows if _TRY.fullmatch(row["run_id"].removeprefix(f"{dag_run}-"))

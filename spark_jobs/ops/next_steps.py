@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import SluiceError
-from spark_jobs.messages.kind import REPAIR_KINDS
+from spark_jobs.messages.kind import STAGED_KINDS
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.ops.shown import NextStep, RunLine
 from spark_jobs.registry import find as registry
@@ -20,7 +20,7 @@ def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, 
         why="see what the checks found, with the failing values",
         command=f"sluice show checks --pipeline {name}",
     )
-    if line.problem == "CHECK_FAILED" and line.kind in REPAIR_KINDS:
+    if line.problem == "CHECK_FAILED" and line.kind in STAGED_KINDS:
         return (found, repairs)  # nothing of it is in the table: there is nothing to accept
     if line.problem == "CHECK_FAILED":
         red = [
@@ -43,7 +43,7 @@ def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, 
             NextStep(why="look for damaged files", command=f"sluice doctor {name}"),
         )
     look = NextStep(why="see its batches", command=f"sluice show batches --pipeline {name}")
-    if line.kind in REPAIR_KINDS:
+    if line.kind in STAGED_KINDS:
         return (repairs, look)
     return (look, *_for_late(name)) if line.late else (look,)
 

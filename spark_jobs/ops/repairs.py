@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.merged import TAKEN_OUT
 from spark_jobs.spans.position import Position
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 UNDO = "/undo"
 """The end of an undo's id, after the repair's."""
+WITHOUT_COMMIT = f"state = 'canonical' AND {ops_tables.among('kind', SWAP_KINDS)}"
+"""Of the repairs that found the table as they had computed it."""
 State = Literal["staged", "rejected", "canonical", "swapped", "undone", "failed"]
 
 
@@ -135,7 +138,7 @@ def _relying_on(root: UPath, rows: list[Row], generations: Sequence[str]) -> lis
     """The repairs that found the table as they had computed it after one of these was in it, and
     have a range in common with that one. A verify merges no record, and stays what it was.
     """
-    which = f"{_among(generations)} AND state = 'canonical' AND kind <> 'verify'"
+    which = f"{_among(generations)} AND {WITHOUT_COMMIT}"
     found = stored(root, rows[0]["pipeline"], which)
     return [each for each in found if any(_after(each, row) for row in rows)]
 

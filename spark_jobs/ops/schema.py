@@ -88,7 +88,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "runs": (
         _PIPELINE,
         Column("run_id", _STRING, "the run"),
-        Column("kind", _STRING, "drain, rebuild (a drain of NEXT), or a kind of repair"),
+        Column("kind", _STRING, "one of the kinds of run"),
         Column("status", _STRING, "succeeded or failed"),
         Column(
             "problem", _STRING, "the code of the error that ended the run; null if it succeeded"
@@ -244,7 +244,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         _PIPELINE,
         Column("repair_id", _STRING, "the repair; its undo is a row of its own, `<repair>/undo`"),
         _GENERATION,
-        Column("kind", _STRING, "the kind of repair: repair, backfill, verify or replay"),
+        Column("kind", _STRING, "the kind of run"),
         Column(
             "state",
             _STRING,

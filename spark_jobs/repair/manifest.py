@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import RepairUnknown
-from spark_jobs.messages.kind import RepairKind
+from spark_jobs.messages.kind import AskedKind
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 
@@ -49,7 +49,7 @@ class Manifest(Stored):
     repair_id: str
     pipeline: str
     generation: str
-    kind: RepairKind
+    kind: AskedKind
     spans: tuple[Span, ...]
     """What was asked for, and computed."""
     around: tuple[Span, ...] = ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
+from spark_jobs.messages.kind import STATE_KINDS
 from spark_jobs.messages.report import parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink import history
@@ -61,7 +62,8 @@ def _judged_well(paths: Paths, known: Identity, version: int) -> int:
         "runs",
         f"SELECT table_version, report FROM runs WHERE pipeline = '{paths.pipeline}' "
         f"AND status = 'succeeded' AND table_version <= {version} "
-        "AND (kind IS NULL OR kind IN ('drain', 'rebuild')) ORDER BY table_version DESC",
+        f"AND (kind IS NULL OR {ops_tables.among('kind', STATE_KINDS)}) "
+        "ORDER BY table_version DESC",
     ).to_pylist()
     ours = (
         row["table_version"]

@@ -19,7 +19,7 @@ from spark_jobs.errors import (
     TopicRemade,
     VersionNotLive,
 )
-from spark_jobs.messages.kind import REPAIR_KINDS, RepairKind
+from spark_jobs.messages.kind import STAGED_KINDS, AskedKind
 from spark_jobs.messages.request import Request
 from spark_jobs.rebuild.beside import begin as begin_beside
 from spark_jobs.repair.find.plan import RepairPlan
@@ -50,7 +50,7 @@ def broker_says(patch: pytest.MonkeyPatch, earliest: int = 0, topic_id: str = "t
     says(patch, said)
 
 
-def asked(kind: RepairKind, first: int, last: int | None = None, **more: Any) -> Request:
+def asked(kind: AskedKind, first: int, last: int | None = None, **more: Any) -> Request:
     """One for these hours."""
     span = hours(first, last)
     return Request(kind=kind, start=span.start, end=span.end, who="tester", **more)
@@ -79,7 +79,7 @@ NEVER = "no drain has committed a batch yet", "`sluice drain sales_hourly`"
 
 def test_of_a_pipeline_that_never_ran_no_row_is_computed_again(tmp_path: Path) -> None:
     settings = Settings(str(tmp_path), "broker:9092", tmp_path, "local[1]", "1g")
-    for kind in REPAIR_KINDS:
+    for kind in STAGED_KINDS:
         refused(settings, asked(kind, 2), RangeOpen, *NEVER)
 
 
@@ -136,7 +136,7 @@ def test_the_records_of_a_topic_that_was_made_anew_are_no_repair_of_the_old_ones
 ) -> None:
     broker_says(monkeypatch, topic_id="topic-2")
     words = "'sales'", "topic-1", "topic-2", "deleted and created again", "sluice reset sales_ho"
-    for kind in REPAIR_KINDS:
+    for kind in STAGED_KINDS:
         refused(root.settings, asked(kind, 2), TopicRemade, *words)
 
 

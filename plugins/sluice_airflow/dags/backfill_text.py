@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from spark_jobs.analysis.ranged import unranged
-from spark_jobs.messages.kind import ASKED_KINDS
-from spark_jobs.messages.request import APPROVALS, MEANINGS
+from spark_jobs.messages.kind import ASKED_KINDS, KINDS
+from spark_jobs.messages.request import APPROVALS
 from spark_jobs.spec import Pipeline
 
 TASKS = """\
@@ -38,7 +38,7 @@ def page(spec: Pipeline) -> str:
     """The DAG's page, in Markdown."""
     rebuild = REBUILD.format(name=spec.name)
     if why := unranged(spec):
-        only = ONLY_A_REBUILD.format(why=why, rebuild=MEANINGS["rebuild"].removeprefix("rebuild"))
+        only = ONLY_A_REBUILD.format(why=why, rebuild=f": {KINDS['rebuild'].meaning}")
         return "\n".join((f"### {spec.name}, computed again", "", only, "", rebuild))
     ways = (f"### Ranges of {spec.name}, computed again", "", *_ways(spec))
     return "\n".join((*ways, "", TASKS, "", rebuild))
@@ -57,7 +57,7 @@ def _ways(spec: Pipeline) -> list[str]:
         "**Trigger > Single Run** has a form: one run for one range, or for the ranges that late "
         "or replayed records touch, which Sluice finds.",
         "",
-        *(f"- **{kind}**{MEANINGS[kind].removeprefix(kind)}" for kind in ASKED_KINDS),
+        *(f"- **{kind}**: {KINDS[kind].meaning}" for kind in ASKED_KINDS),
         "",
         f"**Approval**: {APPROVALS[spec.ranges.approve]}. The task waits for seven days.",
     ]

@@ -15,6 +15,7 @@ from sluice_airflow.tasks import rebuild
 from sluice_airflow.tasks.change_text import body
 from sluice_airflow.tasks.xcom import SHOWN, STAGE, planned_repair, plans_rebuild
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.messages.kind import KINDS, Writes
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import record_bytes, root
@@ -53,7 +54,7 @@ class ConfirmOperator(ApprovalOperator):
         any more; StagingStale where it is another one now. Nobody is asked of one that a swap has
         put into the table before it was killed.
         """
-        if planned_repair(context)["kind"] == "verify":
+        if KINDS[planned_repair(context)["kind"]].writes is Writes.NOTHING:
             self.log.info("a verify changes nothing: nobody is asked")
             return None
         if plans_rebuild(context):

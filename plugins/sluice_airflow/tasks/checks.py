@@ -14,6 +14,7 @@ from airflow.sdk import BaseOperator, Context
 from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.tasks.xcom import DRAIN, STAGE, report_from_xcom
+from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.messages.summary import check_line
 from spark_jobs.messages.verdict import staged_verdict, verdict
@@ -60,7 +61,7 @@ class CheckOperator(TellsLineage, BaseOperator):
     def lineage(self) -> Any:
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
 
-        if self.report is None or self.report.kind == "rebuild":  # of a table that nobody reads
+        if self.report is None or KINDS[self.report.kind].whole:  # of a table that nobody reads
             return tasks.of_nothing()
         data = datasets.Datasets(registry.load(self.report.pipeline), root())
         return tasks.of_checks(data, self.suite, self.report)

@@ -7,13 +7,9 @@ from typing import Any
 from airflow.sdk import Context, Param
 
 from spark_jobs.errors import RangeInvalid
-from spark_jobs.messages.kind import RepairKind
+from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.request import Request, form
 
-OF_INTERVALS: tuple[RepairKind, ...] = ("backfill", "verify", "replay")
-"""What Airflow's backfill may do with its data intervals. The form's default, `repair`, is sent by
-everybody who leaves it as it is: it means a backfill there.
-"""
 ONLY_OVERRIDDEN = (
     "Over dates (Backfill), Airflow sends these fields only if Override parameters on existing "
     "runs is ticked, and takes their defaults otherwise."
@@ -53,12 +49,13 @@ def request_of(context: Context) -> Request:
         name: value for name, value in context["params"].items() if value is not None
     }
     if run.run_type == "backfill":
-        if given["kind"] == "rebuild":
+        each = KINDS[given["kind"]].each_interval
+        if each is None:
             raise RangeInvalid(
                 "Request: kind is 'rebuild': a rebuild computes the whole table, and a backfill of "
                 "Airflow has a run for each interval.",
                 "Use Trigger > Single Run.",
             )
-        given["kind"] = given["kind"] if given["kind"] in OF_INTERVALS else "backfill"
+        given["kind"] = each
         given["from"], given["to"] = context["data_interval_start"], context["data_interval_end"]
     return Request(**given, who=getattr(run, "triggering_user_name", None) or "Airflow")

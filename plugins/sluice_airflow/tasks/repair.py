@@ -20,7 +20,7 @@ from sluice_airflow.tasks.submit import CONNECTION, SubmitOperator, recorded_run
 from sluice_airflow.tasks.xcom import planned_repair, plans_rebuild
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.messages.job import Run, Stage
-from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.kind import KINDS, Kind, Writes
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import root
@@ -48,15 +48,15 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
         def last(error: Exception) -> bool:
             return last_try(context, error)
 
-        kind: Kind = "rebuild" if dict(context["params"]).get("kind") == "rebuild" else "repair"
-
+        asked = dict(context["params"]).get("kind")
+        kind: Kind = asked if asked in KINDS else "repair"
         with (
             one_line_errors(self.log),
             root_credentials(),
             recorded(self.pipeline, attempt(context, RUN_OF), last, kind),
         ):
             settings, request = task_settings(), request_of(context)
-            if request.kind == "rebuild":
+            if request.facts.whole:
                 self.log.info("asked by %s: rebuild", request.who)
                 return rebuild.plan(self.pipeline, settings, request)
             spec = registry.load(self.pipeline)
@@ -133,7 +133,7 @@ class SwapOperator(TellsLineage, BaseOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         planned = planned_repair(context)
-        if planned["kind"] == "verify":
+        if KINDS[planned["kind"]].writes is Writes.NOTHING:
             raise AirflowSkipException("a verify changes nothing")
         if plans_rebuild(context):
             run = attempt(context, RUN_OF)

@@ -22,7 +22,7 @@ from sluice_airflow.connections.kafka import config_in_file, task_settings
 from spark_jobs.errors import ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import end_tree
-from spark_jobs.messages.job import Run
+from spark_jobs.messages.job import Drain, Run
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.withheld import for_tasks
 from spark_jobs.root.paths import local_report_path
@@ -124,7 +124,7 @@ class Submission:
 
     def _run_warm(self, settings: Settings, records: int, job: Run) -> bool:
         """Whether a worker has done the run, to its end. Logs what it writes, as the hook does."""
-        if settings.warm != "on" or job.do != "drain":
+        if settings.warm != "on" or not isinstance(job, Drain):
             return False
         from spark_jobs.warm.client import begun  # noqa: PLC0415 - parsing a DAG starts no run
 

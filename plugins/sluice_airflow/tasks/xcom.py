@@ -9,6 +9,7 @@ from typing import Any
 from airflow.sdk import Context
 
 from spark_jobs.errors import ReportMissing
+from spark_jobs.messages.kind import WHOLE_KINDS
 from spark_jobs.messages.report import Report
 
 PLAN, DRAIN, PUBLISH, REPAIR = "plan", "drain", "publish", "repair"
@@ -36,7 +37,7 @@ def planned_repair(context: Context) -> dict[str, Any]:
 
 def plans_rebuild(context: Context) -> bool:
     """Whether this DAG run is a rebuild, by its plan."""
-    return (context["ti"].xcom_pull(task_ids=PLAN) or {}).get("kind") == "rebuild"
+    return (context["ti"].xcom_pull(task_ids=PLAN) or {}).get("kind") in WHOLE_KINDS
 
 
 def to_xcom(report: Report) -> dict[str, Any]:  # JSON, as XCom takes it

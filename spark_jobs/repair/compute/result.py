@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.messages.change import needs_approval
+from spark_jobs.messages.kind import KINDS
 from spark_jobs.ops import repairs
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
@@ -31,10 +32,10 @@ def put_staged(
     *,
     good: bool,
 ) -> None:
-    """Write the row of ops.repairs and, if the checks passed and it is no verify, the manifest."""
-    found, account = outcome.change, outcome.drained.account
+    """Write the row of ops.repairs and, if the checks passed and it swaps, the manifest."""
+    found, account, swaps = outcome.change, outcome.drained.account, KINDS[plan.kind].swaps
     assert found is not None
-    if plan.kind == "verify":
+    if not swaps:
         state: repairs.State = "canonical" if good and not found.differs + found.parts else "failed"
     else:
         state = "staged" if good else "failed"
@@ -82,7 +83,7 @@ def put_staged(
         "seconds": sum(outcome.seconds.values()),
     }
     repairs.put(paths.root, [row])
-    if not good or plan.kind == "verify":
+    if not (good and swaps):
         return
     Manifest(
         repair_id=plan.repair_id,

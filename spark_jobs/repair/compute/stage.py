@@ -24,6 +24,7 @@ from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.session import for_records
 from spark_jobs.messages.change import change_checks, metrics
+from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.messages.withheld import SETTING
@@ -213,7 +214,7 @@ def _compute_and_judge(
     write_changes(paired, folder)
     parts = differing(told.hours, way.replaced(plan.spans))
     write_rows(paired, way.position, parts, folder, compared.carried)
-    if outcome.change.newly_bad and plan.kind != "verify":
+    if outcome.change.newly_bad and KINDS[plan.kind].swaps:
         found = Bad(computed.bad(), outcome.change.newly_bad, computed.clock_ms)
         write_bad(found, way.spec.topic, plan, outcome.run_id, folder)
     failpoint.at("staged")
@@ -227,8 +228,9 @@ def _compute_and_judge(
         *expectations.check_change(asked, metrics(outcome.change)),
     )
     outcome.lap("checks")
-    compared_span = Span(plan.spans[0].start, plan.spans[-1].end) if plan.kind == "verify" else None
-    problem = staged_verdict(plan.pipeline, outcome.checks, compared_span)
+    whole = Span(plan.spans[0].start, plan.spans[-1].end)
+    proved = None if KINDS[plan.kind].swaps else whole
+    problem = staged_verdict(plan.pipeline, outcome.checks, proved)
     put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
     failpoint.at("staged.judged")
     if problem and not outcome.change.thinned:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import ApprovalMissing, StagingStale, SwapRefused
+from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.find.plan import digest
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def refuse_unready(manifest: Manifest, row: Row | None) -> None:
     that waits for a person.
     """
     name = manifest.pipeline
-    if manifest.kind == "verify":
+    if not KINDS[manifest.kind].swaps:
         raise SwapRefused(
             f"repair {manifest.repair_id} is of the kind {manifest.kind}, of which no row is "
             "swapped in.",

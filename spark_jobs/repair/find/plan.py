@@ -16,7 +16,7 @@ from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import RepairUnknown
 from spark_jobs.fingerprint.classification import classification
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.messages.kind import RepairKind
+from spark_jobs.messages.kind import AskedKind
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.root.store import is_remote
 from spark_jobs.source.micro_batch import Offsets
@@ -34,7 +34,7 @@ class RepairPlan(Stored):
 
     repair_id: str
     pipeline: str
-    kind: RepairKind
+    kind: AskedKind
     note: str = ""
     who: str = ""
     approve: str = "unexplained"

@@ -6,6 +6,7 @@ from datetime import MAXYEAR, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.analysis.rounding import rounding_line
+from spark_jobs.messages.kind import KINDS, LATE_KINDS
 from spark_jobs.repair.find.lost import told
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.source.micro_batch import Offsets
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from spark_jobs.runs.preflight import Preflight
     from spark_jobs.spans.span import Span
 
-NOTHING = "no record's rows are there"
 SHOWN = 5
 """Ranges that the plan prints one by one."""
 
@@ -46,7 +46,7 @@ def plan_lines(
         else ()
     )
     if plan.idle:
-        why = "no late record waits" if plan.kind == "repair" else NOTHING
+        why = KINDS[plan.kind].idle
         return (f"{name}: nothing to {plan.kind}: {why}; {final}", *open_yet)
     ranges = f"{len(plan.spans)} range" + ("s" if len(plan.spans) > 1 else "")
     shown = "; ".join(map(str, plan.spans[:SHOWN]))
@@ -57,7 +57,7 @@ def plan_lines(
     unknown = f"; {counted.offsets:,} of unknown event time" if counted.offsets else ""
     merged = plan.from_quarantine - len(plan.replays)
     kept = (f"  replayed        {merged:,} of earlier replays, from ops.quarantine",)
-    late = f"{touching:,} in these ranges, " if plan.kind == "repair" else ""
+    late = f"{touching:,} in these ranges, " if plan.kind in LATE_KINDS else ""
     return (
         f"{name}: {what} {ranges}: {shown}{more} UTC; {final}",
         f"  late records    {late}{plan.late:,} needed, from ops.late",
@@ -104,7 +104,7 @@ def replay_lines(
     """The same, with what is in quarantine: which records the replay brings, and why not others."""
     first, *more = lines
     if plan.idle:
-        first = first.replace(NOTHING, found.why_idle(reason))
+        first = first.replace(KINDS[plan.kind].idle, found.why_idle(reason))
     return (first, *found.lines(), *more)
 
 

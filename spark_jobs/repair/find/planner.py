@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.checkpoint.lease import holder
@@ -22,6 +22,7 @@ from spark_jobs.errors import (
     RecordsUnreachable,
 )
 from spark_jobs.journal.runner import settle
+from spark_jobs.messages.kind import Reads
 from spark_jobs.repair.find import quarantine
 from spark_jobs.repair.find.foreign import refuse_foreign
 from spark_jobs.repair.find.late import count_within
@@ -80,11 +81,8 @@ def plan_repair(
     compared = table.version(paths.table) if is_table(paths.table) else 0
     closed = _closed(way, paths, preflight(spec, settings, paths))
     generations = closed.found.identity.generations
-    replays = _replays(way, settings, closed, request)
-    found, waits = (
-        ([Touching(span, 0) for span in replays.spans], 0)
-        if replays
-        else _ranges(way, paths, closed, request, brought)
+    found, waits, replays = FINDERS[request.facts.reads](
+        _Sought(way, settings, paths, closed, request, brought)
     )
     reach = Reach.of(way, paths, closed.found.identity, closed.found.topic.earliest, closed.horizon)
     left = _left_out(reach, [each.span for each in found], request)
@@ -112,7 +110,7 @@ def plan_repair(
     plan = RepairPlan(
         repair_id=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}",
         pipeline=spec.name,
-        kind=request.repair,
+        kind=request.kind,
         note=request.note,
         who=request.who,
         approve="always" if counted.lost else approve,
@@ -162,21 +160,6 @@ def _refuse_more(name: str, found: Reading, request: Request) -> None:
         )
 
 
-def _replays(way: Ranged, settings: Settings, closed: Closed, request: Request) -> Replaying | None:
-    """What a replay finds in quarantine; None of another kind."""
-    if request.kind != "replay":
-        return None
-    generations = closed.found.identity.generations
-    found = Replaying(way, closed.until, request.span)
-    paths = Paths(settings.root, way.spec)
-    ask_again(way.spec, settings)
-    for each in quarantine.waiting(
-        way.spec, paths, generations, closed.batch, request.reason, settings
-    ):
-        found.add(each)
-    return found
-
-
 def _by_partition(places: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
     """Partition -> its offsets, ascending."""
     found = defaultdict[int, list[int]](list)
@@ -212,30 +195,74 @@ def _closed(way: Ranged, paths: Paths, found: Preflight) -> Closed:
     return Closed(found, until, batch.id, batch.end)
 
 
-def _ranges(
-    way: Ranged, paths: Paths, closed: Closed, request: Request, brought: Brought | None
-) -> tuple[list[Touching], int]:
-    """The ranges, with the late records that a repair finds in each, and how many it leaves since
-    drains still write their rows.
-    """
-    if request.kind != "repair":
-        given = brought.spans if brought else (Span(*_given(request)),)
-        if given[-1].end > closed.until:
-            raise RangeOpen(
-                f"{way.spec.name}: drains still write rows of {given[-1]}: all before "
-                f"{closed.until:%F %H:%M:%S} are final, by the watermark of batch {closed.batch}.",
-                "Ask again when the watermark has passed the end, or for a range that ends before.",
-            )
-        return [Touching(span, 0) for span in given], 0
-    late = LateSpans(way, paths, closed.found.identity.generations, closed.batch)
-    return late.ranges(closed.until, request.span), late.too_early(closed.until)
+class _Sought(NamedTuple):
+    """What the ranges are found by."""
+
+    way: Ranged
+    settings: Settings
+    paths: Paths
+    closed: Closed
+    request: Request
+    brought: Brought | None
+
+
+class _Found(NamedTuple):
+    ranges: list[Touching]
+    """Each with the late records that a repair finds in it."""
+    waits: int = 0
+    """Late records that are left, since drains still write their rows."""
+    replays: Replaying | None = None
+    """What was found in quarantine."""
+
+
+def _by_late(of: _Sought) -> _Found:
+    closed = of.closed
+    late = LateSpans(of.way, of.paths, closed.found.identity.generations, closed.batch)
+    return _Found(late.ranges(closed.until, of.request.span), late.too_early(closed.until))
+
+
+def _by_quarantined(of: _Sought) -> _Found:
+    way, closed = of.way, of.closed
+    found = Replaying(way, closed.until, of.request.span)
+    ask_again(way.spec, of.settings)
+    for each in quarantine.waiting(
+        way.spec,
+        of.paths,
+        closed.found.identity.generations,
+        closed.batch,
+        of.request.reason,
+        of.settings,
+    ):
+        found.add(each)
+    return _Found([Touching(span, 0) for span in found.spans], replays=found)
+
+
+def _as_given(of: _Sought) -> _Found:
+    """Raises RangeOpen where drains still write."""
+    closed = of.closed
+    given = of.brought.spans if of.brought else (Span(*_given(of.request)),)
+    if given[-1].end > closed.until:
+        raise RangeOpen(
+            f"{of.way.spec.name}: drains still write rows of {given[-1]}: all before "
+            f"{closed.until:%F %H:%M:%S} are final, by the watermark of batch {closed.batch}.",
+            "Ask again when the watermark has passed the end, or for a range that ends before.",
+        )
+    return _Found([Touching(span, 0) for span in given])
+
+
+FINDERS: Final[dict[Reads, Callable[[_Sought], _Found]]] = {
+    Reads.LATE: _by_late,
+    Reads.QUARANTINED: _by_quarantined,
+    Reads.GIVEN: _as_given,
+}
+"""What a kind of repair reads -> how its ranges are found."""
 
 
 def _left_out(reach: Reach, spans: Sequence[Span], request: Request) -> tuple[Span, ...]:
     """Of ranges that nobody has typed, those of which nobody has all records: they keep no other
     one from being computed. None if there is no other.
     """
-    if request.kind not in {"repair", "replay"}:
+    if request.facts.given:
         return ()
     found = reach.lacking(spans, without_lost=request.without_lost)
     return found if len(found) < len(spans) else ()

@@ -16,6 +16,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import RepairUnknown, catalogue
+from spark_jobs.messages.kind import LATE_KINDS
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.late_spans import LateSpans, Tried
 from spark_jobs.repair.manifest import read_manifest
@@ -56,11 +57,12 @@ def _refused(paths: Paths, generations: Sequence[str]) -> int:
     batches from 0 again, and leaves the accounts of those before it.
     """
     own = ops_tables.equals({"pipeline": paths.pipeline})
+    kinds = ops_tables.among("kind", LATE_KINDS)
     codes = ops_tables.among("problem", (e.code for e in catalogue() if not e.retry))
     [row] = ops_tables.query(
         paths.root,
         "runs",
-        f"SELECT max(ended_at) AS at FROM runs WHERE {own} AND kind = 'repair' AND {codes} "
+        f"SELECT max(ended_at) AS at FROM runs WHERE {own} AND {kinds} AND {codes} "
         f"AND starts_with(run_id, '{RUN_PREFIX}')",
     ).to_pylist()
     if row["at"] is None:
@@ -85,7 +87,7 @@ def _tried(paths: Paths, generations: Sequence[str]) -> list[Tried]:
             tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
         )
         for row in rows
-        if row["kind"] == "repair" and row["horizon"] and _final(paths, row, undos)
+        if row["kind"] in LATE_KINDS and row["horizon"] and _final(paths, row, undos)
     ]
 
 
