@@ -48,9 +48,7 @@ def make(settings: Settings) -> Path:
     """
     final = submit.files_jar(settings)
     if not final.parent.is_dir():
-        raise JarsMissing(
-            f"{final.parent} is no folder.", "Run `make setup`, or point SLUICE_JARS at the jars."
-        )
+        raise JarsMissing.jars_folder_absent(folder=final.parent)
     with TemporaryDirectory(prefix="sluice-files-") as folder:
         _compile(Path(folder))
         with replacing(final) as unfinished, ZipFile(unfinished, "w") as jar:

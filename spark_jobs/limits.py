@@ -46,9 +46,7 @@ class RunLimits:
         """The error of a run that was asked to stop and has work left; None for any other run."""
         if not self.asked or self.reached != self.asked:
             return None
-        return Stopped(
-            "the run was asked to stop before Kafka was drained.", "The next run resumes."
-        )
+        return Stopped.before_drained()
 
     def admit(self, batch: Batch) -> bool:
         """Decide whether this batch may run, and count it if it may."""

@@ -32,10 +32,7 @@ class StopRequest:
         For places at which the run has changed nothing yet.
         """
         if self.asked:
-            raise Stopped(
-                "the run was asked to stop before it read anything.",
-                "The next run does the same work.",
-            )
+            raise Stopped.before_reading()
 
 
 @contextmanager

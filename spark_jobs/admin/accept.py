@@ -67,19 +67,13 @@ def accept(
     report = _last_verdict(paths, spec.name, cursor)
     accepted = _named(report, names, spec.name)
     if not reason.strip():
-        raise DecisionRefused(
-            "--reason is empty: the decision is shown to everybody who reads these rows.",
-            'Say why they may be published: --reason "the carrier ZZ is new, and right"',
-        )
+        raise DecisionRefused.acceptance_unexplained()
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
         with leased(spec, paths, who) as held:
             if read_cursor(paths.cursor) != cursor:
-                raise DecisionRefused(
-                    f"another run of {spec.name} has ended since this command looked.",
-                    f"See what it says: sluice show checks --pipeline {spec.name}",
-                )
+                raise DecisionRefused.overtaken_acceptance(pipeline=spec.name)
             passed = {
                 "judged": cursor.audited,
                 "judged_table_version": report.table_version,
@@ -123,11 +117,7 @@ def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
     ours = known.generations if known else ()
     report = next((each for each in reports if each.generation in ours), None)
     if known is None or report is None or cursor.judged == cursor.audited:
-        raise DecisionRefused(
-            f"everything that {pipeline} has written has passed its checks: there is nothing to "
-            "accept.",
-            f"See the results: sluice show checks --pipeline {pipeline}",
-        )
+        raise DecisionRefused.nothing_to_accept(pipeline=pipeline)
     code = report.problem.code if report.problem else "none"
     now, judged = table.version(paths.table), report.table_version
     if (
@@ -137,11 +127,12 @@ def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
         or judged > now
         or (judged < now and history.rows_changed(paths.table, judged, now))
     ):
-        raise DecisionRefused(
-            f"the last verdict on {pipeline} is not about what the table holds now: run "
-            f"{report.run_id} ended at version "
-            f"{report.table_version} with problem {code}, and the table is at version {now}.",
-            f"Let a run judge it first: sluice drain {pipeline}",
+        raise DecisionRefused.verdict_outdated(
+            pipeline=pipeline,
+            run=report.run_id,
+            table_version=report.table_version,
+            code=code,
+            now=now,
         )
     return report
 
@@ -154,17 +145,15 @@ def _named(report: Report, names: tuple[str, ...], pipeline: str) -> tuple[Check
     failed = report.failing("critical")
     unknown = [name for name in names if not any(name in {c.name, c.type} for c in failed)]
     if unknown:
-        raise DecisionRefused(
-            f"--check is {', '.join(unknown)}: no critical check of that name failed.",
-            f"Those that failed: {', '.join(check.name for check in failed)}",
+        raise DecisionRefused.check_did_not_fail(
+            unknown=", ".join(unknown), failed=", ".join(check.name for check in failed)
         )
     left = [check.name for check in failed if not {check.name, check.type} & set(names)]
     if left:
-        raise DecisionRefused(
-            f"{', '.join(left)} failed too: rows are published only if every failed check is "
-            "accepted.",
-            f"Name each: sluice accept {pipeline} "
-            + " ".join(f"--check '{check.name}'" for check in failed),
+        raise DecisionRefused.others_failed(
+            left=", ".join(left),
+            pipeline=pipeline,
+            checks=" ".join(f"--check '{check.name}'" for check in failed),
         )
     return failed
 

@@ -244,10 +244,8 @@ def _go_back(spec: Pipeline, settings: Settings, integrity: Integrity, at_most: 
     restorable = [batch for batch in integrity.restorable_batches if batch <= at_most]
     if not restorable:
         first = "; ".join(f"{path} {reason}" for path, reason in [*integrity.damage.items()][:5])
-        raise CheckpointBroken(
-            f"{first or 'the offsets of batches without an account are gone'}: no batch of "
-            f"{spec.name} is whole, so there is none to rewind to.",
-            f"Restore the files, or start again from Kafka: sluice reset {spec.name}",
+        raise CheckpointBroken.no_whole_batch(
+            damage=first or "the offsets of batches without an account are gone", pipeline=spec.name
         )
     lines, execute = rewind(spec, settings, restorable[-1])
     assert execute is not None

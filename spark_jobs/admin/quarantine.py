@@ -65,10 +65,7 @@ def quarantine(
         require_writable(paths)
         with leased(spec, paths, who) as held:
             if read_failing(paths.failing) != before:
-                raise DecisionRefused(
-                    f"another run of {spec.name} has ended since this command looked.",
-                    f"Give it again: sluice quarantine {spec.name}",
-                )
+                raise DecisionRefused.overtaken_quarantine(pipeline=spec.name)
             _refuse_unaccounted(paths, spec.name, found)
             held.confirm()
             _with(before, found, paths).write(paths.failing)
@@ -106,17 +103,11 @@ def _lines(name: str, found: tuple[FailingRecord, ...]) -> Iterator[str]:
 
 def _named(named: tuple[str, ...], reason: str, by: str, most: int) -> Iterator[FailingRecord]:
     if not reason.strip():
-        raise DecisionRefused(
-            "--reason is empty: it is all that ops.quarantine says of these records.",
-            'Say why: --reason "the sum of shop 7 overflows"',
-        )
+        raise DecisionRefused.quarantine_unexplained()
     total = 0
     for each in named:
         if (place := _PLACE.fullmatch(each)) is None:
-            raise DecisionRefused(
-                f"--record is {each!r}: that is no place of a record.",
-                "Write PARTITION:OFFSET, or PARTITION:FIRST-LAST.",
-            )
+            raise DecisionRefused.no_place(record=each)
         first, last = int(place["first"]), int(place["last"] or place["first"])
         total += last - first + 1
         if last < first or total > most:
@@ -138,9 +129,7 @@ def _named(named: tuple[str, ...], reason: str, by: str, most: int) -> Iterator[
 def _refuse_unaccounted(paths: Paths, name: str, found: tuple[FailingRecord, ...]) -> None:
     known = read_identity(paths)
     if known is None:
-        raise DecisionRefused(
-            f"{name} has no checkpoint: no run has read a record.", f"Run it: sluice drain {name}"
-        )
+        raise DecisionRefused.nothing_read(pipeline=name)
     checkpoint = Checkpoint(paths.checkpoint)
     committed = max(checkpoint.committed(), default=-1)
     made = max(committed, newest_batch(paths.table, known.owner(name)))
@@ -149,8 +138,9 @@ def _refuse_unaccounted(paths: Paths, name: str, found: tuple[FailingRecord, ...
         for each in found:
             start = batch.start.get(each.partition, 0)
             if start <= each.offset < batch.end.get(each.partition, 0):
-                raise DecisionRefused(
-                    f"partition {each.partition} offset {each.offset} is in batch {number}, which "
-                    "is in the table and is not accounted for yet.",
-                    f"Let a run account for it first: sluice drain {name}",
+                raise DecisionRefused.batch_unaccounted(
+                    partition=each.partition,
+                    offset=each.offset,
+                    batch=number,
+                    pipeline=name,
                 )

@@ -34,9 +34,7 @@ def plan_repartition(spec: Pipeline, settings: Settings, wanted: int) -> Planned
     """What would be done. Raises what `look` does, and LeaseHeld."""
     paths = Paths(settings.root, spec)
     if held := holder(paths.lease):
-        raise LeaseHeld(
-            f"{paths.lease.parent} is being written by {held}.", "Wait until it ends, or stop it."
-        )
+        raise LeaseHeld.held(folder=paths.lease.parent, holder=held)
     if note := under_way(paths):
         said = f"{spec.name}: bring to its end, or take back: {note.words}; then look what to move"
         return Planned((said,), 0, idle=False)

@@ -50,10 +50,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     paths = Paths(settings.root, spec)
     refuse_older_notes(paths)
     if paths.place.beside:
-        raise RebuildRefused(
-            f"{spec.name}: a rebuild is not reset.",
-            f"Remove it, and begin anew: sluice rebuild {spec.name} --discard --execute",
-        )
+        raise RebuildRefused.reset_of_rebuild(pipeline=spec.name)
     paths = _draining(paths, spec)
     committed = Checkpoint(paths.checkpoint).committed()
     seen, begun = _identity_text(paths), paths.journal.exists()
@@ -71,10 +68,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
             if not begun and (
                 _identity_text(paths) != seen or _draining(Paths(*of), spec).place != paths.place
             ):
-                raise LeaseHeld(
-                    f"another command has changed {spec.name} since this one looked.",
-                    f"See what there is to do now: sluice reset {spec.name}",
-                )
+                raise LeaseHeld.overtaken_reset(pipeline=spec.name)
             _settled(spec, Paths(*of), held)
             now = _draining(Paths(*of), spec)
             place = _next(now, spec, goes_on=goes_on)

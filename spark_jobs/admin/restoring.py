@@ -38,10 +38,10 @@ def restore_table(facts: Restoring, scene: Scene) -> None:
     except DeltaError:
         if delta.version_is_whole(path, facts.version):
             raise
-        raise StateUnreadable(
-            f"VACUUM has removed files of version {facts.version} of {path} since this command "
-            "looked. Nothing was changed.",
-            f"Go back to a later batch: sluice rewind {scene.spec.name}",
+        raise StateUnreadable.vacuumed_meanwhile(
+            version=facts.version,
+            path=path,
+            pipeline=scene.spec.name,
         ) from None
 
 

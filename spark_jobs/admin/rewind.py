@@ -84,10 +84,7 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
         with leased(spec, paths, who) as held:
             now, again = _facts(spec, paths, batch)
             if now != known or again.version != facts.version:
-                raise LeaseHeld(
-                    f"another command has changed {spec.name} since this one looked.",
-                    f"See what there is to do now: sluice rewind {spec.name} --to-batch {batch}",
-                )
+                raise LeaseHeld.overtaken_rewind(pipeline=spec.name, batch=batch)
             # Before anything is changed: it may be damaged.
             read_failing(paths.failing)
             carry_out(REWIND, again, spec, paths, held, who)
@@ -116,10 +113,10 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
     restorable = Integrity(checkpoint).restorable_batches
     if known is None or batch not in restorable:
         available = f"batches {restorable[0]} to {restorable[-1]}" if restorable else "no batch"
-        raise StateUnreadable(
-            f"the checkpoint of {spec.name} does not have the complete state after batch {batch}; "
-            f"it has that of {available}.",
-            f"Rewind to one of those, or start again: sluice reset {spec.name}",
+        raise StateUnreadable.state_incomplete(
+            pipeline=spec.name,
+            batch=batch,
+            available=available,
         )
     _refuse_before_switch(paths, known, batch)
     version = history.version_after(paths.table, known.owners(spec.name), batch)
@@ -271,11 +268,12 @@ def _refuse_before_switch(paths: Paths, known: Identity, batch: int) -> None:
         began = done, entry
     if began is None or not history.is_switch(began[1]):
         return
-    raise StateUnreadable(
-        f"a rebuild put batches 0 to {began[0]} into {paths.table} in one commit, version "
-        f"{began[1]['version']}: it has no content after batch {batch}.",
-        f"Rewind to batch {began[0]} or a later one; or go back to the logic before: `sluice "
-        f"rebuild {paths.pipeline} --back`.",
+    raise StateUnreadable.inside_rebuild(
+        last=began[0],
+        table=paths.table,
+        version=began[1]["version"],
+        batch=batch,
+        pipeline=paths.pipeline,
     )
 
 
@@ -284,8 +282,9 @@ def _refuse_vacuumed(paths: Paths, version: int, batch: int) -> None:
     if version_is_whole(paths.table, version):
         return
     name = paths.pipeline
-    raise StateUnreadable(
-        f"version {version} of {paths.table}, its content after batch {batch}, is gone: VACUUM or "
-        "a clean-up of its log has removed files of it.",
-        f"Rewind to a later batch, or start again: sluice reset {name}",
+    raise StateUnreadable.content_gone(
+        version=version,
+        table=paths.table,
+        batch=batch,
+        pipeline=name,
     )

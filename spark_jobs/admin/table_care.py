@@ -147,15 +147,13 @@ def in_words(path: UPath) -> Iterator[None]:
     except DeltaError as error:
         why = str(error).splitlines()[0].rstrip(". ")
         if isinstance(error, CommitFailedError) and "Unsupported" not in why:
-            raise TableContended(
-                f"another writer changed {path} meanwhile: {why}.", "Run it again."
-            ) from None
+            raise TableContended.changed_meanwhile(path=path, why=why) from None
         raise _refusal(path, why) from None
 
 
 def _refusal(path: UPath, why: str) -> MaintenanceRefused:
-    return MaintenanceRefused(
-        f"{path} cannot be compacted without Spark: {why}.",
-        f"Run OPTIMIZE {sql_table(path)} and VACUUM {sql_table(path)} in Spark, "
-        "while no run works.",
+    return MaintenanceRefused.needs_spark(
+        path=path,
+        why=why,
+        sql=sql_table(path),
     )

@@ -78,10 +78,7 @@ def unrestore(
             cursor = read_cursor(paths.cursor)
             now = delta.open_table(paths.table).version()
             if now != newest or to_mend(paths, cursor) != found:
-                raise LeaseHeld(
-                    f"somebody has changed {paths.table} since this command looked.",
-                    f"See what there is to do now: sluice doctor {spec.name}",
-                )
+                raise LeaseHeld.overtaken_doctor(table=paths.table, pipeline=spec.name)
             passed = cursor.judged_table_version
             facts = Unrestored(
                 version=found.whole,

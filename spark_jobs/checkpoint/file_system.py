@@ -55,13 +55,10 @@ def refuse_local_locks(path: UPath) -> None:
     found = mount_of(Path(str(path)))
     if found is None or found.locks_for_all or one_host():
         return
-    raise RootRefused(
-        f"{path} is on {found.kind}, mounted at {found.place}, where a lock may hold on this "
-        "machine alone: a run on another machine would write the same checkpoint.",
-        "Use a local disk, a container's volume on one, or an object store "
-        "(docs/deploy.md), for SLUICE_ROOT. If runs start in this machine or container only "
-        "(a folder that a host shares with it, by 9p, virtiofs or FUSE), set "
-        "SLUICE_LOCKS=one-host.",
+    raise RootRefused.locks_unsure(
+        path=path,
+        kind=found.kind,
+        place=found.place,
     )
 
 

@@ -131,10 +131,10 @@ def read_identity(paths: Paths) -> Identity | None:
         if not Checkpoint(paths.checkpoint).planned():
             return None
         wrong = "is missing"
-    raise CheckpointBroken(
-        f"{paths.identity} {wrong}. It identifies the checkpoint's topic and spec; Sluice cannot "
-        "resume without it.",
-        f"Restore it from a copy, or start again from Kafka: sluice reset {paths.pipeline}",
+    raise CheckpointBroken.identity_lost(
+        path=paths.identity,
+        wrong=wrong,
+        pipeline=paths.pipeline,
     )
 
 
@@ -143,7 +143,4 @@ def refuse_older_notes(paths: Paths) -> None:
     beside = (paths.version / name for name in ("rewinding.json", "repartitioning.json"))
     for note in (*beside, paths.above / "moving.json"):
         if note.exists():
-            raise CheckpointBroken(
-                f"{note} is there: an older Sluice was killed amid this change.",
-                "Complete it with that version of Sluice first: the same command goes on.",
-            )
+            raise CheckpointBroken.older_change(note=note)

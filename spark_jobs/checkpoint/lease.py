@@ -108,10 +108,7 @@ class FileLock:
         """Nobody comes late."""
 
     def _lost(self, how: str) -> LeaseLost:
-        return LeaseLost(
-            f"{self._path}, whose lock this run had, {how}.",
-            "Nothing of its last batch was committed; the next run resumes there.",
-        )
+        return LeaseLost.lock_lost(path=self._path, how=how)
 
 
 @contextmanager
@@ -124,10 +121,7 @@ def _locked_file(path: UPath, run_id: str) -> Iterator[FileLock]:
     descriptor = os.open(str(path), os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not _try_lock(descriptor):
-            raise LeaseHeld(
-                f"{path.parent} is being written by {_describe_holder(path)}.",
-                "Wait until it ends, or stop it. Never run two drains of one pipeline at once.",
-            )
+            raise LeaseHeld.held_by_drain(folder=path.parent, holder=_describe_holder(path))
         os.ftruncate(descriptor, 0)
         started = datetime.now(UTC).isoformat(timespec="seconds")
         content = json.dumps(

@@ -31,10 +31,7 @@ def checkpoint_broken(what: str, pipeline: str) -> CheckpointBroken:
 
     `what` names the file and what is wrong with it.
     """
-    return CheckpointBroken(
-        f"{what}: Sluice cannot resume from the checkpoint of {pipeline}.",
-        f"See every damaged file, and what would fix it: sluice doctor {pipeline}",
-    )
+    return CheckpointBroken.file_damaged(what=what, pipeline=pipeline)
 
 
 class Checkpoint:

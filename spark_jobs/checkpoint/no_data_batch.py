@@ -165,10 +165,7 @@ def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:
             ),
         )
     except FileExistsError:
-        raise LeaseLost(
-            f"batch {last + 1} was planned in {path.parent} by another process in the meantime.",
-            "The next run begins with that batch.",
-        ) from None
+        raise LeaseLost.planned_elsewhere(batch=last + 1, folder=path.parent) from None
     return last + 1
 
 

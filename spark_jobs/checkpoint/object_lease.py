@@ -113,9 +113,10 @@ class ObjectLease:
                 if taken
                 else "is held no longer: not renewed"
             )
-            raise LeaseLost(
-                f"{self._path.parent} {how} for {TTL_SECONDS:.0f} s.",
-                "Nothing of its last batch was committed; the next run resumes there.",
+            raise LeaseLost.lease_expired(
+                folder=self._path.parent,
+                how=how,
+                seconds=TTL_SECONDS,
             )
 
     @property
@@ -220,10 +221,10 @@ class ObjectLease:
         return f"{self._prefix}{fence:012}"
 
     def _held(self, holder: str) -> LeaseHeld:
-        return LeaseHeld(
-            f"{self._path.parent} is being written by {holder}.",
-            f"Wait until it ends, or stop it. The lease expires {TTL_SECONDS:.0f} s after its "
-            "process has died.",
+        return LeaseHeld.held_until(
+            folder=self._path.parent,
+            holder=holder,
+            seconds=TTL_SECONDS,
         )
 
 

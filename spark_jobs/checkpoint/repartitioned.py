@@ -49,10 +49,12 @@ def refuse_half_moved(paths: Paths) -> None:
     if newest in checkpoint.committed() or not moves_state(checkpoint, newest):
         return
     name, was, now = paths.pipeline, *map(checkpoint.partitions, (newest - 1, newest))
-    raise CheckpointBroken(
-        f"batch {newest} of {name} was planned for {now} state stores, those before have "
-        f"{was}, and it is not committed: it is of a repartition that nobody goes on with.",
-        f"Go back to the end of the batch before: sluice rewind {name} --to-batch {newest - 1}",
+    raise CheckpointBroken.repartition_left(
+        newest=newest,
+        pipeline=name,
+        now=now,
+        was=was,
+        before=newest - 1,
     )
 
 

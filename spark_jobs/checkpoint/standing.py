@@ -98,22 +98,23 @@ class Standing(NamedTuple):
             return
         settings = [change.field for change in refused if change.field.startswith("spark.")]
         revert = "Run the Sluice that made the state" if settings else "Revert the spec"
-        ways = _declaration(self.spec, refused) + _beside(self.spec, refused)
-        raise StateIncompatible(
-            f"the state at {self.paths.version} was made by another spec: "
-            f"{'; '.join(map(str, refused))}.",
-            f"{revert};{ways} or {_reset_remedy(self.spec)}.",
+        raise StateIncompatible.spec_changed(
+            folder=self.paths.version,
+            differences="; ".join(map(str, refused)),
+            revert=revert,
+            declare=_declaration(self.spec, refused) + _beside(self.spec, refused),
+            reset=_reset_remedy(self.spec),
         )
 
     def _refuse_other_records(self, topic: SourceState, made: Identity) -> None:
         """Unless what the checkpoint will read next is what follows on what it has read."""
         spec, paths = self.spec, self.paths
         if made.topic_id != topic.id:
-            raise TopicRemade(
-                f"topic {spec.topic.name!r} has id {topic.id}, but this checkpoint was made from "
-                f"{made.topic_id}: the topic was deleted and created again, so the stored offsets "
-                "mean other records.",
-                f"To read the new topic from its beginning, {_reset_remedy(spec)}.",
+            raise TopicRemade.remade_since_checkpoint(
+                topic=spec.topic.name,
+                found=topic.id,
+                made=made.topic_id,
+                reset=_reset_remedy(spec),
             )
         refuse_damaged_logs(Checkpoint(paths.checkpoint), spec.name)
         if spec.keeps_state:
@@ -122,12 +123,7 @@ class Standing(NamedTuple):
         _refuse_shortened_topic(spec, paths, topic)
         loss = data_loss(paths, topic)
         if loss and spec.on_lost_records == "refuse":
-            raise RecordsGone(
-                "Kafka's retention removed records that were never read: "
-                f"{format_data_loss(loss)}.",
-                "Lengthen the topic's retention. To skip these records, set "
-                f"on_lost_records='skip'; or {_reset_remedy(spec)}.",
-            )
+            raise RecordsGone.unread_removed(loss=format_data_loss(loss), reset=_reset_remedy(spec))
 
 
 def standing(spec: Pipeline, paths: Paths) -> Standing:
@@ -187,12 +183,13 @@ def _refuse_missing_batches(paths: Paths, generation: str) -> None:
     audited = read_cursor(paths.cursor).audited
     newest = max(Checkpoint(paths.checkpoint).planned(), default=-1)
     if audited > newest:
-        raise CheckpointForeign(
-            f"{paths.checkpoint} ends at batch {newest}, but batch {audited} of generation "
-            f"{generation} is in the table: the checkpoint was deleted or is not complete.",
-            f"Restore the checkpoint, or start again with `sluice reset {paths.pipeline}`. A "
-            "run without the checkpoint "
-            f"would write those rows again into {paths.table}.",
+        raise CheckpointForeign.behind_table(
+            checkpoint=paths.checkpoint,
+            newest=newest,
+            audited=audited,
+            generation=generation,
+            pipeline=paths.pipeline,
+            table=paths.table,
         )
 
 
@@ -210,12 +207,8 @@ def _refuse_shortened_topic(spec: Pipeline, paths: Paths, topic: SourceState) ->
             f"partition {p} ends at {latest}, but the checkpoint has offsets up to {end}"
             for p, (latest, end) in short.items()
         )
-        raise OffsetsWentBack(
-            f"topic {spec.topic.name!r} ends before this checkpoint's offsets: {where}. The "
-            "brokers lost records that they had "
-            "acknowledged, or an older copy of the topic was restored. New records at these "
-            "offsets would be skipped.",
-            "Restore the whole topic, or a root that is not newer than the topic. To read the "
-            "topic from its beginning, "
-            f"{_reset_remedy(spec)}.",
+        raise OffsetsWentBack.topic_went_back(
+            topic=spec.topic.name,
+            where=where,
+            reset=_reset_remedy(spec),
         )

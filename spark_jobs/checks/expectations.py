@@ -170,9 +170,10 @@ def _expectation(check: Check, number: int) -> Expectation:
             type=check.type, kwargs=check.kwargs, severity=severity, meta={ID: number}
         ).to_domain_obj()
     except (ExpectationNotFoundError, ValueError, TypeError) as error:
-        raise CheckBroken(
-            f"{check.type} with {check.kwargs} is not an expectation: {_why(error)}.",
-            "Correct the check in the pipeline's spec.",
+        raise CheckBroken.no_expectation(
+            check=check.type,
+            kwargs=check.kwargs,
+            error=_why(error),
         ) from None
 
 

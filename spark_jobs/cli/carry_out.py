@@ -114,10 +114,7 @@ def _refuse_second(paths: Paths) -> None:
     the start of a JVM.
     """
     if held := holder(paths.staging_lease):
-        raise LeaseHeld(
-            f"{paths.pipeline}: another repair is being computed by {held}.",
-            "Wait until it ends, or stop it. Nothing was begun.",
-        )
+        raise LeaseHeld.repair_computing(pipeline=paths.pipeline, holder=held)
 
 
 def run_id(kind: str) -> str:

@@ -56,7 +56,7 @@ PipelineNames = Annotated[
 NOT_DONE: Final = 3
 """The exit status of a command that ended well and has not done what it is for: a dry run with
 something left to do, a No to its question, a verify without a record. No error has it
-(errors.py), nor what is typed wrongly (2).
+(errors/), nor what is typed wrongly (2).
 """
 Execute = Annotated[
     bool,

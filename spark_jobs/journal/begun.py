@@ -45,7 +45,7 @@ class Begun(Stored):
         try:
             create_whole(path, self.model_dump_json(indent=2))
         except FileExistsError:
-            raise LeaseLost(f"another process has begun a change: {path} is there.") from None
+            raise LeaseLost.change_elsewhere(path=path) from None
 
 
 def under_way(paths: Paths) -> Begun | None:
@@ -58,20 +58,17 @@ def under_way(paths: Paths) -> Begun | None:
     except FileNotFoundError:
         return None
     except ValueError:
-        raise CheckpointBroken(
-            f"{paths.journal} does not parse: a change of {paths.pipeline} has begun, and nobody "
-            "knows which.",
-            f"Restore the file from a copy, or start again from Kafka: sluice reset "
-            f"{paths.pipeline}",
+        raise CheckpointBroken.journal_unreadable(
+            path=paths.journal, pipeline=paths.pipeline
         ) from None
 
 
 def refuse_under_way(paths: Paths) -> None:
     """Raise CheckpointBroken for who reads what the steps of a change write one after the other."""
     if note := under_way(paths):
-        raise CheckpointBroken(
-            f"{note.words} has begun at {note.at:%F %H:%M:%S} UTC, by {note.by}, and has not "
-            "ended: table, checkpoint and account do not belong together yet.",
-            f"The next run completes it: sluice drain {paths.pipeline} (LEASE_HELD means that it "
-            "is under way).",
+        raise CheckpointBroken.change_half_done(
+            change=note.words,
+            began=note.at,
+            by=note.by,
+            pipeline=paths.pipeline,
         )

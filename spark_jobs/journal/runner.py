@@ -101,10 +101,11 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
         return
     change, facts = _known(paths, note)
     if note.version != paths.version.name and not change.of_place:
-        raise CheckpointBroken(
-            f"{note.words} has begun for state version {note.version} of {spec.name}, and spec.py "
-            f"has {paths.version.name}.",
-            f"Complete it with the spec of {note.version}: sluice drain {spec.name}",
+        raise CheckpointBroken.change_of_version(
+            change=note.words,
+            version=note.version,
+            pipeline=spec.name,
+            found=paths.version.name,
         )
     scene = Scene(spec, paths, held, note.id)
     if _given_up(change, facts, scene):
@@ -137,10 +138,7 @@ def _known(paths: Paths, note: Begun) -> tuple[Change[Any], Any]:
         change = kind(note.change)
         return change, change.facts.model_validate(note.facts)
     except (KeyError, ValueError):
-        raise FormatNewer(
-            f"{paths.journal} has {note.words}, in a form that this Sluice does not know.",
-            "Complete it with the version of Sluice that began it.",
-        ) from None
+        raise FormatNewer.change_unknown(path=paths.journal, change=note.words) from None
 
 
 def _steps(change: Change[F], facts: F, note: Begun, scene: Scene) -> None:

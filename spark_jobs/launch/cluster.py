@@ -119,14 +119,16 @@ class Cluster:
                     time.monotonic() - began,
                 )
         if joining.is_alive():
-            raise ClusterUnreachable(
-                f"{master} does not let this run in: no answer within {limit} s.",
-                _remedy(self._settings),
+            raise ClusterUnreachable.no_answer(
+                master=master,
+                limit=limit,
+                remedy=_remedy(self._settings),
             )
         if self._failed:
-            raise ClusterUnreachable(
-                f"{master} turned this run away: {_first_line(self._failed[0])}.",
-                _remedy(self._settings),
+            raise ClusterUnreachable.turned_away(
+                master=master,
+                answer=_first_line(self._failed[0]),
+                remedy=_remedy(self._settings),
             )
 
 
@@ -179,10 +181,7 @@ def _require_master(master: str) -> None:
                 return
         except (OSError, ValueError, OverflowError) as error:
             failures.append(f"{address}: {getattr(error, 'strerror', None) or error}")
-    raise ClusterUnreachable(
-        f"no master of {master} is there ({'; '.join(failures)}).",
-        "Start it, or correct the address: spark://host:port, several masters separated by commas.",
-    )
+    raise ClusterUnreachable.no_master(master=master, failures="; ".join(failures))
 
 
 class ExecutorWatch:
@@ -243,11 +242,11 @@ class ExecutorWatch:
 
     def _give_up(self, *, had_any: bool) -> None:
         what = "the last executor is gone, and no other came" if had_any else "no executor came"
-        self.problem = NoExecutors(
-            f"{what} within {self._limit} s on {self._master}; each needs {self._executor_size}.",
-            "Check that workers are alive and have that much free; ask for less "
-            "(spark.executor.memory, spark.executor.cores), "
-            "or wait longer (SLUICE_EXECUTOR_WAIT).",
+        self.problem = NoExecutors.none_came(
+            what=what,
+            seconds=self._limit,
+            master=self._master,
+            size=self._executor_size,
         )
         self._context.stop()
 

@@ -135,10 +135,11 @@ def _require_language(spark: SparkSession) -> None:
     system = spark.sparkContext._jvm.System  # type: ignore[union-attr]  # noqa: SLF001 - no Python form
     for name, value in language.JAVA.items():
         if (found := system.getProperty(name)) != value:
-            raise SettingInvalid(
-                f"{language.OVERRIDES[0]} gives Spark's JVM {name}={found} in place of {value}, "
-                "and with it queries would give other results.",
-                f"Leave {name} out of it.",
+            raise SettingInvalid.locale_overridden(
+                variable=language.OVERRIDES[0],
+                name=name,
+                found=found,
+                value=value,
             )
 
 

@@ -55,23 +55,11 @@ def configuration(settings: Settings) -> dict[str, str]:
         archive, _, inside = given.partition("#")
         name, _, within = inside.strip("/").partition("/")
         if not name or not within:
-            raise SettingInvalid(
-                f"SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the "
-                "archive.",
-                "Write for example environment.tar.gz#environment/bin/python.",
-            )
+            raise SettingInvalid.no_python_in_archive(given=given)
         if name == CODE_FOLDER or not _FOLDER.fullmatch(name):
-            raise SettingInvalid(
-                f"SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} would replace a folder of the "
-                "executors.",
-                "After #, begin with a new folder: environment.tar.gz#environment/bin/python.",
-            )
+            raise SettingInvalid.folder_replaced(given=given, name=name)
         if "://" not in archive and not Path(archive).is_file():
-            raise SettingInvalid(
-                f"SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
-                "Pack an environment as docs/deploy.md shows, or name a Python that the workers "
-                "have.",
-            )
+            raise SettingInvalid.archive_absent(given=given, archive=archive)
         archives.append(f"{archive}#{name}")
         python = f"./{name}/{within}"
     return {
@@ -96,10 +84,7 @@ def code_archive() -> Path:
         folder = own_folder("code", RISK)
         return _reuse_or_write(folder, f"sluice-{digest.hexdigest()[:16]}.zip", files)
     except OSError as error:
-        raise SparkFailed(
-            f"the archive of the code that executors run cannot be written: {error}.",
-            "Make room in the temporary folder, or set TMPDIR to another.",
-        ) from None
+        raise SparkFailed.code_not_packed(error=error) from None
 
 
 def _reuse_or_write(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
@@ -145,10 +130,7 @@ def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise SettingInvalid(
-            f"SLUICE_PIPELINES is {registry.package()!r}: {error}.",
-            "Name a Python package on the PYTHONPATH, or unset it.",
-        ) from None
+        raise SettingInvalid.package_not_shipped(package=registry.package(), error=error) from None
 
 
 def _write(archive: Path, files: list[tuple[str, bytes]]) -> None:

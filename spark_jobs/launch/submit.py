@@ -119,18 +119,12 @@ def configuration(
     """
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
-        raise JarsMissing(
-            f"{settings.jars} does not hold the jars of Delta and Kafka for Spark.",
-            "Run `make setup`, or point SLUICE_JARS at them.",
-        )
+        raise JarsMissing.kafka_jars_absent(jars=settings.jars)
     if not settings.local:
         refuse_for_cluster(settings.root)
     s3 = sorted(s3_jars(settings).glob("*.jar")) if is_s3(settings.root) else []
     if is_s3(settings.root) and not (s3 and files_jar(settings).exists()):
-        raise JarsMissing(
-            f"{s3_jars(settings)} and {files_jar(settings)} do not hold what a root on S3 needs.",
-            "Run `make setup`, or point SLUICE_JARS at a folder that has both, and `s3` beside it.",
-        )
+        raise JarsMissing.s3_jars_absent(jars=s3_jars(settings), files_jar=files_jar(settings))
     given = {**spark_options.parse(settings.spark_conf, "SLUICE_SPARK_CONF"), **(pipeline or {})}
     return {
         **({} if settings.local else SCHEDULED),

@@ -333,11 +333,7 @@ def read_report(path: Path | UPath) -> Report:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise ReportMissing(
-            f"the run left no report at {path}: it was killed, or it never started.",
-            "Look at the lines above in the task's log. The next run resumes where this run "
-            "stopped.",
-        ) from None
+        raise ReportMissing.no_report(path=path) from None
     return parse_report(content, str(path))
 
 
@@ -350,9 +346,10 @@ def parse_report(content: bytes | str, where: str) -> Report:
         return Report.model_validate_json(content)
     except ValidationError as error:
         refuse_newer(_version(content), VERSION, where)
-        raise ReportMissing(
-            f"{where} is not a report of version {VERSION}: {error.errors()[0]['msg']}.",
-            "Run Airflow and Spark with the same version of Sluice.",
+        raise ReportMissing.not_a_report(
+            where=where,
+            version=VERSION,
+            error=error.errors()[0]["msg"],
         ) from None
 
 

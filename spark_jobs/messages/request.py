@@ -151,11 +151,7 @@ class Request(Model):
         if self.approve is None:
             return of_the_spec
         if of_the_spec == "always" != self.approve:
-            raise RangeInvalid(
-                f"Request: approve is {self.approve!r}: by the pipeline's spec (ranges.approve) a "
-                "person always approves a change.",
-                "Leave it out.",
-            )
+            raise RangeInvalid.approve_given(approve=self.approve)
         return self.approve
 
     @property

@@ -35,12 +35,11 @@ def verdict(
     if broken := _broken(pipeline, results):
         return broken
     if failed := _failed(results):
-        return CheckFailed(
-            f"{pipeline}: {len(failed)} critical check(s) failed: {_named(failed)}. The rows are "
-            f"written in table version {table_version}, but not published.",
-            f"See the failing values: sluice show checks --pipeline {pipeline}. Then correct the "
-            "rows in the table and run again, or publish them as they are: "
-            f"sluice accept {pipeline} --check NAME --reason TEXT",
+        return CheckFailed.critical_failed(
+            pipeline=pipeline,
+            count=len(failed),
+            failed=_named(failed),
+            table_version=table_version,
         )
     return None
 
@@ -61,10 +60,10 @@ def staged_verdict(
     of_change = {check.column: check for check in failed if check.suite == "change"}
     if THINNED in of_change and UNACCOUNTED not in of_change:
         gone = of_change[THINNED].observed
-        return RangeThinned(
-            f"{pipeline}: this cannot be proved: compaction has removed {gone} of the records "
-            "that drains read for these ranges. The table is as it was.",
-            RangeThinned.usual_remedy,
+        return RangeThinned.proof_compacted(
+            pipeline=pipeline,
+            gone=gone,
+            usual_remedy=RangeThinned.usual_remedy,
         )
     what = (
         f"{pipeline}: {len(failed)} critical check(s) of the computed rows failed: "
@@ -90,10 +89,7 @@ def _broken(pipeline: str, results: tuple[CheckResult, ...]) -> CheckBroken | No
     if not broken:
         return None
     named = "; ".join(f"{check.name} could not be evaluated: {check.observed}" for check in broken)
-    return CheckBroken(
-        f"{pipeline}: {named}.",
-        "Correct the check in the spec: its column, its arguments or their types.",
-    )
+    return CheckBroken.not_evaluated(pipeline=pipeline, name=named)
 
 
 def _failed(results: tuple[CheckResult, ...]) -> list[CheckResult]:

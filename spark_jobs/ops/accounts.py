@@ -50,12 +50,12 @@ def since_judged(
     lacking = first_lacking(ids, cursor.judged, cursor.audited)
     if lacking is not None:
         found = "more than one row" if lacking in ids else "no row"
-        raise CheckpointBroken(
-            f"ops.batches has {found} for batch {lacking} of {paths.pipeline}, which has not "
-            f"passed the checks; {paths.cursor} says that all up to batch {cursor.audited} are "
-            "accounted for. A verdict without its account would say nothing.",
-            "Restore ops.batches; or let the batches be accounted for again, from Kafka: "
-            f"sluice doctor {paths.pipeline}",
+        raise CheckpointBroken.account_absent(
+            found=found,
+            lacking=lacking,
+            pipeline=paths.pipeline,
+            cursor=paths.cursor,
+            audited=cursor.audited,
         )
     return rows
 

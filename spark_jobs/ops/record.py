@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from spark_jobs.messages.visible import visible
+from spark_jobs.errors.visible import visible
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.rejected import MISSED, REASON, Table
 from spark_jobs.ops.shown import FieldShown, RawShown, RecordPage, RejectedLine, Withheld

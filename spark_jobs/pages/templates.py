@@ -10,8 +10,8 @@ from typing import Any, get_args
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from spark_jobs.errors.visible import visible
 from spark_jobs.messages.summary import told
-from spark_jobs.messages.visible import visible
 from spark_jobs.pages.amounts import in_bytes, number
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.find.coverage import State

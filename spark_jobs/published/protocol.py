@@ -30,11 +30,7 @@ def shown_protocol(protocol: Action, table: str) -> Action:
         return dict(zip(("minReaderVersion", "minWriterVersion"), versions, strict=True))
     features = set(protocol.get("readerFeatures", ())) - NOT_READ
     if unknown := sorted(features - CARRIED):
-        raise PublishedTableRefused(
-            f"{table} uses {', '.join(unknown)}, which a published table cannot have.",
-            "Remove the feature from the table, or set published_table=False in the spec: "
-            "consumers then read the version that the asset event names.",
-        )
+        raise PublishedTableRefused.feature_unpublishable(table=table, unknown=", ".join(unknown))
     named = sorted(features)
     return {
         "minReaderVersion": 3,

@@ -53,9 +53,10 @@ def target(paths: Paths, judged: int) -> Target:
     """
     log = Log.of(paths.table)
     if log.newest < judged:
-        raise PublishedTableRefused(
-            f"{paths.table} has no version {judged}, which passed the checks.",
-            f"Put the table back, or start again from Kafka: `sluice reset {paths.pipeline}`.",
+        raise PublishedTableRefused.judged_version_gone(
+            table=paths.table,
+            judged=judged,
+            pipeline=paths.pipeline,
         )
     version = judged
     while version + 1 in log.commits and only_rearranges(log.commit(version + 1)):
@@ -165,16 +166,11 @@ def _compared(paths: Paths, wanted: Target, own: Log, data: str) -> Content:
         whole = wanted.log.replay(wanted.version)
         now = own.replay(own.newest) if own.newest >= 0 else Replay()
     except LookupError as error:
-        raise PublishedTableRefused(
-            f"{error.args[0]}, which the published table needs.",
-            f"Let a run judge a newer version, or remove {paths.published_table}: the next publish "
-            "makes it again.",
+        raise PublishedTableRefused.judged_file_gone(
+            wrong=error.args[0], published=paths.published_table
         ) from None
     if now.metadata and OWNER not in now.metadata.get("configuration", {}):
-        raise PublishedTableRefused(
-            f"{paths.published_table} is a table that Sluice did not make.",
-            "Move it away, or set published_table=False in the spec.",
-        )
+        raise PublishedTableRefused.foreign_table(published=paths.published_table)
     own_id = str(now.metadata["id"]) if now.metadata else str(uuid.uuid4())
     files = {file_key(file): file for file in (located(f, data) for f in whole.added.values())}
     return Content(

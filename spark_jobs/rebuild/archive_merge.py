@@ -92,12 +92,7 @@ def refuse_pending(it: Rebuilding) -> None:
     """Raise RebuildRefused if a switch would lose what only the archive has."""
     if not it.without_lost and (parts := pending(it)):
         count = sum(stop - first for first, stop in parts.values())
-        raise RebuildRefused(
-            f"{it.following.name}: {count:,} records that only the topic's archive has are not in "
-            "the rebuild yet.",
-            f"Let it compute them: sluice rebuild {it.following.name} --execute. In Airflow, clear "
-            "the task stage, with all behind it. To lose them: add --without-lost.",
-        )
+        raise RebuildRefused.archive_unread(pipeline=it.following.name, count=count)
 
 
 def _spans(it: Rebuilding, days: Sequence[Span]) -> tuple[Span, ...]:

@@ -61,11 +61,7 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
     paths, known, audited = ready_back(ours, former)
     topic = source_of(former, settings).state()
     if topic.id != known.topic_id:
-        raise TopicRemade(
-            f"topic {former.topic.name!r} was deleted and created again since the switch: the "
-            f"former checkpoint of {former.name} was made from the old one, and cannot go on.",
-            "Stay with the live version; or rebuild the former logic from Kafka, as NEXT.",
-        )
+        raise TopicRemade.remade_since_switch(topic=former.topic.name, pipeline=former.name)
     end = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else {}
     again = sum(max(0, at - end.get(p, 0)) for p, at in read_to(ours).items())
     lost = {
@@ -88,8 +84,8 @@ def refuse_lost(former: Pipeline, plan: Back) -> None:
         else " Then its drains are refused (RECORDS_GONE) until the spec has "
         "on_lost_records='skip'."
     )
-    raise RecordsUnreachable(
-        f"{former.name}: Kafka has no longer {plan.offsets:,} offsets that the former checkpoint "
-        "has not read. No drain would bring their rows into the table again.",
-        f"To lose them: sluice rebuild {former.name} --back --execute --without-lost.{skip}",
+    raise RecordsUnreachable.gone_since_switch(
+        pipeline=former.name,
+        offsets=plan.offsets,
+        skip=skip,
     )

@@ -71,10 +71,7 @@ def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:
         who=who,
     )
     if not put_new(paths.rebuild, begun.model_dump_json(indent=2)):
-        raise RebuildRefused(
-            f"{following.name}: another has begun a rebuild since this one looked.",
-            "Give the same command again: it goes on with that one.",
-        )
+        raise RebuildRefused.begun_meanwhile(pipeline=following.name)
     Paths(str(paths.root), following, place).ensure_writable()
 
 
@@ -105,16 +102,19 @@ def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
     name = following.name
     begin_anew = f"begin anew: `sluice rebuild {name} --discard --execute`"
     if differing:
-        raise RebuildRefused(
-            f"{name}: a rebuild is half done, which {begun.who} began on {begun.began:%F %H:%M} "
-            f"UTC with another NEXT: {'; '.join(differing)}.",
-            f"Take the change of NEXT back to go on with it; or {begin_anew}.",
+        raise RebuildRefused.next_changed(
+            pipeline=name,
+            who=begun.who,
+            began=begun.began,
+            differences="; ".join(differing),
+            begin_anew=begin_anew,
         )
     if begun.topic_id != topic_id:
-        raise RebuildRefused(
-            f"{name}: topic {following.topic.name!r} was deleted and created again since the "
-            f"rebuild began on {begun.began:%F %H:%M} UTC, so its offsets mean other records.",
-            f"To rebuild from the new topic, {begin_anew}.",
+        raise RebuildRefused.topic_remade(
+            pipeline=name,
+            topic=following.topic.name,
+            began=begun.began,
+            begin_anew=begin_anew,
         )
 
 
@@ -156,9 +156,7 @@ def _unheld(paths: Paths) -> None:
     """Raise RebuildRefused while it is drained."""
     for folder in (*_folders(paths), older_root(paths) / "checkpoints" / paths.pipeline):
         if held := holder(folder / "lease"):
-            raise RebuildRefused(
-                f"{folder} is being written by {held}.", "Wait until it ends, or stop it."
-            )
+            raise RebuildRefused.held(folder=folder, holder=held)
 
 
 def _rows(paths: Paths) -> str:

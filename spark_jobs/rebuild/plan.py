@@ -55,18 +55,9 @@ def next_of(spec: Pipeline, live: Pipeline) -> Pipeline:
     """
     following = registry.load_next(spec.name)
     if following is None:
-        raise RebuildRefused(
-            f"{spec.name}: spec.py defines no NEXT, so there is nothing to rebuild.",
-            "Leave SPEC as it is, and write below it NEXT = SPEC.model_copy(update={'steps': "
-            f"(...), 'state': SPEC.state.model_copy(update={{'version': {live.state.version + 1}"
-            "})}).",
-        )
+        raise RebuildRefused.no_next(pipeline=spec.name, free=live.state.version + 1)
     if following.state.version == live.state.version:
-        raise RebuildRefused(
-            f"{spec.name}: NEXT, of state version {live.state.version}, is live already.",
-            "Rename it to SPEC in spec.py when you like; or switch back: `sluice rebuild "
-            f"{spec.name} --back`.",
-        )
+        raise RebuildRefused.next_is_live(pipeline=spec.name, version=live.state.version)
     return following
 
 
@@ -76,18 +67,11 @@ def versions_back(spec: Pipeline, root: str) -> tuple[Pipeline, Pipeline]:
     """
     fact = read_live(Paths(root, spec))
     if fact is None or fact.before is None:
-        raise RebuildRefused(
-            f"{spec.name}: there is no switch to take back.",
-            f"`sluice rewind {spec.name}` goes back within a state version.",
-        )
+        raise RebuildRefused.nothing_to_take_back(pipeline=spec.name)
     wanted = fact.before.version
     former = spec if spec.state.version == wanted else registry.load_next(spec.name)
     if former is None or former.state.version != wanted:
-        raise RebuildRefused(
-            f"{spec.name}: the version before the switch is {wanted}, and spec.py has no spec of "
-            "it, by which drains would go on.",
-            f"Put the former spec, with state=State(version={wanted}), back as NEXT.",
-        )
+        raise RebuildRefused.former_spec_absent(pipeline=spec.name, wanted=wanted)
     # Of what is taken back only the state version is asked for: its spec may be gone.
     state = spec.state.model_copy(update={"version": fact.version})
     return spec.model_copy(update={"state": state}), former
@@ -101,24 +85,12 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     paths = Paths(settings.root, spec)
     known = read_identity(paths)
     if known is None or not known.table_id:
-        raise RebuildRefused(
-            f"{spec.name} was never drained, so there is no table to rebuild.",
-            f"Change SPEC itself, and run it: sluice drain {spec.name}",
-        )
+        raise RebuildRefused.never_drained(pipeline=spec.name)
     if older_root(paths).exists():
-        raise RebuildRefused(
-            f"{older_root(paths)} is there: an older Sluice has begun a rebuild, in a root of its "
-            "own.",
-            f"Complete it with that version of Sluice; or remove it: `sluice rebuild {spec.name} "
-            "--discard --execute`.",
-        )
+        raise RebuildRefused.older_rebuild(folder=older_root(paths), pipeline=spec.name)
     topic = source_of(spec, settings).state()
     if topic.id != known.topic_id:
-        raise TopicRemade(
-            f"topic {spec.topic.name!r} was deleted and created again since the live table was "
-            "made: a rebuild would lose all that the table has of the old one.",
-            f"Start again from the new topic: sluice reset {spec.name}",
-        )
+        raise TopicRemade.remade_since_table(topic=spec.topic.name, pipeline=spec.name)
     begun = read_begun(paths)
     if begun:
         refuse_other(begun, following, topic.id)
@@ -140,12 +112,7 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
     """
     if plan.lost:
         count = sum(last - first + 1 for _, first, last in plan.lost)
-        raise RecordsUnreachable(
-            f"{spec.name}: Kafka has no longer {count:,} offsets from which the live table was "
-            "made, so the rebuilt one would be without their rows.",
-            f"To lose them: sluice rebuild {spec.name} --execute --without-lost. The live table "
-            "keeps them until you agree to the switch.",
-        )
+        raise RecordsUnreachable.gone_since_table(pipeline=spec.name, count=count)
 
 
 def _lost(paths: Paths, known: Identity, topic: SourceState, side: Paths, archived: Older) -> Lost:

@@ -36,15 +36,10 @@ def ready(live: Paths, beside: Paths) -> Identity:
     known = _live_identity(live)
     following, committed = read_identity(beside), Checkpoint(beside.checkpoint).committed()
     if following is None or not committed:
-        raise RebuildRefused(
-            f"{name}: the rebuild has no batch yet.", f"Run it: sluice rebuild {name} --execute"
-        )
+        raise RebuildRefused.no_batch_yet(pipeline=name)
     _refuse_unfinished(beside, committed[-1])
     if missing := behind(live, beside):
-        raise RebuildRefused(
-            f"{name}: the live pipeline has read {missing:,} offsets that the rebuild has not.",
-            f"Let it catch up: sluice rebuild {name} --execute",
-        )
+        raise RebuildRefused.behind_live(pipeline=name, missing=missing)
     return known
 
 
@@ -54,24 +49,23 @@ def ready_back(live: Paths, former: Pipeline) -> Former:
     """
     before, again = _before(live, former), "Rebuild the former logic from Kafka, as NEXT."
     if not before.folder:
-        raise RebuildRefused(
-            f"{former.name}: an older Sluice switched, into the table of the version before.",
-            f"Go back with that version of Sluice. {again}",
-        )
+        raise RebuildRefused.older_switch(pipeline=former.name, again=again)
     _live_identity(live)
     paths = Paths(str(live.root), former, place_before(live, former))
     if not paths.identity.exists() or not is_table(paths.table):
-        raise RebuildRefused(
-            f"{former.name}: {paths.version} or {paths.table} is gone: `sluice maintain` removes "
-            "them some days after a switch.",
-            again,
+        raise RebuildRefused.former_removed(
+            pipeline=former.name,
+            folder=paths.version,
+            table=paths.table,
+            again=again,
         )
     kept = Identity.read(paths.identity)
     if kept.generation != before.generation or kept.table_id != table.identifier(paths.table):
-        raise RebuildRefused(
-            f"{former.name}: {paths.version} and {paths.table} are not those any more that the "
-            "switch replaced.",
-            again,
+        raise RebuildRefused.former_replaced(
+            pipeline=former.name,
+            folder=paths.version,
+            table=paths.table,
+            again=again,
         )
     return Former(paths, kept, read_cursor(paths.cursor).audited)
 
@@ -85,10 +79,7 @@ def place_before(live: Paths, former: Pipeline) -> Place:
 def _before(live: Paths, former: Pipeline) -> Replaced:
     fact = read_live(live)
     if fact is None or fact.before is None or fact.before.version != former.state.version:
-        raise RebuildRefused(
-            f"{former.name}: no switch is there to take back.",
-            f"Go back within a state version with `sluice rewind {former.name}`.",
-        )
+        raise RebuildRefused.no_switch(pipeline=former.name)
     return fact.before
 
 
@@ -105,16 +96,13 @@ def behind(live: Paths, beside: Paths) -> int:
 def _live_identity(live: Paths) -> Identity:
     known = read_identity(live)
     if known is None or not known.table_id or table.identifier(live.table) != known.table_id:
-        raise RebuildRefused(
-            f"{live.table} is not a table that {live.checkpoint} has written.",
-            f"See what is wrong with it: sluice plan {live.pipeline}",
+        raise RebuildRefused.live_table_foreign(
+            table=live.table,
+            checkpoint=live.checkpoint,
+            pipeline=live.pipeline,
         )
     if held := holder(live.staging_lease):
-        raise RebuildRefused(
-            f"{live.pipeline}: a repair is being computed by {held}, for a table that the switch "
-            "replaces.",
-            "Wait until it ends, or stop it.",
-        )
+        raise RebuildRefused.repair_computing(pipeline=live.pipeline, holder=held)
     return known
 
 
@@ -124,11 +112,10 @@ def _refuse_unfinished(beside: Paths, newest: int) -> None:
     begun = Checkpoint(beside.checkpoint).planned()[-1] != newest
     passed = cursor.judged == cursor.audited == newest and cursor.judged_table_version is not None
     if begun or not passed or _changed(beside, cursor.judged_table_version or 0):
-        raise RebuildRefused(
-            f"{name}: batches {cursor.judged + 1} to {newest} of the rebuild have not passed "
-            "their account and checks.",
-            f"Run it again: sluice rebuild {name} --execute. A failed check is accepted with "
-            f"SLUICE_NEXT=on sluice accept {name}.",
+        raise RebuildRefused.unjudged(
+            pipeline=name,
+            first=cursor.judged + 1,
+            newest=newest,
         )
 
 

@@ -80,9 +80,4 @@ def refuse_changed(name: str, was: Shown, now: Shown) -> None:
         if differs
     ]
     if differing:
-        raise RebuildRefused(
-            f"{name}: since the question was shown, {'; '.join(differing)}. The answer is about "
-            "what was shown.",
-            "Clear the task plan, with all behind it, to compute what is missing and to be asked "
-            "again.",
-        )
+        raise RebuildRefused.question_outdated(pipeline=name, differences="; ".join(differing))

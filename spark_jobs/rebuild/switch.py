@@ -32,10 +32,7 @@ def switch(spec: Pipeline, following: Pipeline, root: str, run_id: str) -> Live:
     live = Paths(root, spec)
     require_writable(live)
     if read_begun(live) is None:
-        raise RebuildRefused(
-            f"{spec.name}: no rebuild is there to switch to.",
-            f"Compute it: sluice rebuild {spec.name} --execute",
-        )
+        raise RebuildRefused.no_rebuild(pipeline=spec.name)
     beside = beside_paths(live, following)
     # Both leases: a run that went on beside would write into the live table without the live lease.
     with leased(spec, live, run_id) as held, leased(following, beside, run_id):

@@ -53,10 +53,7 @@ def _folder() -> Path:
     try:
         return Path(importlib.import_module(package()).__path__[0])
     except (ModuleNotFoundError, AttributeError) as error:
-        raise SettingInvalid(
-            f"SLUICE_PIPELINES is {package()!r}: {error}.",
-            "Set it to a Python package on the PYTHONPATH, or unset it.",
-        ) from None
+        raise SettingInvalid.package_absent(package=package(), error=error) from None
 
 
 def load(name: str) -> Pipeline:
@@ -74,22 +71,16 @@ def load(name: str) -> Pipeline:
             if close
             else f"The pipelines are: {', '.join(names()) or 'none'}."
         )
-        raise PipelineUnknown(
-            f"there is no pipeline {name!r}: {package().replace('.', '/')} has no such folder.",
-            hint,
+        raise PipelineUnknown.folder_absent(
+            pipeline=name,
+            package=package().replace(".", "/"),
+            hint=hint,
         )
     spec = getattr(_module(name), "SPEC", None)
     if not isinstance(spec, Pipeline):
-        raise SpecInvalid(
-            f"pipelines/{name}/spec.py defines no SPEC = Pipeline(...).",
-            "Define SPEC, as the spec.py of another pipeline does.",
-        )
+        raise SpecInvalid.no_spec(pipeline=name)
     if spec.name != name:
-        raise SpecInvalid(
-            f"pipelines/{name}/spec.py: name is {spec.name!r}; the folder, the table and the DAG "
-            "must have the same name.",
-            f"Set name={name!r}, or rename the folder.",
-        )
+        raise SpecInvalid.name_differs(pipeline=name, given=spec.name)
     refuse_unfit(spec, logic_path(name))
     if any(step.logic for step in spec.steps):
         imported_modules(name)
@@ -107,10 +98,7 @@ def load_next(name: str) -> Pipeline | None:
         return None
     where = f"pipelines/{name}/spec.py: NEXT"
     if not isinstance(found, Pipeline):
-        raise SpecInvalid(
-            f"{where} is {type(found).__name__}, and no Pipeline.",
-            "Write NEXT = SPEC.model_copy(update={...}), or a Pipeline(...) of its own.",
-        )
+        raise SpecInvalid.next_no_pipeline(where=where, kind=type(found).__name__)
     # model_copy checks nothing.
     following = Pipeline(**dict(found) | {"state": State(**dict(found.state))})
     for field, given, right in (
@@ -118,23 +106,21 @@ def load_next(name: str) -> Pipeline | None:
         ("topic.name", following.topic.name, spec.topic.name),
     ):
         if given != right:
-            raise SpecInvalid(
-                f"{where}: {field} is {given!r}, and SPEC's is {right!r}: a rebuild replaces the "
-                "content of one table, from the same records.",
-                "Leave it as it is in SPEC; another topic or name is another pipeline.",
+            raise SpecInvalid.next_field_differs(
+                where=where,
+                field=field,
+                given=given,
+                right=right,
             )
     version = spec.state.version
     if following.state.version == version:
-        raise SpecInvalid(
-            f"{where}: state.version is {version}, as SPEC's is: it tells which of the two "
-            "drains, so it stays with the spec when you rename NEXT to SPEC.",
-            f"Add 'state': SPEC.state.model_copy(update={{'version': {version + 1}}}).",
+        raise SpecInvalid.next_same_version(
+            where=where,
+            version=version,
+            free=version + 1,
         )
     if following.model_copy(update={"state": spec.state}) == spec:
-        raise SpecInvalid(
-            f"{where} differs from SPEC in nothing but state.version.",
-            "Change what the rebuild is for, or remove NEXT.",
-        )
+        raise SpecInvalid.next_same(where=where)
     refuse_unfit(following, logic_path(name))
     return following
 
@@ -145,9 +131,10 @@ def _module(name: str) -> ModuleType:
     except SluiceError:
         raise
     except (Exception, SystemExit) as error:  # of sys.exit(0) every command would end well
-        raise SpecInvalid(
-            f"pipelines/{name}/spec.py cannot be imported: {type(error).__name__}: {error}.",
-            "Correct the file, then check it with `sluice validate`.",
+        raise SpecInvalid.import_failed(
+            pipeline=name,
+            kind=type(error).__name__,
+            error=error,
         ) from error
 
 
@@ -172,27 +159,18 @@ def _archive(name: str) -> ArchiveSpec:
     specs declare different archives of one topic.
     """
     if name in names():
-        raise SpecInvalid(
-            f"pipelines/{name}: names that begin with {PREFIX} are those of archives.",
-            "Rename the folder.",
-        )
+        raise SpecInvalid.name_reserved(pipeline=name, prefix=PREFIX)
     specs = [
         archive_spec(topic, topic.archive)
         for topic in _archived_topics()
         if topic.archive is not None and archive_name(topic.name) == name
     ]
     if not specs:
-        raise PipelineUnknown(
-            f"no topic declares the archive {name!r}.",
-            "Declare it: Topic(..., archive=Archive()). The archives are: "
-            f"{', '.join(archives()) or 'none'}.",
+        raise PipelineUnknown.archive_absent(
+            pipeline=name, archives=", ".join(archives()) or "none"
         )
     if any(spec != specs[0] for spec in specs):
-        raise SpecInvalid(
-            f"topic {specs[0].topic.name!r} is declared several times, with different archives or "
-            "event times.",
-            "Declare the topic once, and let all pipelines use that.",
-        )
+        raise SpecInvalid.topic_declared_twice(topic=specs[0].topic.name)
     return specs[0]
 
 

@@ -148,8 +148,10 @@ def _handles_missing(handler: ast.ExceptHandler) -> bool:
 
 
 def _refuse_missing(file: Path, wanted: Import, name: str) -> NoReturn:
-    raise SpecInvalid(
-        f"{file.parent.name}/{file.name} line {wanted.line} imports {wanted.module}: there is no "
-        f"module {name}.",
-        "Write the module, or correct the import.",
+    raise SpecInvalid.module_absent(
+        folder=file.parent.name,
+        file=file.name,
+        line=wanted.line,
+        module=wanted.module,
+        name=name,
     )

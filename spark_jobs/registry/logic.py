@@ -201,4 +201,8 @@ def _name(path: Path) -> str:
 
 
 def _refuse(path: Path, name: str, why: str) -> NoReturn:
-    raise SpecInvalid(f"{_name(path)}: {name}: {why}.", "Correct logic.py, or the name in spec.py.")
+    raise SpecInvalid.function_unfit(
+        file=_name(path),
+        name=name,
+        why=why,
+    )

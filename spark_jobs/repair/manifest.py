@@ -95,8 +95,10 @@ def read_manifest(paths: Paths, repair_id: str) -> Manifest:
         wrong = "is not there: nothing was staged under this name, or it was removed since"
     except ValueError:
         wrong = "does not parse"
-    raise RepairUnknown(
-        f"{path} {wrong}.", f"Compute the ranges again: sluice repair {paths.pipeline}"
+    raise RepairUnknown.staged_unreadable(
+        path=path,
+        wrong=wrong,
+        pipeline=paths.pipeline,
     )
 
 

@@ -8,9 +8,8 @@ from spark_jobs.errors import FormatNewer
 def refuse_newer(found: object, known: int, path: str) -> None:
     """Raise FormatNewer if a newer Sluice wrote the file."""
     if isinstance(found, int) and found > known:
-        raise FormatNewer(
-            f"{path} has form {found}, and this Sluice knows forms up to {known}: a newer one "
-            "wrote it.",
-            "Run the newer version. To go back, restore the root from a copy that was made before "
-            "the upgrade (docs/deploy.md, upgrading).",
+        raise FormatNewer.form_unknown(
+            path=path,
+            found=found,
+            known=known,
         )

@@ -88,10 +88,11 @@ def read(path: UPath) -> Content | None:
         return None
     found = _parsed(text)
     if not isinstance(found, dict) or not isinstance(found.get("version"), int):
-        raise CheckpointBroken(
-            f"{path} does not parse.",
-            f"Remove it: the live place is found again by its copies, {path.parent}/v*/{LIVE}. "
-            f"See what is live then: sluice plan {path.parent.name}",
+        raise CheckpointBroken.live_unreadable(
+            path=path,
+            folder=path.parent,
+            file=LIVE,
+            pipeline=path.parent.name,
         )
     refuse_newer(found.get("format_version", FORM), FORM, str(path))
     return found
@@ -138,10 +139,7 @@ def _text(path: UPath) -> str | None:
     except PermissionError as error:
         if refused := translate_store_error(error):
             raise refused from None
-        raise RootNotWritable(
-            f"{path} cannot be read: {error.strerror or error}.",
-            "Check SLUICE_ROOT and the permissions.",
-        ) from error
+        raise RootNotWritable.not_readable(path=path, error=error.strerror or error) from error
 
 
 def _parsed(text: str) -> object:

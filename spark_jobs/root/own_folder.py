@@ -27,8 +27,5 @@ def own_folder(name: str, risk: str) -> Path:
     status = folder.lstat()
     alone = status.st_uid == os.getuid() and not status.st_mode & 0o077
     if not stat.S_ISDIR(status.st_mode) or not alone:
-        raise SettingInvalid(
-            f"{folder} is not this user's alone, and {risk}.",
-            "Remove it, or set TMPDIR to a folder of your own.",
-        )
+        raise SettingInvalid.folder_shared(folder=folder, risk=risk)
     return folder

@@ -114,11 +114,7 @@ def plain_folder(root: str) -> str:
     control = (char for char in root if unicodedata.category(char) in {"Cc", "Cs"})
     odd = [match.group() for match in _REFUSED.finditer(root)] or [*control]
     if odd:
-        raise SettingInvalid(
-            f"SLUICE_ROOT is {root!r}: a folder with {odd[0]!r} in its path is not the same to "
-            "Spark and to delta-rs.",
-            "Rename the folder, and keep what is in it: the pipelines go on.",
-        )
+        raise SettingInvalid.root_read_twofold(root=root, part=odd[0])
     return root
 
 
@@ -126,21 +122,14 @@ def refuse_for_cluster(root: str) -> None:
     """Raise SettingInvalid for a root whose state executors on other machines could not read."""
     if not is_remote(root) and not _AS_IT_IS.fullmatch(root):
         odd = _AS_IT_IS.sub("", root)[0]
-        raise SettingInvalid(
-            f"SLUICE_ROOT is {root!r}: on a cluster Spark does not read state in a folder with "
-            f"{odd!r} in its path.",
-            "Rename the folder, and keep what is in it: the pipelines go on.",
-        )
+        raise SettingInvalid.root_state_unreadable(root=root, part=odd)
 
 
 def _linked(folder: Path) -> SparkPath:
     """A link to the folder, in a folder of this user alone; made again if somebody removed it."""
     home, target = own_folder("state", "it could lead to other state"), str(folder.absolute())
     if not _AS_IT_IS.fullmatch(str(home)):
-        raise SettingInvalid(
-            f"{home} has a character in its path that Spark does not read state behind.",
-            "Set TMPDIR to a folder with letters and digits only.",
-        )
+        raise SettingInvalid.temporary_state_unreadable(home=home)
     link = home / hashlib.sha256(target.encode()).hexdigest()[:16]
     with suppress(FileExistsError):
         link.symlink_to(target, target_is_directory=True)

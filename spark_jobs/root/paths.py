@@ -98,9 +98,8 @@ class Paths:
             probe.write_text("")
             probe.unlink()
         except OSError as error:
-            raise RootNotWritable(
-                f"{self.version} cannot be written: {error.strerror or error}.",
-                "Check SLUICE_ROOT, the permissions and the free space.",
+            raise RootNotWritable.not_writable(
+                folder=self.version, error=error.strerror or error
             ) from error
 
 

@@ -101,15 +101,9 @@ class Store(NamedTuple):
         named = next(filter(os.environ.get, ENDPOINTS), ENDPOINTS[-1])
         endpoint = os.environ.get(named, "")
         if "@" in endpoint:
-            raise SettingInvalid(
-                f"{named} has keys in it, and logs and command lines show it.",
-                "Leave them out; docs/deploy.md says how to give them.",
-            )
+            raise SettingInvalid.keys_in_endpoint(name=named)
         if endpoint and not endpoint.startswith(("http://", "https://")):
-            raise SettingInvalid(
-                f"{named} is {endpoint!r}: it is not a URL.",
-                "Write it for example as https://store.example:9000.",
-            )
+            raise SettingInvalid.endpoint_no_url(name=named, endpoint=endpoint)
         region = (
             os.environ.get("AWS_REGION")
             or os.environ.get("AWS_DEFAULT_REGION")
@@ -117,11 +111,7 @@ class Store(NamedTuple):
         )
         style = os.environ.get(PATH_STYLE) or ("true" if endpoint else "false")
         if style not in {"true", "false"}:
-            raise SettingInvalid(
-                f"{PATH_STYLE} is {style!r}: it must be true or false.",
-                "Leave it out: then it is true where AWS_ENDPOINT_URL is set, and false for "
-                "Amazon's S3.",
-            )
+            raise SettingInvalid.path_style_unknown(style=style)
         return cls(endpoint.rstrip("/"), region, style == "true")
 
     def s3fs_options(self) -> dict[str, Any]:  # s3fs nests its options

@@ -150,12 +150,13 @@ def translate_store_error(
             "Correct the keys, the bucket or its policy; docs/deploy.md lists the rights "
             "that Sluice needs."
         )
-        return RootRefused(f"{where} refused: {meaning}.", _CORRECT.get(meaning, usual))
-    if meaning := _meaning(text, _UNREACHABLE):
-        return RootUnreachable(
-            f"{where}: {meaning}.",
-            "Check AWS_ENDPOINT_URL and the store. A run that it ended resumes.",
+        return RootRefused.request_refused(
+            where=where,
+            meaning=meaning,
+            remedy=_CORRECT.get(meaning, usual),
         )
+    if meaning := _meaning(text, _UNREACHABLE):
+        return RootUnreachable.no_answer(where=where, meaning=meaning)
     return None
 
 

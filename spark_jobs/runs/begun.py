@@ -69,9 +69,10 @@ def _record_killed(paths: Paths) -> None:
     if left is None:
         return
     started = f"{left.started_at:%Y-%m-%d %H:%M:%S} UTC, process {left.pid} on {left.host}"
-    problem = ReportMissing(
-        f"run {left.run_id} of {paths.pipeline} ({started}) began, and nothing says how it "
-        "ended: it or its machine was killed, or stood still until its lease was another's."
+    problem = ReportMissing.run_vanished(
+        run=left.run_id,
+        pipeline=paths.pipeline,
+        started=started,
     )
     report = Report(
         kind=left.kind,

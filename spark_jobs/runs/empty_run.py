@@ -79,9 +79,9 @@ def _refuse_broken(spark: SparkSession, spec: Pipeline, columns: StructType) -> 
         *_broken_over(spark, spec, columns),
     ]
     if broken:
-        raise CheckBroken(
-            f"{spec.name}: {'; '.join(f'{each.type}: {each.observed}' for each in broken)}.",
-            "Correct the check in the pipeline's spec.",
+        raise CheckBroken.state_checks_broken(
+            pipeline=spec.name,
+            checks="; ".join(f"{each.type}: {each.observed}" for each in broken),
         )
 
 

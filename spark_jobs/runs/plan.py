@@ -73,9 +73,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     require_writable(paths)
     held = holder(paths.lease)
     if held:
-        raise LeaseHeld(
-            f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it."
-        )
+        raise LeaseHeld.held(folder=paths.lease.parent, holder=held)
     if note := under_way(paths):
         return _completes(spec, f"{note.words}, begun {note.at:%F %H:%M} UTC by {note.by}")
     if anew := anew_due(spec, paths):

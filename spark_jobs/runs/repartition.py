@@ -104,10 +104,13 @@ def move_state(facts: Repartition, scene: Scene) -> None:
         after = contents(mover.spark, folder, facts.batch, facts.wanted)
     differing = [number for number, each in before.items() if after.get(number) != each]
     if differing or any(each.misplaced for each in before.values()):
-        raise RepartitionRefused(
-            f"the state of {scene.spec.name} in {facts.wanted} stores is not what it is in "
-            f"{facts.number}: operator {differing or [*before]} has {after} and had {before}.",
-            "Nothing is changed. This is a defect of Spark or of Sluice: please report it.",
+        raise RepartitionRefused.state_differs(
+            pipeline=scene.spec.name,
+            wanted=facts.wanted,
+            number=facts.number,
+            step=differing or [*before],
+            after=after,
+            before=before,
         )
     mover.entries.extend(each.rows for each in after.values())
 

@@ -60,10 +60,10 @@ def look(
         records = source_of(spec, settings).read(spark, parts)
         found = _ids(records, part)
         if len(found) > MOST_IDS:
-            raise RegistryRefused(
-                f"the {part}s of topic {spec.topic.name!r} begin with {len(found):,} ids: they are "
-                "not those of a schema registry.",
-                f"Correct the topic's format: {part}s of it are written otherwise.",
+            raise RegistryRefused.not_registry_ids(
+                part=part,
+                topic=spec.topic.name,
+                ids=len(found),
             )
         kept = Kept(settings.root, name)
         if not done:

@@ -41,35 +41,30 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
     """
     name, checkpoint = spec.name, Checkpoint(paths.checkpoint)
     if not 1 <= wanted <= MOST_PARTITIONS:
-        raise RepartitionRefused(
-            f"{name} cannot have {wanted:,} state stores for each step.",
-            f"Name a number from 1 to {MOST_PARTITIONS:,}: about as many as cores.",
+        raise RepartitionRefused.stores_out_of_range(
+            pipeline=name,
+            wanted=wanted,
+            most=MOST_PARTITIONS,
         )
     if not spec.keeps_state:
-        raise RepartitionRefused(f"{name} keeps no state: there is nothing to move.")
+        raise RepartitionRefused.stateless(pipeline=name)
     refuse_under_way(paths)
     known = read_identity(paths)
     if known is None or not checkpoint.committed():
-        raise RepartitionRefused(
-            f"{name} has no state yet: no batch is committed in {paths.checkpoint}.",
-            f"Set state.shuffle_partitions={wanted} in spec.py: the first batch takes it.",
+        raise RepartitionRefused.no_state_yet(
+            pipeline=name,
+            checkpoint=paths.checkpoint,
+            wanted=wanted,
         )
     _refuse_unmovable(spec, known)
     _refuse_other_steps(spec, known, paths)
     if (begun := read_begun(paths)) and not paths.place.beside:
-        raise RepartitionRefused(
-            f"{name}: a rebuild is at work since {begun.began:%F %H:%M} UTC. The state that it "
-            "makes has stores of its own, and a switch would put it in the place of this one.",
-            f"Complete it (`sluice rebuild {name} --execute`), or remove it (`--discard`).",
-        )
+        raise RepartitionRefused.rebuild_at_work(pipeline=name, began=begun.began)
     refuse_damaged_logs(checkpoint, name)
     refuse_half_moved(paths)
     newest = checkpoint.planned()[-1]
     if newest not in checkpoint.committed():
-        raise RepartitionRefused(
-            f"batch {newest} of {name} was begun and not committed: its state is not there.",
-            f"Let a run complete it: sluice drain {name}",
-        )
+        raise RepartitionRefused.batch_uncommitted(newest=newest, pipeline=name)
     refuse_missing_state(checkpoint, name, newest)
     now = known.with_partitions(checkpoint.partitions(newest))
     ours = in_force(spec, now.fingerprint)
@@ -79,10 +74,10 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
 def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:
     name, ours = spec.name, in_force(spec, known.fingerprint).state
     if not movable(spec, known.fingerprint):
-        raise RepartitionRefused(
-            f"the state of {name} is in {ours.provider}, format "
-            f"{known.fingerprint.get('state.format', 1)}: Spark moves only RocksDB's, of format 2.",
-            f"Compute it anew with another store: `sluice rebuild {name}`, with NEXT in spec.py.",
+        raise RepartitionRefused.provider_unmovable(
+            pipeline=name,
+            provider=ours.provider,
+            form=known.fingerprint.get("state.format", 1),
         )
     alone = [
         at
@@ -90,11 +85,7 @@ def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:
         if isinstance(step, Aggregate) and not step.group
     ]
     if alone:
-        raise RepartitionRefused(
-            f"step {alone[0]} of {name} has neither a window nor keys: its one row is in one store "
-            "whatever the number, and Spark would move it to where no batch looks for it.",
-            "Leave the number as it is: more stores would not help this step.",
-        )
+        raise RepartitionRefused.step_without_keys(step=alone[0], pipeline=name)
 
 
 def _refuse_other_steps(spec: Pipeline, known: Identity, paths: Paths) -> None:
@@ -111,7 +102,8 @@ def _refuse_other_steps(spec: Pipeline, known: Identity, paths: Paths) -> None:
         for each in (known, known.of_newest_batch(paths))
     ]
     if all(found):
-        raise StateIncompatible(
-            f"the state at {paths.version} was made by other steps: {'; '.join(found[-1])}.",
-            f"Revert spec.py. See what may be done about the change: sluice plan {spec.name}",
+        raise StateIncompatible.steps_changed(
+            folder=paths.version,
+            differences="; ".join(found[-1]),
+            pipeline=spec.name,
         )

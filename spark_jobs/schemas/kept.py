@@ -92,11 +92,10 @@ class Kept:
             assert asked
             theirs = asked.schema(int(number))
             if theirs is not None and theirs.text != ours.text:
-                raise RegistryRefused(
-                    f"schema {number} of the registry at {asked.url} is another one than that in "
-                    f"{self.folder}: it is another registry, or was set up anew.",
-                    "Give it another name in the topic's format: Avro(registry=...), "
-                    "Protobuf(registry=...). Schemas of the old one stay for its records.",
+                raise RegistryRefused.schema_differs(
+                    number=number,
+                    url=asked.url,
+                    folder=self.folder,
                 )
 
     def _keep(self, number: str, found: Registered | None, url: str) -> None:
@@ -127,10 +126,11 @@ def _descriptor(number: str, found: Registered, url: str) -> str | None:
         if found.kind == "AVRO":
             parse(found.text, [text for _, text in found.references])
     except (NotProtobuf, ValueError) as error:
-        raise RegistryRefused(
-            f"schema {number} of the registry at {url} is no {found.kind} that can be read: "
-            f"{error}.",
-            "Correct schema.registry.url if another program answers there.",
+        raise RegistryRefused.schema_unreadable(
+            number=number,
+            url=url,
+            kind=found.kind,
+            error=error,
         ) from None
     return None
 
@@ -142,8 +142,5 @@ def _read(path: UPath) -> Schema | None:
         content = _File.read(path)
         descriptor = b64decode(content.descriptor) if content.descriptor else None
     except ValueError:
-        raise CheckpointBroken(
-            f"{path} does not parse: records with this schema cannot be decoded.",
-            "Restore it from a copy, or remove it: the next run asks the registry again.",
-        ) from None
+        raise CheckpointBroken.schema_file_unreadable(path=path) from None
     return Schema(content.kind, content.schema_text, content.references, descriptor)

@@ -48,12 +48,7 @@ class Registry:
 
     def __init__(self, given: Mapping[str, str]) -> None:
         if "url" not in given:
-            raise RegistryRefused(
-                "the Kafka declaration names no schema registry, and there is a schema that is not "
-                "under the root yet.",
-                "Give schema.registry.url (SLUICE_KAFKA_CONFIG, or Airflow's connection "
-                "sluice_kafka).",
-            )
+            raise RegistryRefused.registry_undeclared()
         self.url = given["url"].rstrip("/")
         self._parts = urlsplit(self.url)
         self._context = _context(given) if self._parts.scheme == "https" else None
@@ -118,16 +113,10 @@ class Registry:
         try:
             status, body = self._exchange(path)
         except ssl.SSLError as error:
-            raise RegistryRefused(
-                f"the schema registry at {self.url}: {_tls(error)}.",
-                "Correct the URL, or give the certificate of its authority in "
-                "schema.registry.ssl.ca.location.",
-            ) from None
+            raise RegistryRefused.tls_refused(url=self.url, error=_tls(error)) from None
         except (OSError, http.client.HTTPException) as error:
-            raise RegistryUnreachable(
-                f"the schema registry at {self.url} did not answer: "
-                f"{str(error) or type(error).__name__}.",
-                "Start it, or correct schema.registry.url.",
+            raise RegistryUnreachable.no_answer(
+                url=self.url, error=str(error) or type(error).__name__
             ) from None
         return self._read(status, body)
 
@@ -144,23 +133,21 @@ class Registry:
         if status == http.client.NOT_FOUND and code in NO_SCHEMA:
             return None
         if status == http.client.TOO_MANY_REQUESTS or status >= http.client.INTERNAL_SERVER_ERROR:
-            raise RegistryUnreachable(
-                f"the schema registry at {self.url} answered {status}{said}.",
-                "Wait until it works again.",
+            raise RegistryUnreachable.answered_error(
+                url=self.url,
+                status=status,
+                said=said,
             )
         if status in {http.client.UNAUTHORIZED, http.client.FORBIDDEN}:
-            raise RegistryRefused(
-                f"the schema registry at {self.url} refused this client: {status}{said}.",
-                "Correct schema.registry.basic.auth.user.info or "
-                "schema.registry.bearer.auth.token, or grant the right to read schemas.",
+            raise RegistryRefused.client_refused(
+                url=self.url,
+                status=status,
+                said=said,
             )
         raise self._lies(f"{status}{said}")
 
     def _lies(self, what: str) -> RegistryRefused:
-        return RegistryRefused(
-            f"what answers at {self.url} is no schema registry, or is broken: it gave {what}.",
-            "Correct schema.registry.url: it is the address in front of /schemas and /subjects.",
-        )
+        return RegistryRefused.no_registry_answers(url=self.url, what=what)
 
     def _exchange(self, path: str) -> tuple[int, bytes]:
         """Status and body of one answer. A redirect is not followed: it would take the secret

@@ -190,9 +190,10 @@ class Settings(NamedTuple):
         for server in values["SLUICE_KAFKA"].split(","):
             host, _, port = server.strip().rpartition(":")
             if not host or not port.isdigit():
-                raise SettingInvalid(
-                    f"{named} is {values['SLUICE_KAFKA']!r}: {server!r} is not host:port.",
-                    "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
+                raise SettingInvalid.server_invalid(
+                    name=named,
+                    given=values["SLUICE_KAFKA"],
+                    server=server,
                 )
         Store.from_environment()  # raises at once what is wrong with it
         return cls(
@@ -330,21 +331,12 @@ def _checked_root(given: str) -> str:
     if "@" in address.partition("/")[0] or (
         is_s3(given) and ("@" in address or ":" in address)
     ):  # a secret may have slashes
-        raise SettingInvalid(
-            "SLUICE_ROOT has keys in it, and logs and tables show it.",
-            "Leave them out; docs/deploy.md says how to give them.",
-        )
+        raise SettingInvalid.keys_in_root()
     bucket, *parts = address.rstrip("/").split("/")
     if is_s3(given) and not bucket:
-        raise SettingInvalid(
-            f"SLUICE_ROOT is {given!r}: it names no bucket.",
-            "Write it for example as s3://bucket/prefix.",
-        )
+        raise SettingInvalid.no_bucket(given=given)
     if odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]:
-        raise SettingInvalid(
-            f"SLUICE_ROOT is {given!r}: its part {odd[0]!r} is not the same for all its clients.",
-            "Between single slashes, use only ASCII letters, digits, and the characters . _ = -.",
-        )
+        raise SettingInvalid.part_odd(given=given, part=odd[0])
     return sluice_url(given.rstrip("/"))
 
 
@@ -352,10 +344,7 @@ def _value(name: str) -> str:
     about, default = VARIABLES[name]
     value = os.environ.get(name) or default
     if value is None or not (value or default == ""):
-        raise SettingInvalid(
-            f"{name} is not set: it must be {about}.",
-            "`make up` starts a local Kafka and prints the line to set it.",
-        )
+        raise SettingInvalid.absent(name=name, about=about)
     return value
 
 
@@ -368,24 +357,28 @@ def _secret_file(path: str) -> str:
         exposed = exposure(Path(path))
         empty = not Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingInvalid(
-            f"{source} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}.",
-            "Set it to a readable file with the secret of Spark's master and workers.",
+        raise SettingInvalid.secret_unreadable(
+            source=source, error=getattr(error, "strerror", None) or "it is not UTF-8"
         ) from None
     if exposed:
-        raise SettingInvalid(f"{source} holds a secret, and {exposed}.", f"chmod 600 {path}")
-    if empty:
-        raise SettingInvalid(
-            f"{source} is empty.", "Write the secret of Spark's master and workers into it."
+        raise SettingInvalid.secret_exposed(
+            source=source,
+            exposed=exposed,
+            path=path,
         )
+    if empty:
+        raise SettingInvalid.secret_empty(source=source)
     return path
 
 
 def _one_of(name: str, value: str, values: tuple[str, ...], why: str) -> str:
     if value not in values:
-        raise SettingInvalid(
-            f"{name} is {value!r}: it must be {' or '.join(values)}.",
-            f"Leave it out for {values[0]}; {why}.",
+        raise SettingInvalid.choice_unknown(
+            name=name,
+            value=value,
+            choices=" or ".join(values),
+            default=values[0],
+            why=why,
         )
     return value
 
@@ -397,42 +390,38 @@ def _retention(history: str, rejected: str) -> tuple[str, str]:
     """
     for name, value in (("SLUICE_HISTORY_DAYS", history), ("SLUICE_REJECTED_DAYS", rejected)):
         if value != FOREVER and not (value.isascii() and value.isdigit() and int(value)):
-            raise SettingInvalid(
-                f"{name} is {value!r}: it is neither a whole number of days greater than 0 nor "
-                f"{FOREVER}.",
-                f"Leave it out for {VARIABLES[name][1]}.",
+            raise SettingInvalid.days_invalid(
+                name=name,
+                value=value,
+                forever=FOREVER,
+                default=VARIABLES[name][1],
             )
     if FOREVER not in {history, rejected} and int(rejected) > int(history):
-        raise SettingInvalid(
-            f"SLUICE_REJECTED_DAYS is {rejected}, and SLUICE_HISTORY_DAYS {history}: the time at "
-            "which a record was rejected is in ops.batches, which is not kept that long.",
-            "Set SLUICE_REJECTED_DAYS to forever, or to at most SLUICE_HISTORY_DAYS.",
-        )
+        raise SettingInvalid.rejected_days_too_many(rejected=rejected, history=history)
     return history, rejected
 
 
 def _cron(value: str) -> str:
     if value != NEVER and (why := invalid_because(value)):
-        raise SettingInvalid(
-            f"SLUICE_MAINTAIN_CRON is {value!r}: {why}.",
-            f"Leave it out for weekly, or set {NEVER}.",
+        raise SettingInvalid.cron_invalid(
+            value=value,
+            why=why,
+            never=NEVER,
         )
     return value
 
 
 def _whole_number(name: str, value: str) -> str:
     if not (value.isascii() and value.isdigit() and int(value)):
-        raise SettingInvalid(
-            f"{name} is {value!r}: it is not a whole number greater than 0.",
-            f"Leave it out for {VARIABLES[name][1]}.",
+        raise SettingInvalid.not_positive(
+            name=name,
+            value=value,
+            default=VARIABLES[name][1],
         )
     return value
 
 
 def _seconds(name: str, value: str) -> str:
     if not (value.isascii() and value.isdigit() and int(value)):
-        raise SettingInvalid(
-            f"{name} is {value!r}: it is not a whole number of seconds greater than 0.",
-            "Leave it out for 120.",
-        )
+        raise SettingInvalid.seconds_not_positive(name=name, value=value)
     return value

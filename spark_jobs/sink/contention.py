@@ -78,10 +78,10 @@ def in_words(path: str) -> Iterator[None]:
         found = conflict(error)
         if found is None:
             raise
-        raise TableContended(
-            f"another writer changed {path} while a batch was written to it: {found.name}: "
-            f"{found.text}",
-            "Nothing of the batch was committed; the next run repeats it.",
+        raise TableContended.written_meanwhile(
+            path=path,
+            conflict=found.name,
+            error=found.text,
         ) from None
 
 

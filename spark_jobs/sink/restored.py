@@ -73,9 +73,13 @@ def refuse_restored(paths: Paths, since: int | None) -> None:
         if found.keeps >= 0
         else f"Or start again from Kafka: `sluice reset {name}`."
     )
-    raise TableReplaced(
-        f"version {found.version} of {paths.table} is a RESTORE to {to}. {did(paths, found)}",
-        f"Take the RESTORE back: `sluice doctor {name} --execute`. {keeping}",
+    raise TableReplaced.restored(
+        version=found.version,
+        table=paths.table,
+        to=to,
+        did=did(paths, found),
+        pipeline=name,
+        keeping=keeping,
     )
 
 

@@ -45,16 +45,9 @@ def refuse_replaced(path: UPath, pipeline: str, known_id: str) -> None:
         return
     again = f"or start again from Kafka: `sluice reset {pipeline}`."
     if not delta.is_table(path):
-        raise TableReplaced(
-            f"there is no table at {path}, but the checkpoint wrote one: it was dropped.",
-            f"Restore the table, {again}",
-        )
+        raise TableReplaced.dropped(path=path, again=again)
     if identifier(path) != known_id:
-        raise TableReplaced(
-            f"{path} is not the table that the checkpoint wrote: that was dropped, and this one "
-            "created later.",
-            f"Restore the old table, {again}",
-        )
+        raise TableReplaced.created_anew(path=path, again=again)
 
 
 def _pipeline(owner: str) -> str:
@@ -129,12 +122,11 @@ def ensure(
         _belong(path, generation)
         found, table = generation, delta.open_table(path)
     if found != generation:
-        raise CheckpointForeign(
-            f"{path} was written by generation {found} of {spec.name}, but this checkpoint is "
-            f"generation {generation}: this "
-            "run would write its rows twice.",
-            "Restore the old checkpoint, or start both again from Kafka: `sluice reset "
-            f"{spec.name}`.",
+        raise CheckpointForeign.written_by_other_generation(
+            path=path,
+            found=found,
+            pipeline=spec.name,
+            generation=generation,
         )
     if spec.is_archive:
         newer = ADDED_TO_ARCHIVES
@@ -189,11 +181,12 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
                 else f"the table has only {', '.join(types)}"
             )
             place = place_of(table.table_uri)
-            raise TableChanged(
-                f"{place} cannot take column {name} {wanted}: {actual}.",
-                f"Restore the column (DESCRIBE HISTORY {sql_table(place)} shows what "
-                "changed it), or start again from "
-                "Kafka: `sluice reset`.",
+            raise TableChanged.column_unfit(
+                place=place,
+                name=name,
+                wanted=wanted,
+                actual=actual,
+                sql=sql_table(place),
             )
 
 

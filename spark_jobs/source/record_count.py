@@ -44,10 +44,10 @@ def count_records(
         return sum(_count(consumer, topic, *each) for each in ranges)
     except KafkaException as failed:
         error: KafkaError = failed.args[0]
-        raise refusal([error], topic, settings) or KafkaUnreachable(
-            f"the broker at {settings.kafka} did not give the records of topic {topic!r} "
-            f"({format_error(error)}).",
-            "Run it again when the brokers answer.",
+        raise refusal([error], topic, settings) or KafkaUnreachable.count_failed(
+            brokers=settings.kafka,
+            topic=topic,
+            error=format_error(error),
         ) from None
     finally:
         consumer.close()

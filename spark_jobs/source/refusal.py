@@ -64,9 +64,8 @@ def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> Slu
             refused = _tls_failed(error, settings)
         case "_INVALID_ARG":
             source = _config_source(settings.kafka_config)
-            return KafkaConfigInvalid(
-                f"Kafka's client does not accept {source}: {format_error(error)}.",
-                "Correct the property that the message names.",
+            return KafkaConfigInvalid.client_refuses_property(
+                source=source, error=format_error(error)
             )
         case _:
             client = _client(settings.kafka_config)

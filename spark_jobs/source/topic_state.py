@@ -181,17 +181,15 @@ def _admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
         error.__traceback__ = None
         raised: KafkaError = error.args[0]
         if raised.name() == "UNKNOWN_TOPIC_OR_PART":
-            raise TopicMissing(
-                f"the brokers at {settings.kafka} have no topic {topic!r}.",
-                "Create the topic, or correct its name in the spec.",
-            ) from None
+            raise TopicMissing.topic_absent(brokers=settings.kafka, topic=topic) from None
         if refused := refusal([raised, *errors], topic, settings):
             raise refused from None
         last = next((one for one in reversed(errors) if one.name() != "_ALL_BROKERS_DOWN"), None)
-        raise KafkaUnreachable(
-            f"no broker answered at {settings.kafka} within {TIMEOUT_SECONDS:.0f} s "
-            f"({format_error(last or raised)}).",
-            token_endpoint.unreachable_remedy(last, config),
+        raise KafkaUnreachable.no_broker(
+            brokers=settings.kafka,
+            seconds=TIMEOUT_SECONDS,
+            error=format_error(last or raised),
+            remedy=token_endpoint.unreachable_remedy(last, config),
         ) from None
     finally:
         client = None

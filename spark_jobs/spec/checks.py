@@ -85,10 +85,7 @@ def within(column: str, most: float, *, severity: Severity = "warning", about: s
     Raises SpecInvalid for another column.
     """
     if column not in STATE_METRICS:
-        raise SpecInvalid(
-            f"within: column is {column!r}: it is not a state metric.",
-            f"Use one of {', '.join(STATE_METRICS)}.",
-        )
+        raise SpecInvalid.no_state_metric(column=column, known=", ".join(STATE_METRICS))
     return Check(
         type="expect_column_values_to_be_between",
         kwargs={"column": column, "max_value": most},

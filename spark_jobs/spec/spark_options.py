@@ -202,7 +202,12 @@ def checked(given: Options, source: str) -> Options:
     """
     for name, value in given.items():
         if wrong := refusal(name, value):
-            raise SettingInvalid(f"{source} has {wrong.shown}: {wrong.why}.", f"{wrong.remedy}.")
+            raise SettingInvalid.option_refused(
+                source=source,
+                shown=str(wrong.shown),
+                why=wrong.why,
+                remedy=wrong.remedy,
+            )
     return given
 
 
@@ -214,16 +219,11 @@ def parse(text: str, source: str) -> Options:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise SettingInvalid(
-            f"{source} cannot be read: {error}.", "Close the quotation marks."
-        ) from None
+        raise SettingInvalid.options_unreadable(source=source, error=error) from None
     options = Options()
     for word in words:
         if "=" not in word:
-            raise SettingInvalid(
-                f"{source} has {word!r}, which is not name=value.",
-                "Write for example 'spark.executor.memory=2g spark.cores.max=8'.",
-            )
+            raise SettingInvalid.option_no_pair(source=source, word=word)
         # One at a time: a word after a secret may be the rest of it, and no message may show that
         # word.
         options |= checked(dict([word.split("=", 1)]), source)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from pydantic import Field as Described
 
 from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors.visible import visible
 from spark_jobs.messages.part import Part
-from spark_jobs.messages.visible import visible
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths

@@ -31,11 +31,8 @@ def parse_keys(arguments: tuple[str, ...]) -> dict[str, str]:
     for argument in arguments:
         column, equals, value = argument.partition("=")
         if not equals or not column:
-            raise StateUnreadable(
-                f"--key is {argument!r}, which is not COLUMN=VALUE.",
-                "Write for example --key carrier=AA.",
-            )
+            raise StateUnreadable.key_no_pair(argument=argument)
         if column in keys:
-            raise StateUnreadable(f"--key names {column} twice.", "Name each column once.")
+            raise StateUnreadable.key_twice(column=column)
         keys[column] = value
     return keys

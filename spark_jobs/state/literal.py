@@ -13,10 +13,7 @@ def parse(column: str, text: str, kind: str) -> Value:
     """
     found = field_type(kind)
     if found is None:
-        raise StateUnreadable(
-            f"--key {column}: --key does not support the type {kind}.",
-            "Name other columns of the key.",
-        )
+        raise StateUnreadable.key_type_unsupported(column=column, kind=kind)
     try:
         return found.parse(text)
     except (ValueError, ArithmeticError):

@@ -45,24 +45,13 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> StateTarge
     checkpoint = Checkpoint(paths.checkpoint)
     keys = parse_keys(query.keys)
     if query.changes and not keys:
-        raise StateUnreadable(
-            "--changes needs a key: the changes of all keys would be the whole state of each "
-            "batch.",
-            "Name a key: --key COLUMN=VALUE.",
-        )
+        raise StateUnreadable.changes_without_key()
     if query.keep and (keys or query.changes or query.step is not None):
-        raise StateUnreadable(
-            "--keep keeps the state of all steps and keys for the views; a part would look like "
-            "the whole.",
-            "Leave out --key, --step and --changes, or leave out --keep.",
-        )
+        raise StateUnreadable.keep_of_part()
     steps = tuple(_steps(spec, query.step, keys))
     committed = checkpoint.committed()
     if identity is None or not committed:
-        raise StateUnreadable(
-            f"{spec.name} has no state yet: no batch is committed in {paths.checkpoint}.",
-            f"Run `sluice drain {spec.name}` first.",
-        )
+        raise StateUnreadable.no_state_yet(pipeline=spec.name, checkpoint=paths.checkpoint)
     identity = identity.of_newest_batch(paths)
     spec_changes = changes(identity.fingerprint, fingerprint(spec, version("pyspark")), spec)
     differences = [
@@ -71,19 +60,14 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> StateTarge
         if change.weight == "refused" and change.field != "logic"
     ]
     if differences:
-        raise StateIncompatible(
-            f"the state at {paths.version} was written with a different spec: "
-            f"{'; '.join(differences)}.",
-            "Revert the spec to read this state.",
+        raise StateIncompatible.written_by_other_spec(
+            folder=paths.version, differences="; ".join(differences)
         )
     batch = committed[-1] if query.batch is None else query.batch
     readable = tuple(checkpoint.readable())
     _refuse_batch(batch, committed, readable)
     if elsewhere(paths.checkpoint):
-        raise StateUnreadable(
-            f"{paths.checkpoint} was moved, and its notes still name the place before.",
-            f"Run `sluice drain {spec.name}`: it corrects them first.",
-        )
+        raise StateUnreadable.checkpoint_moved(checkpoint=paths.checkpoint, pipeline=spec.name)
     return StateTarget(
         in_force(spec, identity.fingerprint),
         checkpoint,
@@ -115,13 +99,14 @@ def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int
         problem = (
             f"is a {spec.steps[wanted - 1].kind} and keeps no state" if exists else "does not exist"
         )
-        raise StateUnreadable(
-            f"step {wanted} of {spec.name} {problem}.", f"Steps with state: {available or 'none'}."
+        raise StateUnreadable.step_unfit(
+            step=wanted,
+            pipeline=spec.name,
+            problem=problem,
+            available=available or "none",
         )
     if not stateful:
-        raise StateUnreadable(
-            f"no step of {spec.name} keeps state.", "Name a pipeline with a stateful step."
-        )
+        raise StateUnreadable.stateless(pipeline=spec.name)
     candidates = list(stateful) if wanted is None else [wanted]
     numbers = [number for number in candidates if _has(key_columns(spec, number), keys)]
     if not numbers:
@@ -158,8 +143,6 @@ def _refuse_batch(batch: int, committed: list[int], readable: tuple[int, ...]) -
         else "Spark has purged all states."
     )
     if batch > committed[-1] or batch < 0:
-        raise StateUnreadable(f"batch {batch} is not committed.", available)
+        raise StateUnreadable.batch_absent(batch=batch, available=available)
     if batch not in readable:
-        raise StateUnreadable(
-            f"the state of batch {batch} is purged: Spark keeps only the last states.", available
-        )
+        raise StateUnreadable.batch_purged(batch=batch, available=available)

@@ -138,7 +138,7 @@ def _matching(flat: DataFrame, columns: list[StoreColumn], keys: Mapping[str, st
         index = next((index for index, column in enumerate(columns) if column.name == name), None)
         if index is None:
             key = ", ".join(column.name for column in columns if column.role == "key")
-            raise StateUnreadable(f"the key has no column {name}.", f"Its columns are {key}.")
+            raise StateUnreadable.key_column_absent(name=name, key=key)
         kind = columns[index].type
         flat = flat.where(
             F.col(f"c{index}") == literal(parse(name, text, kind.simpleString())).cast(kind)

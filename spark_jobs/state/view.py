@@ -181,10 +181,10 @@ def _read_all_rows(
     operator, tables = _read_variables(spark, target, number, batch, MAX_ROWS)
     most = max(table.total for table in tables.values())
     if most > MAX_ROWS:
-        raise StateUnreadable(
-            f"{most:,} rows of step {number} have this key. Changes are shown for at most "
-            f"{MAX_ROWS:,} rows.",
-            "Name more columns of the key.",
+        raise StateUnreadable.too_many_rows(
+            rows=most,
+            step=number,
+            most=MAX_ROWS,
         )
     return operator, tables
 

@@ -149,15 +149,13 @@ def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame |
         return None
     path = initial_state_path(step.initial_state, root)
     if not is_table(path):
-        raise InitialStateMissing(
-            f"there is no Delta table at {path}, which GroupState.initial_state names.",
-            "Write it first, or remove initial_state from the spec.",
-        )
+        raise InitialStateMissing.initial_table_absent(path=path)
     table = rows.sparkSession.read.format("delta").load(spark_url(path))
     missing = [key for key in step.keys if key not in table.columns]
     if missing:
-        raise InitialStateMissing(
-            f"{path} lacks the key column {missing[0]}. Its columns: {', '.join(table.columns)}.",
-            "Write it with the GroupState's keys.",
+        raise InitialStateMissing.initial_key_absent(
+            path=path,
+            missing=missing[0],
+            columns=", ".join(table.columns),
         )
     return table

@@ -17,7 +17,8 @@ def load(pipeline: str, name: str) -> Any:
     try:
         return getattr(importlib.import_module(registry.module(pipeline, "logic")), name)
     except (ModuleNotFoundError, AttributeError) as error:
-        raise SpecInvalid(
-            f"pipelines/{pipeline}/logic.py has no {name}: {error}.",
-            "Write it, or correct the name in spec.py.",
+        raise SpecInvalid.logic_absent(
+            pipeline=pipeline,
+            name=name,
+            error=error,
         ) from None

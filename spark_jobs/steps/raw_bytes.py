@@ -30,10 +30,10 @@ def refuse_raw_bytes(after: DataFrame, added: int, pipeline: str) -> None:
     node = analyzed(after)
     for _ in range(added):
         if any(_uses_raw(each) for each in sequence(node.expressions())):
-            raise SpecInvalid(
-                f"{pipeline}: a Transform before the first stateful step uses the record's raw "
-                f"bytes: {NO_RAW}.",
-                f"{NO_RAW_WAY}.",
+            raise SpecInvalid.raw_bytes_early(
+                pipeline=pipeline,
+                why=NO_RAW,
+                way=NO_RAW_WAY,
             )
         node = node.children().apply(0)
 

@@ -46,10 +46,14 @@ def _require(handler: Any, name: str, parameters: tuple[str, ...], pipeline: str
             signature.bind(*parameters)
     except TypeError as error:
         how = "by name" if name in BY_NAME else "by position"
-        raise ProcessorFailed(
-            f"{_place(handler)}in {name}: it takes {signature}, and Spark passes "
-            f"({', '.join(parameters)}) {how}: {error}.",
-            resume_remedy(pipeline),
+        raise ProcessorFailed.signature_unfit(
+            handler=_place(handler),
+            name=name,
+            signature=signature,
+            parameters=", ".join(parameters),
+            how=how,
+            error=error,
+            resume=resume_remedy(pipeline),
         ) from None
 
 

@@ -61,14 +61,9 @@ def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
         else:
             output = load(pipeline, step.function or "")(rows)
     except PySparkException as error:
-        raise SpecInvalid(
-            f"{what}: {_first_line(error)}", "Correct it in spec.py or logic.py."
-        ) from None
+        raise SpecInvalid.transform_failed(what=what, error=_first_line(error)) from None
     if not isinstance(output, DataFrame):
-        raise SpecInvalid(
-            f"{what} returned {type(output).__name__}, not a DataFrame.",
-            "Return the DataFrame in logic.py.",
-        )
+        raise SpecInvalid.no_dataframe(what=what, kind=type(output).__name__)
     _refuse_state(output, rows, what)
     _refuse_own_columns(output, rows, what)
     return output
@@ -83,19 +78,11 @@ def require_row_by_row(after: DataFrame, before: DataFrame, event_time: str, pip
     """
     for name in ("kafka", event_time):
         if name not in after.columns:
-            raise SpecInvalid(
-                f"{pipeline}: a Transform before the first stateful step leaves out the column "
-                f"{name}.",
-                "Keep it: SELECT *, or SELECT ..., kafka. Sluice identifies late records by it.",
-            )
+            raise SpecInvalid.transform_loses_column(pipeline=pipeline, name=name)
     names = plan_nodes(after)
     added = names[: len(names) - len(plan_nodes(before))]
     if others := [name for name in added if name not in ROW_BY_ROW]:
-        raise SpecInvalid(
-            f"{pipeline}: a Transform before the first stateful step has {others[0]}, which may "
-            "make more rows.",
-            "Put it after the stateful step, or use only columns and conditions.",
-        )
+        raise SpecInvalid.transform_makes_rows(pipeline=pipeline, condition=others[0])
     return len(added)
 
 
@@ -113,14 +100,16 @@ def plan_nodes(rows: DataFrame) -> list[str]:
 def _refuse_state(after: DataFrame, before: DataFrame, what: str) -> None:
     for name in set(plan_nodes(after)) & set(STATEFUL):
         if plan_nodes(after).count(name) > plan_nodes(before).count(name):
-            raise SpecInvalid(f"{what}: {STATEFUL[name]}.", "A Transform keeps no state.")
+            raise SpecInvalid.transform_with_state(what=what, why=STATEFUL[name])
 
 
 def _refuse_own_columns(after: DataFrame, before: DataFrame, what: str) -> None:
     if taken := [name for name in after.columns if is_own(name) and name not in before.columns]:
-        raise SpecInvalid(
-            f"{what} gives a column {taken[0]!r}, and Sluice adds columns with such names.",
-            f"Name it otherwise: none may be {KAFKA!r} or begin with {PREFIX!r}.",
+        raise SpecInvalid.column_reserved(
+            what=what,
+            column=taken[0],
+            own=KAFKA,
+            prefix=PREFIX,
         )
 
 

@@ -91,13 +91,7 @@ def refuse_unusable(url: str) -> None:
         unsafe = _overwrites(store, probe)
         obstore.delete(store, probe)
     if unsafe:
-        raise RootRefused(
-            f"the object store of {url} overwrites an object that it was asked to put only if it "
-            "is absent (If-None-Match: *): "
-            "two runs would hold the lease at once, and of two commits the second would hide the "
-            "first.",
-            "Use a store, or a version of it, that supports conditional puts: docs/deploy.md.",
-        )
+        raise RootRefused.no_conditional_put(url=url)
 
 
 def _overwrites(store: ObjectStore, name: str) -> bool:
@@ -139,12 +133,7 @@ def _credentials() -> Callable[[], Any]:
 
     credentials = Session().get_credentials()
     if credentials is None:
-        raise RootRefused(
-            "no credentials for the object store were found: not in the environment and in no "
-            "profile, and "
-            "this machine has no role.",
-            "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
-        )
+        raise RootRefused.no_credentials()
 
     def current() -> dict[str, Any]:
         keys = credentials.get_frozen_credentials()

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
+from spark_jobs.errors.visible import visible
 from spark_jobs.messages.report import Account
-from spark_jobs.messages.visible import visible
 from spark_jobs.ops.shown import Bucket, PhaseLine, RunLine
 from spark_jobs.pages.bars import HEIGHT, WIDTH, Point
 from spark_jobs.pages.day_bars import day_chart

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.cli.tables.cell import cell
-from spark_jobs.messages.visible import visible
+from spark_jobs.errors.visible import visible
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

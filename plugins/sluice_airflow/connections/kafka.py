@@ -65,16 +65,10 @@ def kafka_connection() -> KafkaConfig | None:
         return None
     source = f"connection {CONNECTION!r}"
     if connection.conn_type != "kafka":
-        raise KafkaConfigInvalid(
-            f"{source} has type {connection.conn_type!r}: it is not a Kafka connection.",
-            "Give it type 'kafka'.",
-        )
+        raise KafkaConfigInvalid.not_a_kafka_connection(source=source, kind=connection.conn_type)
     for field in ("host", "login", "password", "schema", "port"):
         if getattr(connection, field):
-            raise KafkaConfigInvalid(
-                f"{source} has a {field}, but a Kafka connection keeps everything in extra.",
-                "Move it to extra: bootstrap.servers, sasl.username, sasl.password.",
-            )
+            raise KafkaConfigInvalid.field_outside_extra(source=source, field=field)
     return KafkaConfig.of(_properties(connection.extra, source), source)
 
 
@@ -112,17 +106,23 @@ def _properties(extra: str | None, source: str) -> dict[str, str]:
             if isinstance(error, json.JSONDecodeError)
             else ""
         )
-        raise KafkaConfigInvalid(f"{source}: extra is not JSON{at}.", AN_OBJECT) from None
+        raise KafkaConfigInvalid.extra_not_json(
+            source=source,
+            at=at,
+            remedy=AN_OBJECT,
+        ) from None
     if not isinstance(properties, dict):
-        raise KafkaConfigInvalid(
-            f"{source}: extra is {_KINDS[type(properties)]}, not an object.", AN_OBJECT
+        raise KafkaConfigInvalid.extra_no_object(
+            source=source,
+            kind=_KINDS[type(properties)],
+            remedy=AN_OBJECT,
         )
     for name, value in properties.items():
         if not isinstance(value, str | int | float):
-            raise KafkaConfigInvalid(
-                f"{source}: {name} is {_KINDS[type(value)]}: a property must be text, a number, "
-                "true or false.",
-                "Write it as text, or leave it out.",
+            raise KafkaConfigInvalid.property_no_scalar(
+                source=source,
+                name=name,
+                kind=_KINDS[type(value)],
             )
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)

@@ -70,21 +70,18 @@ def _declared(connection: Any) -> tuple[dict[str, str | None], list[str]]:
     """The variables, and the lines of the profile; no lines where the connection has no keys."""
     source = f"connection {CONNECTION!r}"
     if connection.conn_type != "aws":
-        raise SettingInvalid(
-            f"{source} has type {connection.conn_type!r}: it is not an object store's connection.",
-            "Give it type 'aws'.",
-        )
+        raise SettingInvalid.not_an_aws_connection(source=source, kind=connection.conn_type)
     extra = dict(connection.extra_dejson)
     token = extra.pop(TOKEN, None)
     if unknown := sorted(extra.keys() - EXTRA.keys()):
-        raise SettingInvalid(
-            f"{source} has {unknown[0]} in extra, which would have no effect.",
-            f"Extra can have {', '.join((*EXTRA, TOKEN))}; set a role or profile on the machine.",
+        raise SettingInvalid.extra_unknown(
+            source=source,
+            first=unknown[0],
+            known=", ".join((*EXTRA, TOKEN)),
         )
     if bool(connection.login) != bool(connection.password):
-        raise SettingInvalid(
-            f"{source} has {'no secret key' if connection.login else 'no access key'}.",
-            "Give both, as login and password; or neither, to use the keys of the machine.",
+        raise SettingInvalid.half_a_key(
+            source=source, lacking="no secret key" if connection.login else "no access key"
         )
     for secret in filter(None, (connection.password, token)):
         mask_secret(secret)

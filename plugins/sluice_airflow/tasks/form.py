@@ -51,11 +51,7 @@ def request_of(context: Context) -> Request:
     if run.run_type == "backfill":
         each = KINDS[given["kind"]].each_interval
         if each is None:
-            raise RangeInvalid(
-                "Request: kind is 'rebuild': a rebuild computes the whole table, and a backfill of "
-                "Airflow has a run for each interval.",
-                "Use Trigger > Single Run.",
-            )
+            raise RangeInvalid.rebuild_by_backfill()
         given["kind"] = each
         given["from"], given["to"] = context["data_interval_start"], context["data_interval_end"]
     return Request(**given, who=getattr(run, "triggering_user_name", None) or "Airflow")

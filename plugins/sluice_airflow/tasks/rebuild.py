@@ -57,16 +57,14 @@ def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
         LOG.info("%s", line)
     refuse_lost(spec, found)
     if found.left > request.most_records:
-        raise RangeInvalid(
-            f"{pipeline}: {found.left:,} records are to be read, and most_records is "
-            f"{request.most_records:,}.",
-            "Allow more records.",
+        raise RangeInvalid.too_many_for_rebuild(
+            pipeline=pipeline,
+            left=found.left,
+            most_records=request.most_records,
         )
     side = beside_paths(paths, following)
     if found.begun and (held := holder(side.lease)):
-        raise LeaseHeld(
-            f"{side.version} is being written by {held}.", "Wait for it to end, or stop it."
-        )
+        raise LeaseHeld.held(folder=side.version, holder=held)
     if found.begun is None:
         begin(paths, following, found.topic_id, request.who)
     LOG.info(
@@ -201,17 +199,10 @@ def _rebuilding(
     paths = Paths(settings.root, live)
     begun = read_begun(paths)
     if begun is None or begun.began.isoformat() != planned["began"]:
-        raise RebuildRefused(
-            f"{pipeline}: the rebuild that this DAG run has planned is not there any more: it was "
-            "discarded, or switched to.",
-            "Trigger the DAG again.",
-        )
+        raise RebuildRefused.rebuild_gone(pipeline=pipeline)
     refuse_other(begun, following, begun.topic_id)
     if digest(following) != planned["following"]:
-        raise RebuildRefused(
-            f"{pipeline}: NEXT, or a check of it, has changed since this DAG run planned.",
-            "Clear the task plan, with all behind it, to go on with NEXT as it is now.",
-        )
+        raise RebuildRefused.next_changed_since_plan(pipeline=pipeline)
     return Rebuilding(
         live,
         following,
@@ -239,6 +230,4 @@ def _by(given: tuple[Submission, Any] | None, beside: Settings) -> Any:
 def _refuse_held(paths: Paths) -> None:
     """Airflow tries again, so nobody waits in a worker's slot."""
     if held := holder(paths.lease):
-        raise LeaseHeld(
-            f"{paths.lease.parent} is being written by {held}.", "Wait for it to end, or stop it."
-        )
+        raise LeaseHeld.held(folder=paths.lease.parent, holder=held)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context
 
-from sluice_airflow.tasks.xcom import APPROVE, PLAN, SHOWN
+from sluice_airflow.tasks.xcom import APPROVE, SHOWN
 from spark_jobs.errors import RebuildRefused
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
@@ -30,16 +30,9 @@ def approved(context: Context, pipeline: str) -> Shown:
     answer = context["ti"].xcom_pull(task_ids=APPROVE) or {}
     about = context["ti"].xcom_pull(task_ids=APPROVE, key=SHOWN)
     if answer.get("chosen_options") != ["Approve"] or not about:
-        raise RebuildRefused(
-            f"{pipeline}: nobody has approved the switch in this DAG run.",
-            f"Clear the task {APPROVE}, and answer it.",
-        )
+        raise RebuildRefused.not_approved(pipeline=pipeline)
     if set(about) != set(Shown._fields):
-        raise RebuildRefused(
-            f"{pipeline}: the question of this DAG run was put by another version of Sluice, so "
-            "what was approved cannot be compared with what is there.",
-            f"Clear the task {APPROVE}, and answer it again.",
-        )
+        raise RebuildRefused.question_of_other_version(pipeline=pipeline)
     return Shown(**about)
 
 
@@ -48,11 +41,7 @@ def refuse_older(planned: Planned, pipeline: str) -> None:
     an upgrade came while the DAG run waited.
     """
     if missing := [field for field in NEEDED if field not in planned]:
-        raise RebuildRefused(
-            f"{pipeline}: another version of Sluice has planned this DAG run: its plan lacks "
-            f"{', '.join(missing)}, so nobody can tell whether NEXT is still the one it planned.",
-            f"Clear the task {PLAN}, with all behind it, to plan again and go on.",
-        )
+        raise RebuildRefused.plan_of_other_version(pipeline=pipeline, missing=", ".join(missing))
 
 
 def refuse_other_table(
@@ -67,8 +56,4 @@ def refuse_other_table(
     generations = known.generations if known else ()
     if live.state.version == planned["version"] and approved.computed in ("", *generations):
         return
-    raise RebuildRefused(
-        f"{live.name}: state version {live.state.version} drains, by another switch than the one "
-        "that was approved here: the live table is another one than was shown.",
-        "Trigger the DAG again if NEXT is still to replace it.",
-    )
+    raise RebuildRefused.switched_otherwise(pipeline=live.name, version=live.state.version)

@@ -152,10 +152,7 @@ class Submission:
         try:
             hook.submit(submit.application())
         except FileNotFoundError:
-            raise SparkFailed(
-                "this worker has no spark-submit on its PATH.",
-                "Install pyspark in Airflow's environment.",
-            ) from None
+            raise SparkFailed.no_spark_submit() from None
         except AirflowException:
             status = getattr(getattr(hook, "_submit_sp", None), "returncode", None)
             LOG.warning(
@@ -196,13 +193,13 @@ def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
     try:
         connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
-        raise ConnectionMissing(f"Airflow has no connection {conn_id!r}.", remedy) from None
+        raise ConnectionMissing.connection_absent(conn_id=conn_id, remedy=remedy) from None
     if connection.conn_type != "spark" or not connection.host:
-        raise ConnectionMissing(
-            f"connection {conn_id!r} has type {connection.conn_type!r} and host "
-            f"{connection.host!r}: the type must "
-            "be 'spark', and the host Spark's master.",
-            remedy,
+        raise ConnectionMissing.no_master(
+            conn_id=conn_id,
+            kind=connection.conn_type,
+            host=connection.host,
+            remedy=remedy,
         )
     # As the provider's hook does: a host that is not a URL, together with a port, means a
     # standalone master.
@@ -211,10 +208,7 @@ def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
     master += f":{connection.port}" if connection.port else ""
     given = connection.extra_dejson.get("conf", {})
     if not isinstance(given, dict):
-        raise SettingInvalid(
-            f"connection {conn_id!r}: conf in its extra is {type(given).__name__}, not an object.",
-            'Write it as an object: {"conf": {"spark.executor.memory": "2g"}}.',
-        )
+        raise SettingInvalid.conf_no_object(conn_id=conn_id, kind=type(given).__name__)
     source = f"connection {conn_id!r}: conf in its extra"
     return master, spark_options.checked(
         {name: _text(value) for name, value in given.items()}, source

@@ -29,9 +29,7 @@ def planned_repair(context: Context) -> dict[str, Any]:
     """What the plan of this DAG run's repair has passed on. Raises ReportMissing without one."""
     planned = context["ti"].xcom_pull(task_ids=PLAN)
     if planned is None:
-        raise ReportMissing(
-            f"the task {PLAN} of this DAG run has left no plan.", f"Clear {PLAN} to run it again."
-        )
+        raise ReportMissing.no_plan()
     return dict(planned)
 
 
@@ -49,8 +47,5 @@ def report_from_xcom(context: Context, task: str = DRAIN) -> Report:
     """The report of this task of the DAG run. Raises ReportMissing without one."""
     value = context["ti"].xcom_pull(task_ids=task)
     if value is None:
-        raise ReportMissing(
-            f"the task {task} of this DAG run has left no report.",
-            f"Clear {task} to run it again.",
-        )
+        raise ReportMissing.task_left_no_report(task=task)
     return Report.model_validate(value)

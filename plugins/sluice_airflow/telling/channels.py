@@ -37,9 +37,7 @@ def _mail(connection: Any, message: Message) -> None:
 
     extra = connection.extra_dejson
     if not extra.get("to") or not extra.get("from_email"):
-        raise SettingInvalid(
-            f"connection {MAIL!r} lacks to or from_email in extra.", "Give both, as addresses."
-        )
+        raise SettingInvalid.mail_incomplete(connection=MAIL)
     notifier = SmtpNotifier(
         to=extra["to"],
         from_email=extra["from_email"],
@@ -59,8 +57,10 @@ def _webhook(connection: Any, message: Message) -> None:
 
     form = connection.extra_dejson.get("form", "slack")
     if form not in FORMS:
-        raise SettingInvalid(
-            f"connection {WEBHOOK!r} has form {form!r} in extra.", f"Give {' or '.join(FORMS)}."
+        raise SettingInvalid.webhook_form_unknown(
+            connection=WEBHOOK,
+            form=form,
+            known=" or ".join(FORMS),
         )
     body: dict[str, Any] = (
         {"text": message.text.translate(MARKUP)}

@@ -78,10 +78,7 @@ def _apart(endpoint: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         done, _ = await asyncio.wait({answer}, timeout=SECONDS)
         if not done:
             answer.cancel()
-            raise RootUnreachable(
-                f"{root()} has not answered in {SECONDS:g} seconds.",
-                "Check the store, and AWS_ENDPOINT_URL if it is one. Then load this page again.",
-            )
+            raise RootUnreachable.root_silent(root=root(), seconds=SECONDS)
         return answer.result()
 
     return asked

@@ -133,10 +133,7 @@ def live_spec(spec: Pipeline, root: str, *, about: bool | None = None) -> Pipeli
 def _beside(spec: Pipeline, above: UPath) -> Pipeline:
     following = registry.load_next(spec.name)
     if following is None or not place_of(above, following).beside:
-        raise RebuildRefused(
-            f"{spec.name}: SLUICE_NEXT asks for a rebuild of NEXT, and none is under way.",
-            "Give the command without SLUICE_NEXT.",
-        )
+        raise RebuildRefused.no_rebuild_of_next(pipeline=spec.name)
     return following
 
 
@@ -155,10 +152,7 @@ def refuse_dead(paths: Paths) -> None:
     """
     note = paths.above / "switching.json"
     if note.exists():
-        raise CheckpointBroken(
-            f"{note} is there: an older Sluice was cut off amid a switch of {paths.pipeline}.",
-            "Complete it with that version of Sluice first: its next drain does so.",
-        )
+        raise CheckpointBroken.older_switch(note=note, pipeline=paths.pipeline)
     fact = read_live(paths)
     if fact is None:
         return
@@ -178,19 +172,15 @@ def _moved(paths: Paths) -> VersionNotLive:
         if fact
         else "another place is live"
     )
-    return VersionNotLive(
-        f"{paths.version} drains no more: {live}.",
-        "Give the same command again.",
-    )
+    return VersionNotLive.switched_meanwhile(folder=paths.version, live=live)
 
 
 def not_live(wanted: int, spec: Pipeline, following: Pipeline | None) -> VersionNotLive:
     """That spec.py has no spec of the state version that is to drain."""
     also = f", and NEXT of {following.state.version}" if following else ", and no NEXT"
-    return VersionNotLive(
-        f"{spec.name}: state version {wanted} is the one that drains, and spec.py has SPEC of "
-        f"version {spec.state.version}{also}.",
-        f"Deploy the spec with state=State(version={wanted}), as SPEC or still as NEXT; or "
-        f"switch back to the version before: `sluice rebuild {spec.name} --back`; or begin with "
-        f"SPEC: `sluice reset {spec.name}`.",
+    return VersionNotLive.spec_absent(
+        pipeline=spec.name,
+        wanted=wanted,
+        version=spec.state.version,
+        also=also,
     )

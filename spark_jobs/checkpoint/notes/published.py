@@ -62,10 +62,7 @@ def read_published(paths: Paths) -> Published:
     try:
         return Published.read(path) if path.exists() else Published()
     except ValueError:
-        raise CheckpointBroken(
-            f"{path} does not parse: it has what consumers of {paths.pipeline} were told last.",
-            "Restore it from a copy; or remove it: publish goes on from what Airflow was told.",
-        ) from None
+        raise CheckpointBroken.announcement_unreadable(path=path, pipeline=paths.pipeline) from None
 
 
 def publisher(paths: Paths) -> str:

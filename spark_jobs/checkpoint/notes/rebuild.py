@@ -36,7 +36,4 @@ def read_begun(paths: Paths) -> Begun | None:
     try:
         return Begun.read(note) if note.exists() else None
     except ValueError:
-        raise CheckpointBroken(
-            f"{note} does not parse, so nobody knows what is rebuilt.",
-            f"Begin anew: sluice rebuild {paths.pipeline} --discard --execute",
-        ) from None
+        raise CheckpointBroken.rebuild_unreadable(note=note, pipeline=paths.pipeline) from None

@@ -55,10 +55,8 @@ def read_removed(paths: Paths) -> Removed:
     except FileNotFoundError:
         return Removed()
     except ValueError:
-        raise CheckpointBroken(
-            f"{paths.removed} does not parse: it says which offsets {paths.pipeline} lacks.",
-            "Restore it from a copy; or begin a new archive from what Kafka holds: `sluice reset "
-            f"{paths.pipeline}` leaves the old one as it is.",
+        raise CheckpointBroken.removals_unreadable(
+            path=paths.removed, pipeline=paths.pipeline
         ) from None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from spark_jobs.messages.visible import visible
+from spark_jobs.errors.visible import visible
 from spark_jobs.ops.views import WHEN
 from spark_jobs.spec.duration import approximate
 

@@ -45,9 +45,10 @@ class AvroDecoder:
                 if text:
                     parse(text)
             except SchemaInvalid as error:
-                raise SpecInvalid(
-                    f"topic {topic.name!r}: format.{name} is no Avro schema: {error}.",
-                    "Correct it: it is JSON.",
+                raise SpecInvalid.no_avro_schema(
+                    topic=topic.name,
+                    name=name,
+                    error=error,
                 ) from None
         if not format_.registry:
             return None

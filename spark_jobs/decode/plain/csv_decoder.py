@@ -111,9 +111,11 @@ def refuse_absent(topic: Topic, format_: Format, names: Sequence[str], what: str
     of_keys = format_ is topic.key
     places = key_places(topic.fields) if of_keys else value_places(topic.fields, topic.envelope)
     if absent := refused_places(places, names):
-        raise SpecInvalid(
-            f"topic {topic.name!r}: no {what} is named {absent[0]!r}.",
-            f"Name one of {', '.join(names)}, by path= of the field.",
+        raise SpecInvalid.column_absent(
+            topic=topic.name,
+            what=what,
+            absent=absent[0],
+            names=", ".join(names),
         )
 
 

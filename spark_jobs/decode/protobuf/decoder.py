@@ -44,11 +44,7 @@ class ProtobufDecoder:
             try:
                 Messages(format_.described).of(format_.message)
             except (DecodeError, TypeError, KeyError, IndexError):
-                raise SpecInvalid(
-                    f"topic {topic.name!r}: format.descriptor is no FileDescriptorSet with the "
-                    f"message {format_.message}.",
-                    "Write it with: protoc --include_imports --descriptor_set_out=FILE.",
-                ) from None
+                raise SpecInvalid.no_descriptor(topic=topic.name, message=format_.message) from None
             return None
         from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
 

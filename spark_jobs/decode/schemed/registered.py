@@ -81,12 +81,7 @@ class Registered:
         if number not in self._readers:
             schemas, whole = self._given
             if number not in schemas and whole:
-                raise RegistryUnreachable(
-                    f"schema {number} is not kept: its first record came when this run had looked "
-                    "for the ids of its records.",
-                    "The next drain asks for it. If a repair says so, its file below schemas/ of "
-                    "the root is gone: restore it.",
-                )
+                raise RegistryUnreachable.schema_not_kept(number=number)
             schema = schemas.get(number)
             self._readers[number] = (
                 self._make(schema)

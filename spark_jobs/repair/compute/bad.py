@@ -54,11 +54,10 @@ def write_bad(bad: Bad, topic: Topic, plan: RepairPlan, run_id: str, folder: UPa
         .save(spark_url(folder / BAD))
     )
     if (found := seen.get["records"]) != bad.counted:
-        raise StagingStale(
-            f"{plan.pipeline}: {bad.counted:,} records were malformed or premature when the rows "
-            f"were computed, and {found:,} when they were read again to be kept: Kafka, or the "
-            "archive, has removed records meanwhile.",
-            "Plan it again.",
+        raise StagingStale.bad_records_gone(
+            pipeline=plan.pipeline,
+            counted=bad.counted,
+            found=found,
         )
 
 

@@ -98,10 +98,10 @@ class OneBatch:
             LOG.info("%s: %d timers fired in closing batch %d", self._spec.name, fired, batch)
             if not fired or not timers_set:
                 return
-        raise ProcessorFailed(
-            f"{self._spec.name}: {self._step.processor} sets timers that are due at once, again "
-            f"and again: after {MOST_CLOSING} batches there were more.",
-            "A processor must handle all that the watermark has passed, and set timers after it.",
+        raise ProcessorFailed.timers_endless(
+            pipeline=self._spec.name,
+            processor=self._step.processor,
+            batches=MOST_CLOSING,
         )
 
     def _run(self, rows: DataFrame) -> int:

@@ -155,12 +155,12 @@ def _refuse_wider(name: str, spans: Sequence[Span], rows: DataFrame) -> None:
     needed = [Span(*(row[at].replace(tzinfo=UTC) for at in ("begin", "end"))) for row in found]
     whole = next(each for each in joined([*spans, *needed]) if each.overlaps(needed[0]))
     start, end = (at.isoformat().replace("+00:00", "Z") for at in whole)
-    raise RangeUnsupported(
-        f"{name}: {sum(row['n'] for row in found):,} row(s) of the table are wider than the "
-        "session that their records give today, and go on outside of the range or overlap a "
-        f"session that does: the first is within {needed[0]}. A range that parts them would double "
-        "records or lose them.",
-        f"Compute a range that covers them: `sluice backfill {name} --from {start} --to {end}`.",
+    raise RangeUnsupported.session_wider(
+        pipeline=name,
+        rows=sum(row["n"] for row in found),
+        needed=needed[0],
+        start=start,
+        end=end,
     )
 
 
@@ -171,11 +171,11 @@ def _refuse_longer(
     length = F.unix_micros("window_end") - F.unix_micros("window_start")
     row = sessions.where(length > longest // MICROSECOND).orderBy("window_start").first()
     if row is not None:
-        raise RangeUnsupported(
-            f"{name}: a session goes on from {row['window_start']:%F %H:%M:%S} to "
-            f"{row['window_end']:%F %H:%M:%S} at least, and ranges.context says that none is "
-            f"longer than {interval(longest)}: its records may be beyond those that were read.",
-            "Declare a longer ranges.context, which changes no state, and plan it again.",
+        raise RangeUnsupported.session_beyond_context(
+            pipeline=name,
+            start=row["window_start"],
+            end=row["window_end"],
+            longest=interval(longest),
         )
 
 

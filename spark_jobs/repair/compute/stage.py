@@ -108,14 +108,9 @@ def _run(
     _refuse_ended(paths, plan)
     known = read_identity(paths)
     if known is None or known.generation != plan.generation:
-        raise StagingStale(
-            f"{spec.name}: a reset or a rewind has begun another generation since the plan.",
-            "Plan it again.",
-        )
+        raise StagingStale.generation_changed(pipeline=spec.name)
     if plan.spec_digest != digest(spec):
-        raise StagingStale(
-            f"{spec.name}: its spec or its code changed since the plan.", "Plan it again."
-        )
+        raise StagingStale.spec_changed_since_plan(pipeline=spec.name)
     refuse_unreachable(spec, settings, plan)
     spec = in_force(spec, known.fingerprint)
     with lease(paths.staging_lease, outcome.run_id), Cluster(spec.name, settings) as cluster:
@@ -152,10 +147,11 @@ def _refuse_ended(paths: Paths, plan: RepairPlan) -> None:
         if row["state"] == "rejected":
             refuse_ended(read_manifest(paths, plan.repair_id), row)
         told = f" {publisher(paths)}, if none has." if row["state"] == "swapped" else ""
-        raise StagingStale(
-            f"repair {plan.repair_id} of {plan.pipeline} is {row['state']} already.{told}",
-            "To compute its ranges once more, plan another one: in Airflow, clear the task `plan` "
-            "of the run.",
+        raise StagingStale.repair_ended(
+            repair=plan.repair_id,
+            pipeline=plan.pipeline,
+            state=row["state"],
+            told=told,
         )
 
 
@@ -207,9 +203,7 @@ def _compute_and_judge(
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     # Not before: until its rows are replaced, what an earlier try has staged can be swapped in.
     if is_going_in(scene.paths, plan.repair_id):
-        raise StagingStale(
-            f"{plan.pipeline}: a swap of what was staged before has begun.", "Let it end."
-        )
+        raise StagingStale.swap_begun(pipeline=plan.pipeline)
     (folder / "manifest.json").unlink(missing_ok=True)
     write_changes(paired, folder)
     parts = differing(told.hours, way.replaced(plan.spans))

@@ -105,8 +105,8 @@ class Base(NamedTuple):
             return bool(stats.get("numRecords") != 0)
 
     def _stale(self, how: str) -> StagingStale:
-        return StagingStale(
-            f"the rows of the range in {self.table}, as they were at version {self.version} when "
-            f"they were compared, {how}.",
-            "Nothing was written. Compute the range again.",
+        return StagingStale.rows_changed(
+            table=self.table,
+            version=self.version,
+            how=how,
         )

@@ -63,15 +63,12 @@ def replace(path: UPath, claim: Claim, rows: pa.Table, where: str) -> int:
             ),
         )
     except CommitFailedError as error:
-        raise TableContended(
-            f"another writer changed {path} during the swap: {_first(error)}",
-            "Nothing was written. Swap again.",
-        ) from None
+        raise TableContended.swap_overtaken(path=path, error=_first(error)) from None
     except DeltaError as error:
-        raise SwapRefused(
-            f"{path} cannot take the rows of repair {claim.repair_id}: {_first(error)}",
-            "Nothing was written. Compute the range again; if the line is about a feature of the "
-            "table, remove that feature.",
+        raise SwapRefused.rows_refused(
+            path=path,
+            repair=claim.repair_id,
+            error=_first(error),
         ) from None
     made = history.repair_version(path, claim.repair_id, table.version() - 1)
     assert made is not None  # the lease is held: nobody took it back
@@ -82,9 +79,11 @@ def refuse_features(table: deltalake.DeltaTable) -> None:
     """Raise SwapRefused for a table with a feature with which a swap was not tried."""
     if unknown := untried(table, {DELETION_VECTORS}):
         place = place_of(table.table_uri)
-        raise SwapRefused(
-            f"{place} has {', '.join(unknown)}, and a repair is written without Spark.",
-            f"Remove it: ALTER TABLE {sql_table(place)} DROP FEATURE {unknown[0]}",
+        raise SwapRefused.feature_unwritable(
+            place=place,
+            unknown=", ".join(unknown),
+            sql=sql_table(place),
+            first=unknown[0],
         )
 
 

@@ -111,11 +111,7 @@ def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Excha
             carry_out(wanted.change, wanted.facts, spec, paths, held, run_id, made)
             version = wanted.facts.version(paths) if claim.manifest.differing else None
             return Exchanged(version, _shown_next(paths, version), time.monotonic() - began)
-    raise LeaseHeld(
-        f"others wrote to {paths.table} each time between the comparison of the rows of repair "
-        f"{claim.repair_id} and its commit.",
-        "Try again when they are done.",
-    )
+    raise LeaseHeld.writers_busy(table=paths.table, repair=claim.repair_id)
 
 
 def _recorded(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:

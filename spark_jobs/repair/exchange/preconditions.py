@@ -84,17 +84,14 @@ def refuse_overlapped(paths: Paths, known: Identity, claim: Claim) -> None:
         # A session that they replaced may lie before their ranges, and before these.
         both += [span for span in manifest.compared if any(map(span.overlaps, changed))]
         if both:
-            raise RepairOverlapped(
-                f"repair {row['repair_id']} has replaced rows of {both[0]} in table version "
-                f"{row['table_version']}, after those of repair {manifest.repair_id} were "
-                "compared.",
-                f"Compute the range again; or undo the later one first: sluice undo "
-                f"{manifest.pipeline} {row['repair_id']}",
+            raise RepairOverlapped.later_repair(
+                later=row["repair_id"],
+                span=both[0],
+                version=row["table_version"],
+                repair=manifest.repair_id,
+                pipeline=manifest.pipeline,
             )
 
 
 def _stale(claim: Claim, why: str) -> StagingStale:
-    return StagingStale(
-        f"repair {claim.repair_id} was computed for another state of the table: {why}.",
-        "Compute the range again.",
-    )
+    return StagingStale.table_moved_on(repair=claim.repair_id, why=why)

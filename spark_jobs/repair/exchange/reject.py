@@ -34,12 +34,7 @@ def reject(paths: Paths, repair_id: str, who: str) -> None:
     except RepairUnknown:  # no swap has had what it needs
         manifest = None
     if is_going_in(paths, repair_id):
-        raise SwapRefused(
-            f"a swap of repair {repair_id} of {paths.pipeline} has begun, so it is too late for a "
-            "No.",
-            "In Airflow, clear the task `approve`: it asks nobody, and `swap` completes it. Then "
-            f"take the rows back: `sluice undo {paths.pipeline} {repair_id}`.",
-        )
+        raise SwapRefused.swap_begun(repair=repair_id, pipeline=paths.pipeline)
     repairs.put(paths.root, [row | {"state": "rejected"}])
     if manifest:
         answer = {"rejected_by": who, "rejected_at": datetime.now(UTC)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import deltalake
 
-from spark_jobs.messages.visible import visible
+from spark_jobs.errors.visible import visible
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.values.python_times import rows_of

@@ -31,10 +31,11 @@ def new_rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
     stored = open_table(paths.staging(manifest.repair_id) / "rows")
     has = [field.name for field in stored.schema().fields]
     if not {*has} <= {*columns.names}:
-        raise StagingStale(
-            f"{paths.table} has the columns {', '.join(columns.names)}, and repair "
-            f"{manifest.repair_id} was computed with {', '.join(has)}.",
-            "Compute it again.",
+        raise StagingStale.columns_changed(
+            table=paths.table,
+            columns=", ".join(columns.names),
+            repair=manifest.repair_id,
+            computed=", ".join(has),
         )
     return within(stored, manifest.position.sql(manifest.differing), columns)
 

@@ -68,10 +68,10 @@ def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> 
     row = repairs.one(paths.root, spec.name, manifest.repair_id)
     if row is None or row["state"] != "swapped":
         state = "not recorded" if row is None else row["state"]
-        raise SwapRefused(
-            f"repair {manifest.repair_id} of {spec.name} is {state}: none of its rows is in the "
-            "table.",
-            f"See the repairs: sluice show repairs --pipeline {spec.name}",
+        raise SwapRefused.nothing_swapped_in(
+            repair=manifest.repair_id,
+            pipeline=spec.name,
+            state=state,
         )
     facts = Exchange(
         manifest=manifest,
@@ -89,9 +89,10 @@ def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
         return old_rows(paths, manifest, columns)
     except ValueError as error:
         folder = paths.staging(manifest.repair_id)
-        raise StagingStale(
-            f"{folder / 'rows'} and {folder / 'changes'} do not belong together: {error}.",
-            "Compute the range again.",
+        raise StagingStale.staging_damaged(
+            rows=folder / "rows",
+            changes=folder / "changes",
+            error=error,
         ) from None
 
 

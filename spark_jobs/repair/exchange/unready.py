@@ -26,17 +26,17 @@ def refuse_unready(manifest: Manifest, row: Row | None) -> None:
     """
     name = manifest.pipeline
     if not KINDS[manifest.kind].swaps:
-        raise SwapRefused(
-            f"repair {manifest.repair_id} is of the kind {manifest.kind}, of which no row is "
-            "swapped in.",
-            f"See what it found: sluice show repairs --pipeline {name}",
+        raise SwapRefused.kind_never_swaps(
+            repair=manifest.repair_id,
+            kind=manifest.kind,
+            pipeline=name,
         )
     refuse_ended(manifest, row)
     if not manifest.approved:
-        raise ApprovalMissing(
-            f"repair {manifest.repair_id} of {name} changes {manifest.unexplained} rows that no "
-            "record explains, or is one of those that a person approves; nobody has.",
-            "Approve it in Airflow, or give the same command again on the command line.",
+        raise ApprovalMissing.not_approved(
+            repair=manifest.repair_id,
+            pipeline=name,
+            unexplained=manifest.unexplained,
         )
 
 
@@ -50,10 +50,15 @@ def refuse_ended(manifest: Manifest, row: Row | None) -> None:
         "run: the rest follows."
     )
     if row["state"] != "rejected":
-        raise SwapRefused(f"{what}.", f"{again[0].upper()}{again[1:]}")
-    raise SwapRefused(
-        f"{what}: {_no(manifest)}, and the table stays as it is.",
-        f"If that is right, nothing is left to do. To be asked again, {again}",
+        raise SwapRefused.repair_ended(
+            what=what,
+            upper=again[0].upper(),
+            again=again[1:],
+        )
+    raise SwapRefused.answered_no(
+        what=what,
+        answer=_no(manifest),
+        again=again,
     )
 
 
@@ -69,11 +74,10 @@ def refuse_unranged(spec: Pipeline, manifest: Manifest) -> None:
     back what the rows were computed by.
     """
     if why := unranged(spec):
-        raise SwapRefused(
-            f"repair {manifest.repair_id} of {manifest.pipeline} is of ranges, and since it was "
-            f"computed the spec says that none can be computed by itself: {why}.",
-            "If that is right, nothing is left to do: the table stays as it is. Otherwise let the "
-            "spec have again what it had, and swap it in: in Airflow, clear the task `approve`.",
+        raise SwapRefused.ranges_unsupported_now(
+            repair=manifest.repair_id,
+            pipeline=manifest.pipeline,
+            why=why,
         )
 
 
@@ -82,8 +86,6 @@ def refuse_other_spec(spec: Pipeline, manifest: Manifest) -> None:
     write others by now.
     """
     if manifest.spec_digest and manifest.spec_digest != digest(spec):
-        raise StagingStale(
-            f"{manifest.pipeline}: its spec or its code changed since repair "
-            f"{manifest.repair_id} was computed, so its rows may be others than a drain's.",
-            "Compute the range again. In Airflow, clear the task `plan` of the run.",
+        raise StagingStale.spec_changed_since_stage(
+            pipeline=manifest.pipeline, repair=manifest.repair_id
         )

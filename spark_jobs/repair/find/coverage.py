@@ -122,10 +122,7 @@ def coverage(
     identity, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if identity is None or audited < 0:
         refuse_foreign(spec, paths, identity.generation if identity else None)
-        raise RangeOpen(
-            f"{spec.name}: no drain has accounted for a batch yet, so there is no row.",
-            f"Run it first: `sluice drain {spec.name}`.",
-        )
+        raise RangeOpen.nothing_accounted(pipeline=spec.name)
     generations = identity.generations
     late = LateSpans(way, paths, generations, audited)
     newest = Checkpoint(paths.checkpoint).batch(audited)

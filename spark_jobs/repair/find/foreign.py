@@ -31,18 +31,19 @@ def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None
     theirs = next((each for each, known in versions.items() if wrote in known), None)
     has = f"{spec.name}: state version {mine} has no batch, and {paths.table} was written by "
     if theirs is None:
-        raise CheckpointForeign(
-            f"{has}generation {wrote}, whose checkpoint is not in {paths.above}.",
-            "Put that checkpoint back, or start both again from Kafka: `sluice reset "
-            f"{spec.name}`.",
+        raise CheckpointForeign.other_generation(
+            has=has,
+            wrote=wrote,
+            folder=paths.above,
+            pipeline=spec.name,
         )
     # A version that has a folder was used before, and a rebuild refuses it.
     free = max(mine, *versions) + 1
-    raise CheckpointForeign(
-        f"{has}state version {theirs}.",
-        f"Let SPEC have state=State(version={theirs}) again, and what it had with it. Write the "
-        f"change below it, as NEXT with state=State(version={free}), and compute the table again: "
-        f"`sluice rebuild {spec.name}`.",
+    raise CheckpointForeign.other_version(
+        has=has,
+        theirs=theirs,
+        free=free,
+        pipeline=spec.name,
     )
 
 

@@ -64,22 +64,22 @@ def refuse_lost(name: str, found: Reading, newest: datetime | None) -> None:
         if newest
         else "Ask for a later range."
     )
-    raise RecordsUnreachable(
-        f"{name}: {offsets_in(found.lost):,} of the {found.needed:,} records to read are no longer "
-        f"in Kafka, and in no archive: {places(found.lost)}.",
-        f"{later} Lengthen the topic's retention, or declare Topic(archive=...), to reach farther "
-        "back from now on.",
+    raise RecordsUnreachable.gone_from_kafka(
+        pipeline=name,
+        count=offsets_in(found.lost),
+        needed=found.needed,
+        places=places(found.lost),
+        later=later,
     )
 
 
 def refuse_holes(name: str, counted: Counted) -> None:
     """Raise RecordsUnreachable if nobody has records of which no slice says their times."""
     if counted.lost:
-        raise RecordsUnreachable(
-            f"{name}: {counted.lost:,} records at most are in the table, and neither Kafka nor an "
-            f"archive has them. Nobody noted their times: {'; '.join(told(counted))}.",
-            "Ask for a range that is not between these times. Or compute it without them, by "
-            "--without-lost on the command line: the rows that they made may then go.",
+        raise RecordsUnreachable.lost_undated(
+            pipeline=name,
+            count=counted.lost,
+            where="; ".join(told(counted)),
         )
 
 

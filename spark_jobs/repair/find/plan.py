@@ -138,9 +138,7 @@ def read_plan(paths: Paths, repair_id: str) -> RepairPlan:
     try:
         return RepairPlan.read(path)
     except (FileNotFoundError, ValueError):
-        raise RepairUnknown(
-            f"there is no plan at {path}.", f"Plan it again: `sluice repair {paths.pipeline}`."
-        ) from None
+        raise RepairUnknown.plan_absent(path=path, pipeline=paths.pipeline) from None
 
 
 def digest(spec: Pipeline) -> str:

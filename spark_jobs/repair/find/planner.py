@@ -153,10 +153,10 @@ def plan_repair(
 def _refuse_more(name: str, found: Reading, request: Request) -> None:
     """Raise RangeInvalid for more than the request allows: before any of them is counted."""
     if (offsets := offsets_in(found.parts)) > request.most_records:
-        raise RangeInvalid(
-            f"{name}: {offsets:,} records are to be read, and most_records is "
-            f"{request.most_records:,}.",
-            "Ask for a shorter range, or allow more records.",
+        raise RangeInvalid.too_many_records(
+            pipeline=name,
+            offsets=offsets,
+            most_records=request.most_records,
         )
 
 
@@ -175,23 +175,13 @@ def _closed(way: Ranged, paths: Paths, found: Preflight) -> Closed:
     name, committed = way.spec.name, found.checkpoint.committed()
     if not committed:
         refuse_foreign(way.spec, paths, found.identity.generation)
-        raise RangeOpen(
-            f"{name}: no drain has committed a batch yet, so there is no row to compute again.",
-            f"Run it first: `sluice drain {name}`.",
-        )
+        raise RangeOpen.nothing_committed(pipeline=name)
     if found.cursor.audited < committed[-1] or found.checkpoint.planned()[-1] != committed[-1]:
-        raise AccountBehind(
-            f"{name}: batch {found.checkpoint.planned()[-1]} is not accounted for yet, so nobody "
-            "knows which of its records were late.",
-            f"Let the next drain do it: `sluice drain {name}`.",
-        )
+        raise AccountBehind.not_accounted(pipeline=name, batch=found.checkpoint.planned()[-1])
     batch = found.checkpoint.batch(committed[-1])
     until = way.closed_until(batch.watermark)
     if until is None:
-        raise RangeOpen(
-            f"{name}: there is no watermark yet, so no row is final.",
-            "Ask again when drains have read records with later event times.",
-        )
+        raise RangeOpen.no_watermark(pipeline=name)
     return Closed(found, until, batch.id, batch.end)
 
 
@@ -242,10 +232,11 @@ def _as_given(of: _Sought) -> _Found:
     closed = of.closed
     given = of.brought.spans if of.brought else (Span(*_given(of.request)),)
     if given[-1].end > closed.until:
-        raise RangeOpen(
-            f"{of.way.spec.name}: drains still write rows of {given[-1]}: all before "
-            f"{closed.until:%F %H:%M:%S} are final, by the watermark of batch {closed.batch}.",
-            "Ask again when the watermark has passed the end, or for a range that ends before.",
+        raise RangeOpen.still_written(
+            pipeline=of.way.spec.name,
+            span=given[-1],
+            until=closed.until,
+            batch=closed.batch,
         )
     return _Found([Touching(span, 0) for span in given])
 

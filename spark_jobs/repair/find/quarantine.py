@@ -113,10 +113,11 @@ def used_within(
     lost = used and used - _recorded(paths, generations, batch)
     if lost:
         partition, offset = min(lost)
-        raise RecordsUnreachable(
-            f"{paths.pipeline}: {len(lost):,} replayed records of the range are no longer in "
-            f"ops.quarantine, the first of partition {partition} at offset {offset:,}.",
-            "Ask for another range. With SLUICE_REJECTED_DAYS=forever such records are kept.",
+        raise RecordsUnreachable.replayed_gone(
+            pipeline=paths.pipeline,
+            records=len(lost),
+            partition=partition,
+            offset=offset,
         )
     return used
 

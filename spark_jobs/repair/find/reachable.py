@@ -31,18 +31,18 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
         return
     topic, name = source_of(spec, settings).state(), spec.topic.name
     if topic.id != plan.topic_id:
-        raise StagingStale(
-            f"{spec.name}: topic {name!r} has id {topic.id}, and the repair was planned for "
-            f"{plan.topic_id}: it was deleted and created again, so the offsets mean other "
-            "records.",
-            "Plan it again: the line then says what can be done.",
+        raise StagingStale.topic_remade(
+            pipeline=spec.name,
+            name=name,
+            found=topic.id,
+            planned=plan.topic_id,
         )
     if lacking := _lacking(plan.parts, topic):
-        raise RecordsUnreachable(
-            f"{spec.name}: Kafka no longer has {offsets_in(lacking):,} of the "
-            f"{offsets_in(plan.parts):,} offsets that the plan reads from it: {places(lacking)}.",
-            "Plan it again: the plan says from when on all records can be read. In Airflow, clear "
-            "the task `plan` of the run.",
+        raise RecordsUnreachable.gone_since_plan(
+            pipeline=spec.name,
+            count=offsets_in(lacking),
+            needed=offsets_in(plan.parts),
+            places=places(lacking),
         )
 
 

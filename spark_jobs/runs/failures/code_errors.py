@@ -85,15 +85,22 @@ def driver_error(error: BaseException, pipeline: str) -> SluiceError | None:
         place = Place(_short(users[-1].filename), users[-1].lineno or 0, users[-1].name)
     if place is None:
         return None
-    return ProcessorFailed(
-        f"{place}: {type(error).__name__}: {text[:300]}", resume_remedy(pipeline)
+    return ProcessorFailed.code_raised(
+        place=place,
+        kind=type(error).__name__,
+        text=text[:300],
+        resume=resume_remedy(pipeline),
     )
 
 
 def worker_error(where: str, name: str, text: str, pipeline: str) -> SluiceError:
     """The error of users' code that ran in a batch."""
     said = f"{name.rpartition('.')[2]}: {text[:300]}".rstrip(": ")
-    return ProcessorFailed(f"{where}: {said}", resume_remedy(pipeline))
+    return ProcessorFailed.code_raised_in_batch(
+        where=where,
+        said=said,
+        resume=resume_remedy(pipeline),
+    )
 
 
 def result_error(worker: str, name: str, text: str, pipeline: str) -> SluiceError | None:
@@ -104,10 +111,16 @@ def result_error(worker: str, name: str, text: str, pipeline: str) -> SluiceErro
     """
     kind = name.rpartition(".")[2]
     if kind == OtherTypes.__qualname__:
-        return StateIncompatible(f"{pipeline}: {text[:300]}.", StateIncompatible.usual_remedy)
+        return StateIncompatible.types_changed(
+            pipeline=pipeline,
+            text=text[:300],
+            usual_remedy=StateIncompatible.usual_remedy,
+        )
     if kind == WrongResult.__qualname__:
-        return ProcessorFailed(
-            f"what the code of {pipeline} returned: {text[:300]}.", resume_remedy(pipeline)
+        return ProcessorFailed.result_wrong(
+            pipeline=pipeline,
+            text=text[:300],
+            resume=resume_remedy(pipeline),
         )
     own = [frame for frame in FRAME.finditer(worker) if _SLUICE.search(frame["path"])]
     wrong = kind in _WRONG_RESULT or text.startswith(("[UDF_", "[RESULT_"))

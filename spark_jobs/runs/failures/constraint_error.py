@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from spark_jobs.errors import RowRefused
-from spark_jobs.messages.visible import visible
+from spark_jobs.errors.visible import visible
 from spark_jobs.settings.installation import record_bytes
 
 _CHECK = re.compile(
@@ -38,9 +38,9 @@ def constraint_error(text: str, pipeline: str) -> RowRefused | None:
         for column, value in values
     )
     hidden = "" if shown else " (their values: SLUICE_RECORD_BYTES=shown)"
-    return RowRefused(
-        f"{pipeline}: a row breaks the table's constraint: {visible(what, MOST)}; its columns in "
-        f"it: {row}{hidden}. The batch is not committed, and each run meets it again.",
-        "Drop or correct the constraint (ALTER TABLE ... DROP CONSTRAINT), or leave such rows out "
-        "with a Transform.",
+    return RowRefused.constraint_broken(
+        pipeline=pipeline,
+        constraint=visible(what, MOST),
+        row=row,
+        hidden=hidden,
     )

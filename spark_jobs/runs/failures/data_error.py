@@ -97,12 +97,14 @@ class DataError(NamedTuple):
         """The error of a run that cannot go on without the expression. `why` says so, and `then`
         what comes after its correction; `first` is what a person can do instead.
         """
-        return ExpressionFailed(
-            f"{pipeline}: {where}: {self.condition}: {self.message}. {why}",
-            f"{first}"
-            "Correct the expression in spec.py (try_divide and try_cast give null where / and CAST "
-            "fail), and add its old text to compatible_expressions; of one in logic.py, the digest "
-            f"to compatible_logic. {then}",
+        return ExpressionFailed.expression_failed(
+            pipeline=pipeline,
+            where=where,
+            condition=self.condition,
+            message=self.message,
+            why=why,
+            first=first,
+            then=then,
         )
 
 

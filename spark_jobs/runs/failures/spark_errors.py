@@ -199,10 +199,7 @@ def translate_error(error: BaseException, pipeline: str, lost: str = "") -> Slui
         return store
     if isinstance(error, AnalysisException):
         said = text.strip().splitlines()[0].rstrip("; ")
-        return SpecInvalid(
-            f"Spark cannot plan the query of {pipeline}: {said}.",
-            "Correct the expression in spec.py, or the function in logic.py.",
-        )
+        return SpecInvalid.query_unplannable(pipeline=pipeline, said=said)
     known = (
         _own_error(text)
         or _reader_error(text)
@@ -230,11 +227,11 @@ def _reader_error(text: str) -> SluiceError | None:
     """
     if (at := _TIMESTAMP.search(text)) is None:
         return None
-    return JarsMissing(
-        f"Spark's own Kafka reader cannot read the record of topic {at['topic']}, partition "
-        f"{at['partition']}, offset {at['offset']}: its Kafka timestamp is {at['number']}. "
-        "Sluice's reader can, and sluice-files.jar is not there or is an older one.",
-        "Make that jar: `python -m local.files_jar`. Then run again: it resumes.",
+    return JarsMissing.timestamp_unreadable(
+        topic=at["topic"],
+        partition=at["partition"],
+        offset=at["offset"],
+        timestamp=at["number"],
     )
 
 
@@ -269,16 +266,23 @@ def _logic_error(text: str, pipeline: str) -> SluiceError | None:
     where = str(place) if place else f"the code of {pipeline}"
     for name, (why, remedy) in MISUSED.items():
         if f"[{name}" in text:
-            return StateMisused(f"{where}: {why} ({name}).", f"{remedy} {resume_remedy(pipeline)}")
+            return StateMisused.misused(
+                where=where,
+                why=why,
+                name=name,
+                remedy=remedy,
+                resume=resume_remedy(pipeline),
+            )
     if (
         error
         and error["name"] == "TypeError"
         and "'NoneType'" in (error["text"] or "")
         and _SETS_STATE.search(worker)
     ):
-        return StateMisused(
-            f"{where}: {MISUSED['CANNOT_BE_NONE'][0]}.",
-            f"Clear the state instead: clear(). {resume_remedy(pipeline)}",
+        return StateMisused.none_as_value(
+            where=where,
+            why=MISUSED["CANNOT_BE_NONE"][0],
+            resume=resume_remedy(pipeline),
         )
     if (data := DataError.of(text)) is not None:
         where = data.fragment or "an expression of a step"

@@ -34,10 +34,10 @@ def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
     committed = max(run.checkpoint.committed(), default=-1)
     if what and newest_batch(run.target.table, run.target.owner) > committed:
         name = run.spec.name
-        raise StateIncompatible(
-            f"batch {committed + 1} of {name} was written with the old {what}, and its state "
-            "is not stored yet.",
-            f"Put the old {what} back, run once (sluice drain {name}), and change it then.",
+        raise StateIncompatible.batch_half_done(
+            batch=committed + 1,
+            pipeline=name,
+            what=what,
         )
 
 
@@ -49,12 +49,7 @@ def refuse_other_state(run: Run, earlier: Pipeline) -> None:
     before, after = (state_types(_query(run, spec)) for spec in (earlier, run.spec))
     if before != after:
         changes = [line for line in ndiff(before, after) if line.startswith(("-", "+"))]
-        raise StateIncompatible(
-            f"the corrected expressions of {name} need a state of other types: "
-            f"{'; '.join(changes)}.",
-            "Write an expression of the same type, with the same aggregate functions; or start "
-            f"again from Kafka: `sluice reset {name}`.",
-        )
+        raise StateIncompatible.corrected_type_differs(pipeline=name, changes="; ".join(changes))
 
 
 def forget_failing(run: Run) -> None:

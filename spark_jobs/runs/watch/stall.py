@@ -63,10 +63,10 @@ class StallWatch:
 def stalled(name: str, limit: timedelta, kept: str) -> RunStalled:
     """The error. `kept`: the path of the thread dump; empty if there is none."""
     threads = f"{kept} has what each thread did" if kept else "its threads could not be listed"
-    return RunStalled(
-        f"no batch, job or task of {name} has begun or ended for {limit} or longer; {threads}.",
-        "If a task may take longer, lengthen stall_timeout, or bound a batch by "
-        "max_offsets_per_batch. Committed batches stay, and the next run resumes.",
+    return RunStalled.stood_still(
+        pipeline=name,
+        limit=limit,
+        threads=threads,
     )
 
 

@@ -50,22 +50,17 @@ class KafkaConfig:
             lines = properties_file.parse(file.read_text(encoding="utf-8"))
             exposed = pem.exposure(file)
         except OSError as error:
-            raise KafkaConfigInvalid(
-                f"{source} cannot be read: {error.strerror}.",
-                "Name a properties file that this user may read.",
-            ) from None
+            raise KafkaConfigInvalid.file_unreadable(source=source, error=error.strerror) from None
         except UnicodeDecodeError:
-            raise KafkaConfigInvalid(
-                f"{source} is not UTF-8.", "Write it as UTF-8, or with \\uXXXX."
-            ) from None
+            raise KafkaConfigInvalid.not_utf8(source=source) from None
         except properties_file.Malformed as error:
-            raise KafkaConfigInvalid(
-                f"{source}: {error}.", "Write one name=value on each line; # starts a comment."
-            ) from None
+            raise KafkaConfigInvalid.not_properties(source=source, error=error) from None
         config = cls(Declared(((line.name, line.value) for line in lines), source).values(), path)
         if exposed and config.secrets():
-            raise KafkaConfigInvalid(
-                f"{source} holds a secret, and {exposed}.", f"chmod 600 {path}"
+            raise KafkaConfigInvalid.secret_exposed(
+                source=source,
+                exposed=exposed,
+                path=path,
             )
         return config
 

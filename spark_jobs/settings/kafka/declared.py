@@ -168,7 +168,13 @@ class Declared:
         )
 
     def _refuse(self, name: str, shown: str, why: str, remedy: str) -> NoReturn:
-        raise KafkaConfigInvalid(f"{self._source}: {name} is {shown}: {why}.", f"{remedy}.")
+        raise KafkaConfigInvalid.property_refused(
+            source=self._source,
+            name=name,
+            shown=shown,
+            why=why,
+            remedy=remedy,
+        )
 
 
 def _has_controls(text: str) -> bool:

@@ -70,7 +70,8 @@ def _refuse_keys(rows: DataFrame, step: GroupState) -> None:
     for name in step.keys:
         kind = rows.schema[name].dataType.simpleString()
         if kind not in KEY_TYPES:
-            raise SpecInvalid(
-                f"GroupState.keys: {name} is {kind}, by which Sluice makes no buckets.",
-                f"Use a key of {', '.join(sorted(KEY_TYPES))}, or form='row'.",
+            raise SpecInvalid.key_unpackable(
+                name=name,
+                kind=kind,
+                known=", ".join(sorted(KEY_TYPES)),
             )

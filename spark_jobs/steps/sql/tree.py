@@ -57,9 +57,10 @@ def _refuse_unsafe(spark: SparkSession, spec: Pipeline, texts: Iterable[SqlText]
     columns = _columns(spec)
     for sql in texts:
         if why := reason(spark, sql, columns):
-            raise SpecInvalid(
-                f"{_of_step(spec, sql.field)} is {sql.text!r}: {why}.",
-                "Compute on the record's columns with Spark's own functions, or in logic.py.",
+            raise SpecInvalid.expression_refused(
+                field=_of_step(spec, sql.field),
+                text=sql.text,
+                why=why,
             )
 
 

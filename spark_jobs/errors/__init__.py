@@ -1,0 +1,146 @@
+"""Errors: every way in which Sluice refuses or fails. A class has a code and an exit status, and
+the texts of its reasons; `make reference` lists them.
+
+May import: nothing. Imported by: any room above.
+Never here: what decides whether to fail.
+"""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import Quoted, Reason, SluiceError, reason
+from spark_jobs.errors.catalogue import by_code, catalogue
+from spark_jobs.errors.checkpoint import CheckpointBroken, CheckpointForeign
+from spark_jobs.errors.checks import CheckBroken, CheckFailed, DecisionRefused
+from spark_jobs.errors.code import ExpressionFailed, ProcessorFailed, StateMisused
+from spark_jobs.errors.kafka import (
+    KafkaConfigInvalid,
+    KafkaRefused,
+    KafkaUnreachable,
+    OffsetsWentBack,
+    RecordsGone,
+    TopicMissing,
+    TopicRemade,
+)
+from spark_jobs.errors.lease import LeaseHeld, LeaseLost
+from spark_jobs.errors.ranges import (
+    AccountBehind,
+    RangeInvalid,
+    RangeOpen,
+    RangeThinned,
+    RangeUnsupported,
+    RecordsUnreachable,
+)
+from spark_jobs.errors.rebuild import RebuildRefused, VersionNotLive
+from spark_jobs.errors.registry import RegistryRefused, RegistryUnreachable
+from spark_jobs.errors.repair import (
+    ApprovalMissing,
+    ChangeUnexplained,
+    RepairOverlapped,
+    RepairUnknown,
+    StagingStale,
+    SwapRefused,
+)
+from spark_jobs.errors.root import (
+    DiskFull,
+    FormatNewer,
+    RootNotWritable,
+    RootRefused,
+    RootUnreachable,
+)
+from spark_jobs.errors.run import (
+    ClusterUnreachable,
+    NoExecutors,
+    ProcessDied,
+    ReportMissing,
+    RunStalled,
+    SparkFailed,
+    Stopped,
+)
+from spark_jobs.errors.settings import ConnectionMissing, JarsMissing, SettingInvalid
+from spark_jobs.errors.spec import PipelineUnknown, SpecInvalid
+from spark_jobs.errors.state import (
+    InitialStateMissing,
+    RepartitionRefused,
+    StateIncompatible,
+    StateUnreadable,
+)
+from spark_jobs.errors.table import (
+    MaintenanceRefused,
+    PublishedTableRefused,
+    RowRefused,
+    TableChanged,
+    TableContended,
+    TableReplaced,
+)
+from spark_jobs.errors.unexpected import UNKNOWN_REMEDY, unexpected
+
+__all__ = [
+    "UNKNOWN_REMEDY",
+    "AccountBehind",
+    "ApprovalMissing",
+    "ChangeUnexplained",
+    "CheckBroken",
+    "CheckFailed",
+    "CheckpointBroken",
+    "CheckpointForeign",
+    "ClusterUnreachable",
+    "ConnectionMissing",
+    "DecisionRefused",
+    "DiskFull",
+    "ExpressionFailed",
+    "FormatNewer",
+    "InitialStateMissing",
+    "JarsMissing",
+    "KafkaConfigInvalid",
+    "KafkaRefused",
+    "KafkaUnreachable",
+    "LeaseHeld",
+    "LeaseLost",
+    "MaintenanceRefused",
+    "NoExecutors",
+    "OffsetsWentBack",
+    "PipelineUnknown",
+    "ProcessDied",
+    "ProcessorFailed",
+    "PublishedTableRefused",
+    "Quoted",
+    "RangeInvalid",
+    "RangeOpen",
+    "RangeThinned",
+    "RangeUnsupported",
+    "Reason",
+    "RebuildRefused",
+    "RecordsGone",
+    "RecordsUnreachable",
+    "RegistryRefused",
+    "RegistryUnreachable",
+    "RepairOverlapped",
+    "RepairUnknown",
+    "RepartitionRefused",
+    "ReportMissing",
+    "RootNotWritable",
+    "RootRefused",
+    "RootUnreachable",
+    "RowRefused",
+    "RunStalled",
+    "SettingInvalid",
+    "SluiceError",
+    "SparkFailed",
+    "SpecInvalid",
+    "StagingStale",
+    "StateIncompatible",
+    "StateMisused",
+    "StateUnreadable",
+    "Stopped",
+    "SwapRefused",
+    "TableChanged",
+    "TableContended",
+    "TableReplaced",
+    "TopicMissing",
+    "TopicRemade",
+    "VersionNotLive",
+    "by_code",
+    "catalogue",
+    "reason",
+    "unexpected",
+]

@@ -1,0 +1,146 @@
+"""The base of all errors: a code for the kind, a reason for the case, parameters for what differs.
+
+A class has one method for each of its reasons, without a body:
+
+    class TopicMissing(SluiceError):
+        code, exit_status = "TOPIC_MISSING", 21
+        usual_remedy = "Create the topic, or correct its name in the spec."
+
+        @reason("The brokers at {brokers} have no topic {topic!r}.")
+        def absent(self, brokers: object, topic: str) -> None: ...
+
+    raise TopicMissing.absent(brokers=settings.kafka, topic="sales")
+
+The text is here alone; whoever raises gives values, and whoever tests asks for code, reason and
+parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Concatenate, Final, Generic, ParamSpec, TypeAlias, TypeVar
+
+from spark_jobs.errors.visible import visible
+
+P = ParamSpec("P")
+E = TypeVar("E", bound="SluiceError")
+Value: TypeAlias = str | int | float | None
+"""A parameter, as JSON can carry it."""
+Quoted: TypeAlias = object
+"""A parameter that quotes an engine or the pipeline's code, and so perhaps a record's values: who
+shows an error to others may withhold it.
+"""
+LONGEST: Final = 1000
+"""Characters of one value in a text."""
+
+
+class SluiceError(Exception):
+    """The report of a newer Sluice has a code that this Sluice does not know.
+
+    The base of all errors. A subclass is one kind of error. `what` says what went wrong and where;
+    `remedy` says what to do. Both are made from the reason's templates and the parameters.
+
+    `code` is stable: tests and dashboards match it. `exit_status` is the exit status of the
+    process. `retry` says whether the same run can succeed if it is tried again without a change;
+    Airflow's retries follow it. `usual_remedy` is what helps in most cases; the `remedy` of a
+    reason is more exact.
+    """
+
+    code: ClassVar[str] = "SLUICE_ERROR"
+    exit_status: ClassVar[int] = 70
+    retry: ClassVar[bool] = False
+    usual_remedy: ClassVar[str] = "Run Airflow and Spark with the same version of Sluice."
+
+    def __init__(
+        self,
+        what: str,
+        remedy: str = "",
+        reason: str = "",
+        parameters: Mapping[str, Value] | None = None,
+    ) -> None:
+        super().__init__(what, remedy, reason, parameters)
+        self.what = what
+        self.remedy = remedy
+        self.reason = reason
+        self.parameters = dict(parameters or {})
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.what}" + (f" {self.remedy}" if self.remedy else "")
+
+    @classmethod
+    def reasons(cls) -> dict[str, Reason[...]]:
+        """Its reasons by their names."""
+        return {name: each for name, each in vars(cls).items() if isinstance(each, Reason)}
+
+
+class Reason(Generic[P]):
+    """Why an error of its class is raised: the templates of its texts, and what fills them.
+
+    Of the class, it is what makes the error.
+    """
+
+    def __init__(self, of: Callable[Concatenate[Any, P], None], what: str, remedy: str) -> None:
+        self.name = of.__name__
+        self.what, self.remedy = what, remedy
+        code = of.__code__
+        self.parameters = code.co_varnames[1 : code.co_argcount]
+        self.quoted = frozenset(
+            name for name, kind in of.__annotations__.items() if kind == "Quoted"
+        )
+
+    def __get__(self, error: E | None, kind: type[E]) -> Callable[P, E]:
+        def make(*given: P.args, **named: P.kwargs) -> E:
+            values = dict(zip(self.parameters, given, strict=False)) | named
+            parameters = {name: _plain(value) for name, value in values.items()}
+            return kind(*self.texts(parameters, kind), self.name, parameters)
+
+        return make
+
+    def texts(self, parameters: Mapping[str, Value], kind: type[SluiceError]) -> tuple[str, str]:
+        """What is said, and the remedy."""
+        shown = {
+            name: _Shown(value) if isinstance(value, str) else value
+            for name, value in parameters.items()
+        }
+        return (
+            self.what.format(**shown),
+            self.remedy.format(**shown) if self.remedy else kind.usual_remedy,
+        )
+
+
+def reason(
+    what: str, remedy: str = ""
+) -> Callable[[Callable[Concatenate[Any, P], None]], Reason[P]]:
+    """Makes a reason of a method's name and parameters.
+
+    `what` and `remedy` are templates as of str.format. Without a remedy, the class's usual one
+    helps.
+    """
+    return lambda of: Reason(of, what, remedy)
+
+
+class _Shown:
+    """A text within a text: on its line, harmless, and not too long."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __format__(self, form: str) -> str:
+        return format(visible(" ".join(self._text.split("\n")), LONGEST), form)
+
+    def __repr__(self) -> str:
+        return visible(repr(self._text), LONGEST)
+
+
+def _plain(value: object) -> Value:
+    """As JSON can carry it: a time to the second, in UTC.
+
+    >>> _plain(datetime(2026, 3, 1, 12, tzinfo=UTC)), _plain(["a", "b"]), _plain(7)
+    ('2026-03-01 12:00:00 UTC', 'a, b', 7)
+    """
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC) if value.tzinfo else value:%F %H:%M:%S} UTC"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(map(str, sorted(value) if isinstance(value, set | frozenset) else value))
+    return value if value is None or isinstance(value, str | int | float) else str(value)

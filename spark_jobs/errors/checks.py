@@ -1,0 +1,133 @@
+"""Checks, and what people decide about rows and records."""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class CheckFailed(SluiceError):
+    """A critical check failed: the rows are in the table, and nothing was published."""
+
+    code, exit_status = "CHECK_FAILED", 50
+    usual_remedy = (
+        "See the failing values with `sluice show checks`; correct the data or the check."
+    )
+
+    @reason(
+        "{pipeline}: {count} critical check(s) failed: {failed}. The rows are written in table "
+        "version {table_version}, but not published.",
+        "See the failing values: sluice show checks --pipeline {pipeline}. Then correct the "
+        "rows in the table and run again, or publish them as they are: sluice accept "
+        "{pipeline} --check NAME --reason TEXT",
+    )
+    def critical_failed(
+        self, pipeline: object, count: object, failed: object, table_version: object
+    ) -> None: ...
+
+
+class CheckBroken(SluiceError):
+    """A check could not be evaluated. The check is wrong; it says nothing about the data."""
+
+    code, exit_status = "CHECK_BROKEN", 51
+    usual_remedy = "Correct the check in the spec."
+
+    @reason(
+        "{check} with {kwargs} is not an expectation: {error}.",
+        "Correct the check in the pipeline's spec.",
+    )
+    def no_expectation(self, check: object, kwargs: object, error: object) -> None: ...
+
+    @reason(
+        "{pipeline}: {name}.",
+        "Correct the check in the spec: its column, its arguments or their types.",
+    )
+    def not_evaluated(self, pipeline: object, name: object) -> None: ...
+
+    @reason(
+        "{pipeline}: {checks}.",
+        "Correct the check in the pipeline's spec.",
+    )
+    def state_checks_broken(self, pipeline: object, checks: object) -> None: ...
+
+
+class DecisionRefused(SluiceError):
+    """`sluice accept` named a check that did not fail, or rows that no run has checked; or `sluice
+    quarantine` records that cannot be put aside.
+    """
+
+    code, exit_status = "DECISION_REFUSED", 52
+    usual_remedy = (
+        "Run the pipeline, look at `sluice show checks`, and name the checks that failed."
+    )
+
+    @reason(
+        "--reason is empty: the decision is shown to everybody who reads these rows.",
+        'Say why they may be published: --reason "the carrier ZZ is new, and right"',
+    )
+    def acceptance_unexplained(self) -> None: ...
+
+    @reason(
+        "everything that {pipeline} has written has passed its checks: there is nothing to accept.",
+        "See the results: sluice show checks --pipeline {pipeline}",
+    )
+    def nothing_to_accept(self, pipeline: object) -> None: ...
+
+    @reason(
+        "the last verdict on {pipeline} is not about what the table holds now: run {run} ended "
+        "at version {table_version} with problem {code}, and the table is at version {now}.",
+        "Let a run judge it first: sluice drain {pipeline}",
+    )
+    def verdict_outdated(
+        self, pipeline: object, run: object, table_version: object, code: object, now: object
+    ) -> None: ...
+
+    @reason(
+        "--check is {unknown}: no critical check of that name failed.",
+        "Those that failed: {failed}",
+    )
+    def check_did_not_fail(self, unknown: object, failed: object) -> None: ...
+
+    @reason(
+        "{left} failed too: rows are published only if every failed check is accepted.",
+        "Name each: sluice accept {pipeline} {checks}",
+    )
+    def others_failed(self, left: object, pipeline: object, checks: object) -> None: ...
+
+    @reason(
+        "another run of {pipeline} has ended since this command looked.",
+        "See what it says: sluice show checks --pipeline {pipeline}",
+    )
+    def overtaken_acceptance(self, pipeline: object) -> None: ...
+
+    @reason(
+        "--reason is empty: it is all that ops.quarantine says of these records.",
+        'Say why: --reason "the sum of shop 7 overflows"',
+    )
+    def quarantine_unexplained(self) -> None: ...
+
+    @reason(
+        "{pipeline} has no checkpoint: no run has read a record.",
+        "Run it: sluice drain {pipeline}",
+    )
+    def nothing_read(self, pipeline: object) -> None: ...
+
+    @reason(
+        "--record is {record!r}: that is no place of a record.",
+        "Write PARTITION:OFFSET, or PARTITION:FIRST-LAST.",
+    )
+    def no_place(self, record: object) -> None: ...
+
+    @reason(
+        "another run of {pipeline} has ended since this command looked.",
+        "Give it again: sluice quarantine {pipeline}",
+    )
+    def overtaken_quarantine(self, pipeline: object) -> None: ...
+
+    @reason(
+        "partition {partition} offset {offset} is in batch {batch}, which is in the table and "
+        "is not accounted for yet.",
+        "Let a run account for it first: sluice drain {pipeline}",
+    )
+    def batch_unaccounted(
+        self, partition: object, offset: object, batch: object, pipeline: object
+    ) -> None: ...

@@ -1,0 +1,101 @@
+"""The pipeline's own code and expressions."""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class ProcessorFailed(SluiceError):
+    """The pipeline's own code in `logic.py` raised an error."""
+
+    code, exit_status = "PROCESSOR_FAILED", 43
+    usual_remedy = "Correct the line of `logic.py` that is named."
+
+    @reason(
+        "{pipeline}: {processor} sets timers that are due at once, again and again: after "
+        "{batches} batches there were more.",
+        "A processor must handle all that the watermark has passed, and set timers after it.",
+    )
+    def timers_endless(self, pipeline: object, processor: object, batches: object) -> None: ...
+
+    @reason(
+        "{place}: {kind}: {text}",
+        "{resume}",
+    )
+    def code_raised(self, place: object, kind: object, text: object, resume: object) -> None: ...
+
+    @reason(
+        "{where}: {said}",
+        "{resume}",
+    )
+    def code_raised_in_batch(self, where: object, said: object, resume: object) -> None: ...
+
+    @reason(
+        "what the code of {pipeline} returned: {text}.",
+        "{resume}",
+    )
+    def result_wrong(self, pipeline: object, text: object, resume: object) -> None: ...
+
+    @reason(
+        "{handler}in {name}: it takes {signature}, and Spark passes ({parameters}) {how}: {error}.",
+        "{resume}",
+    )
+    def signature_unfit(
+        self,
+        handler: object,
+        name: object,
+        signature: object,
+        parameters: object,
+        how: object,
+        error: object,
+        resume: object,
+    ) -> None: ...
+
+
+class StateMisused(SluiceError):
+    """The pipeline's own code used its state in a way that Spark does not allow: a timer of another
+    clock, None as a value.
+    """
+
+    code, exit_status = "STATE_MISUSED", 44
+    usual_remedy = "Correct the line of `logic.py` that is named."
+
+    @reason(
+        "{where}: {why}.",
+        "Clear the state instead: clear(). {resume}",
+    )
+    def none_as_value(self, where: object, why: object, resume: object) -> None: ...
+
+    @reason(
+        "{where}: {why} ({name}).",
+        "{remedy} {resume}",
+    )
+    def misused(
+        self, where: object, why: object, name: object, remedy: object, resume: object
+    ) -> None: ...
+
+
+class ExpressionFailed(SluiceError):
+    """Spark could not compute an expression of the spec: for more than the few records that a drain
+    puts aside, or in a repair, which puts none aside.
+    """
+
+    code, exit_status = "EXPRESSION_FAILED", 55
+    usual_remedy = "Correct the expression, and name the old one in `compatible_expressions`."
+
+    @reason(
+        "{pipeline}: {where}: {condition}: {message}. {why}",
+        "{first}Correct the expression in spec.py (try_divide and try_cast give null where / "
+        "and CAST fail), and add its old text to compatible_expressions; of one in logic.py, "
+        "the digest to compatible_logic. {then}",
+    )
+    def expression_failed(
+        self,
+        pipeline: object,
+        where: object,
+        condition: object,
+        message: object,
+        why: object,
+        first: object,
+        then: object,
+    ) -> None: ...

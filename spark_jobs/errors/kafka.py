@@ -1,0 +1,185 @@
+"""Kafka: its declaration, its brokers, its topics."""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class KafkaConfigInvalid(SluiceError):
+    """A property of the Kafka declaration is unknown, has a wrong value, or conflicts with another
+    property.
+    """
+
+    code, exit_status = "KAFKA_CONFIG_INVALID", 15
+    usual_remedy = "Correct the property that the line names."
+
+    @reason(
+        "{source} holds a secret, and {exposed}.",
+        "chmod 600 {path}",
+    )
+    def secret_exposed(self, source: object, exposed: object, path: object) -> None: ...
+
+    @reason(
+        "{source} cannot be read: {error}.",
+        "Name a properties file that this user may read.",
+    )
+    def file_unreadable(self, source: object, error: object) -> None: ...
+
+    @reason(
+        "{source} is not UTF-8.",
+        "Write it as UTF-8, or with \\uXXXX.",
+    )
+    def not_utf8(self, source: object) -> None: ...
+
+    @reason(
+        "{source}: {error}.",
+        "Write one name=value on each line; # starts a comment.",
+    )
+    def not_properties(self, source: object, error: object) -> None: ...
+
+    @reason(
+        "{source}: {name} is {shown}: {why}.",
+        "{remedy}.",
+    )
+    def property_refused(
+        self, source: object, name: object, shown: object, why: object, remedy: object
+    ) -> None: ...
+
+    @reason(
+        "Kafka's client does not accept {source}: {error}.",
+        "Correct the property that the message names.",
+    )
+    def client_refuses_property(self, source: object, error: object) -> None: ...
+
+    @reason(
+        "{source} has type {kind!r}: it is not a Kafka connection.",
+        "Give it type 'kafka'.",
+    )
+    def not_a_kafka_connection(self, source: object, kind: object) -> None: ...
+
+    @reason(
+        "{source}: extra is {kind}, not an object.",
+        "{remedy}",
+    )
+    def extra_no_object(self, source: object, kind: object, remedy: object) -> None: ...
+
+    @reason(
+        "{source} has a {field}, but a Kafka connection keeps everything in extra.",
+        "Move it to extra: bootstrap.servers, sasl.username, sasl.password.",
+    )
+    def field_outside_extra(self, source: object, field: object) -> None: ...
+
+    @reason(
+        "{source}: extra is not JSON{at}.",
+        "{remedy}",
+    )
+    def extra_not_json(self, source: object, at: object, remedy: object) -> None: ...
+
+    @reason(
+        "{source}: {name} is {kind}: a property must be text, a number, true or false.",
+        "Write it as text, or leave it out.",
+    )
+    def property_no_scalar(self, source: object, name: object, kind: object) -> None: ...
+
+
+class KafkaUnreachable(SluiceError):
+    """No broker answered within the time limit."""
+
+    code, exit_status, retry = "KAFKA_UNREACHABLE", 20, True
+    usual_remedy = "Start the brokers, or correct `SLUICE_KAFKA`."
+
+    @reason(
+        "the broker at {brokers} did not give the records of topic {topic!r} ({error}).",
+        "Run it again when the brokers answer.",
+    )
+    def count_failed(self, brokers: object, topic: object, error: object) -> None: ...
+
+    @reason(
+        "no broker answered at {brokers} within {seconds:.0f} s ({error}).",
+        "{remedy}",
+    )
+    def no_broker(self, brokers: object, seconds: float, error: object, remedy: object) -> None: ...
+
+
+class KafkaRefused(SluiceError):
+    """The brokers rejected this client or its request, or their certificates do not match the
+    declaration.
+    """
+
+    code, exit_status = "KAFKA_REFUSED", 24
+    usual_remedy = "Correct the property, or grant the right, that the line names."
+
+
+class TopicMissing(SluiceError):
+    """The broker answered and does not have the topic."""
+
+    code, exit_status = "TOPIC_MISSING", 21
+    usual_remedy = "Create the topic, or correct its name in the spec."
+
+    @reason(
+        "the brokers at {brokers} have no topic {topic!r}.",
+    )
+    def topic_absent(self, brokers: object, topic: object) -> None: ...
+
+
+class TopicRemade(SluiceError):
+    """The topic is not the one that the checkpoint has read: it was deleted and created again."""
+
+    code, exit_status = "TOPIC_REMADE", 22
+    usual_remedy = "Read the new topic into a new table: `sluice reset`."
+
+    @reason(
+        "topic {topic!r} has id {found}, but this checkpoint was made from {made}: the topic "
+        "was deleted and created again, so the stored offsets mean other records.",
+        "To read the new topic from its beginning, {reset}.",
+    )
+    def remade_since_checkpoint(
+        self, topic: object, found: object, made: object, reset: object
+    ) -> None: ...
+
+    @reason(
+        "topic {topic!r} was deleted and created again since the switch: the former checkpoint "
+        "of {pipeline} was made from the old one, and cannot go on.",
+        "Stay with the live version; or rebuild the former logic from Kafka, as NEXT.",
+    )
+    def remade_since_switch(self, topic: object, pipeline: object) -> None: ...
+
+    @reason(
+        "topic {topic!r} was deleted and created again since the live table was made: a "
+        "rebuild would lose all that the table has of the old one.",
+        "Start again from the new topic: sluice reset {pipeline}",
+    )
+    def remade_since_table(self, topic: object, pipeline: object) -> None: ...
+
+
+class RecordsGone(SluiceError):
+    """Retention removed records that this checkpoint has not read."""
+
+    code, exit_status = "RECORDS_GONE", 23
+    usual_remedy = (
+        "Lengthen the retention; or continue without the records: "
+        '`on_lost_records="skip"` in the spec.'
+    )
+
+    @reason(
+        "Kafka's retention removed records that were never read: {loss}.",
+        "Lengthen the topic's retention. To skip these records, set on_lost_records='skip'; or "
+        "{reset}.",
+    )
+    def unread_removed(self, loss: object, reset: object) -> None: ...
+
+
+class OffsetsWentBack(SluiceError):
+    """A partition ends before offsets that the checkpoint has read: the brokers lost records."""
+
+    code, exit_status = "OFFSETS_WENT_BACK", 25
+    usual_remedy = "Restore the topic, or a root that is not newer; else `sluice reset`."
+
+    @reason(
+        "topic {topic!r} ends before this checkpoint's offsets: {where}. The brokers lost "
+        "records that they had acknowledged, or an older copy of the topic was restored. New "
+        "records at these offsets would be skipped.",
+        "Restore the whole topic, or a root that is not newer than the topic. To read the "
+        "topic from its beginning, {reset}.",
+    )
+    def topic_went_back(self, topic: object, where: object, reset: object) -> None: ...

@@ -1,0 +1,92 @@
+"""The lease: one writer at a time."""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class LeaseHeld(SluiceError):
+    """Another process writes this pipeline's checkpoint."""
+
+    code, exit_status, retry = "LEASE_HELD", 30, True
+    usual_remedy = "Wait for the process that the line names, or stop it."
+
+    @reason(
+        "{folder} is being written by {holder}.",
+        "Wait until it ends, or stop it.",
+    )
+    def held(self, folder: object, holder: object) -> None: ...
+
+    @reason(
+        "another command has changed {pipeline} since this one looked.",
+        "See what there is to do now: sluice reset {pipeline}",
+    )
+    def overtaken_reset(self, pipeline: object) -> None: ...
+
+    @reason(
+        "another command has changed {pipeline} since this one looked.",
+        "See what there is to do now: sluice rewind {pipeline} --to-batch {batch}",
+    )
+    def overtaken_rewind(self, pipeline: object, batch: object) -> None: ...
+
+    @reason(
+        "somebody has changed {table} since this command looked.",
+        "See what there is to do now: sluice doctor {pipeline}",
+    )
+    def overtaken_doctor(self, table: object, pipeline: object) -> None: ...
+
+    @reason(
+        "{folder} is being written by {holder}.",
+        "Wait until it ends, or stop it. Never run two drains of one pipeline at once.",
+    )
+    def held_by_drain(self, folder: object, holder: object) -> None: ...
+
+    @reason(
+        "{folder} is being written by {holder}.",
+        "Wait until it ends, or stop it. The lease expires {seconds:.0f} s after its process "
+        "has died.",
+    )
+    def held_until(self, folder: object, holder: object, seconds: float) -> None: ...
+
+    @reason(
+        "{pipeline}: another repair is being computed by {holder}.",
+        "Wait until it ends, or stop it. Nothing was begun.",
+    )
+    def repair_computing(self, pipeline: object, holder: object) -> None: ...
+
+    @reason(
+        "others wrote to {table} each time between the comparison of the rows of repair "
+        "{repair} and its commit.",
+        "Try again when they are done.",
+    )
+    def writers_busy(self, table: object, repair: object) -> None: ...
+
+
+class LeaseLost(SluiceError):
+    """The run's lease expired, or its lock was lost, and another run may have it."""
+
+    code, exit_status, retry = "LEASE_LOST", 38, True
+    usual_remedy = "Nothing: the other run continues."
+
+    @reason(
+        "{path}, whose lock this run had, {how}.",
+        "Nothing of its last batch was committed; the next run resumes there.",
+    )
+    def lock_lost(self, path: object, how: object) -> None: ...
+
+    @reason(
+        "batch {batch} was planned in {folder} by another process in the meantime.",
+        "The next run begins with that batch.",
+    )
+    def planned_elsewhere(self, batch: object, folder: object) -> None: ...
+
+    @reason(
+        "{folder} {how} for {seconds:.0f} s.",
+        "Nothing of its last batch was committed; the next run resumes there.",
+    )
+    def lease_expired(self, folder: object, how: object, seconds: float) -> None: ...
+
+    @reason(
+        "another process has begun a change: {path} is there.",
+    )
+    def change_elsewhere(self, path: object) -> None: ...

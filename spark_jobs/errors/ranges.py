@@ -1,0 +1,193 @@
+"""What a repair is asked for, and what it reads."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class RangeInvalid(SluiceError):
+    """What a person asked a repair for is not a range, or not one of this kind."""
+
+    code, exit_status = "RANGE_INVALID", 80
+    usual_remedy = "Give both ends with a time zone, the end after the start and not in the future."
+
+    @reason(
+        "Request: approve is {approve!r}: by the pipeline's spec (ranges.approve) a person "
+        "always approves a change.",
+        "Leave it out.",
+    )
+    def approve_given(self, approve: object) -> None: ...
+
+    @reason(
+        "{pipeline}: {offsets:,} records are to be read, and most_records is {most_records:,}.",
+        "Ask for a shorter range, or allow more records.",
+    )
+    def too_many_records(self, pipeline: object, offsets: int, most_records: int) -> None: ...
+
+    @reason(
+        "Request: kind is 'rebuild': a rebuild computes the whole table, and a backfill of "
+        "Airflow has a run for each interval.",
+        "Use Trigger > Single Run.",
+    )
+    def rebuild_by_backfill(self) -> None: ...
+
+    @reason(
+        "{pipeline}: {left:,} records are to be read, and most_records is {most_records:,}.",
+        "Allow more records.",
+    )
+    def too_many_for_rebuild(self, pipeline: object, left: int, most_records: int) -> None: ...
+
+
+class RangeUnsupported(SluiceError):
+    """No range of this pipeline's output can be computed by itself."""
+
+    code, exit_status = "RANGE_UNSUPPORTED", 81
+    usual_remedy = "Compute all of it again, as NEXT with a raised state version: `sluice rebuild`."
+
+    @reason(
+        "{pipeline}: {rows:,} row(s) of the table are wider than the session that their "
+        "records give today, and go on outside of the range or overlap a session that does: "
+        "the first is within {needed}. A range that parts them would double records or lose "
+        "them.",
+        "Compute a range that covers them: `sluice backfill {pipeline} --from {start} --to {end}`.",
+    )
+    def session_wider(
+        self, pipeline: object, rows: int, needed: object, start: object, end: object
+    ) -> None: ...
+
+    @reason(
+        "{pipeline}: a session goes on from {start} to {end} at least, and ranges.context says "
+        "that none is longer than {longest}: its records may be beyond those that were read.",
+        "Declare a longer ranges.context, which changes no state, and plan it again.",
+    )
+    def session_beyond_context(
+        self, pipeline: object, start: datetime, end: datetime, longest: object
+    ) -> None: ...
+
+
+class RangeOpen(SluiceError):
+    """Drains still write rows of the range: the watermark has not passed its end."""
+
+    code, exit_status = "RANGE_OPEN", 82
+    usual_remedy = "Ask for it again when the watermark has passed its end."
+
+    @reason(
+        "{pipeline}: no drain has accounted for a batch yet, so there is no row.",
+        "Run it first: `sluice drain {pipeline}`.",
+    )
+    def nothing_accounted(self, pipeline: object) -> None: ...
+
+    @reason(
+        "{pipeline}: no drain has committed a batch yet, so there is no row to compute again.",
+        "Run it first: `sluice drain {pipeline}`.",
+    )
+    def nothing_committed(self, pipeline: object) -> None: ...
+
+    @reason(
+        "{pipeline}: there is no watermark yet, so no row is final.",
+        "Ask again when drains have read records with later event times.",
+    )
+    def no_watermark(self, pipeline: object) -> None: ...
+
+    @reason(
+        "{pipeline}: drains still write rows of {span}: all before {until} are final, by the "
+        "watermark of batch {batch}.",
+        "Ask again when the watermark has passed the end, or for a range that ends before.",
+    )
+    def still_written(
+        self, pipeline: object, span: object, until: datetime, batch: object
+    ) -> None: ...
+
+
+class RangeThinned(SluiceError):
+    """Kafka has compacted records away that drains read for the range: nobody can prove its rows,
+    nor compute them again.
+    """
+
+    code, exit_status = "RANGE_THINNED", 91
+    usual_remedy = (
+        "Ask for a later range. To keep all records from now on, declare Topic(archive=...), or "
+        "take `compact` from the topic's cleanup.policy."
+    )
+
+    @reason(
+        "{pipeline}: this cannot be proved: compaction has removed {gone} of the records that "
+        "drains read for these ranges. The table is as it was.",
+        "{usual_remedy}",
+    )
+    def proof_compacted(self, pipeline: object, gone: object, usual_remedy: object) -> None: ...
+
+
+class RecordsUnreachable(SluiceError):
+    """Records of the range are no longer in Kafka, and in no archive."""
+
+    code, exit_status = "RECORDS_UNREACHABLE", 83
+    usual_remedy = "Ask for another range; the line says which."
+
+    @reason(
+        "{pipeline}: Kafka has no longer {offsets:,} offsets that the former checkpoint has "
+        "not read. No drain would bring their rows into the table again.",
+        "To lose them: sluice rebuild {pipeline} --back --execute --without-lost.{skip}",
+    )
+    def gone_since_switch(self, pipeline: object, offsets: int, skip: object) -> None: ...
+
+    @reason(
+        "{pipeline}: Kafka has no longer {count:,} offsets from which the live table was made, "
+        "so the rebuilt one would be without their rows.",
+        "To lose them: sluice rebuild {pipeline} --execute --without-lost. The live table "
+        "keeps them until you agree to the switch.",
+    )
+    def gone_since_table(self, pipeline: object, count: int) -> None: ...
+
+    @reason(
+        "{pipeline}: {count:,} of the {needed:,} records to read are no longer in Kafka, and "
+        "in no archive: {places}.",
+        "{later} Lengthen the topic's retention, or declare Topic(archive=...), to reach "
+        "farther back from now on.",
+    )
+    def gone_from_kafka(
+        self, pipeline: object, count: int, needed: int, places: object, later: object
+    ) -> None: ...
+
+    @reason(
+        "{pipeline}: {count:,} records at most are in the table, and neither Kafka nor an "
+        "archive has them. Nobody noted their times: {where}.",
+        "Ask for a range that is not between these times. Or compute it without them, by "
+        "--without-lost on the command line: the rows that they made may then go.",
+    )
+    def lost_undated(self, pipeline: object, count: int, where: object) -> None: ...
+
+    @reason(
+        "{pipeline}: {records:,} replayed records of the range are no longer in "
+        "ops.quarantine, the first of partition {partition} at offset {offset:,}.",
+        "Ask for another range. With SLUICE_REJECTED_DAYS=forever such records are kept.",
+    )
+    def replayed_gone(
+        self, pipeline: object, records: int, partition: object, offset: int
+    ) -> None: ...
+
+    @reason(
+        "{pipeline}: Kafka no longer has {count:,} of the {needed:,} offsets that the plan "
+        "reads from it: {places}.",
+        "Plan it again: the plan says from when on all records can be read. In Airflow, clear "
+        "the task `plan` of the run.",
+    )
+    def gone_since_plan(
+        self, pipeline: object, count: int, needed: int, places: object
+    ) -> None: ...
+
+
+class AccountBehind(SluiceError):
+    """A batch is committed and not accounted for yet, so nobody knows which records were late."""
+
+    code, exit_status, retry = "ACCOUNT_BEHIND", 84, True
+    usual_remedy = "Let the pipeline's next drain account for it."
+
+    @reason(
+        "{pipeline}: batch {batch} is not accounted for yet, so nobody knows which of its "
+        "records were late.",
+        "Let the next drain do it: `sluice drain {pipeline}`.",
+    )
+    def not_accounted(self, pipeline: object, batch: object) -> None: ...

@@ -1,0 +1,91 @@
+"""The schema registry."""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class RegistryUnreachable(SluiceError):
+    """The schema registry did not answer within the time limit, or answered with an error of its
+    own.
+    """
+
+    code, exit_status, retry = "REGISTRY_UNREACHABLE", 26, True
+    usual_remedy = "Start the registry, or correct `schema.registry.url`; the next run resumes."
+
+    @reason(
+        "schema {number} is not kept: its first record came when this run had looked for the "
+        "ids of its records.",
+        "The next drain asks for it. If a repair says so, its file below schemas/ of the root "
+        "is gone: restore it.",
+    )
+    def schema_not_kept(self, number: object) -> None: ...
+
+    @reason(
+        "the schema registry at {url} answered {status}{said}.",
+        "Wait until it works again.",
+    )
+    def answered_error(self, url: object, status: object, said: object) -> None: ...
+
+    @reason(
+        "the schema registry at {url} did not answer: {error}.",
+        "Start it, or correct schema.registry.url.",
+    )
+    def no_answer(self, url: object, error: object) -> None: ...
+
+
+class RegistryRefused(SluiceError):
+    """The schema registry rejected this client, or what answers is no schema registry."""
+
+    code, exit_status = "REGISTRY_REFUSED", 27
+    usual_remedy = "Correct the property that the line names."
+
+    @reason(
+        "the {part}s of topic {topic!r} begin with {ids:,} ids: they are not those of a schema "
+        "registry.",
+        "Correct the topic's format: {part}s of it are written otherwise.",
+    )
+    def not_registry_ids(self, part: object, topic: object, ids: int) -> None: ...
+
+    @reason(
+        "schema {number} of the registry at {url} is no {kind} that can be read: {error}.",
+        "Correct schema.registry.url if another program answers there.",
+    )
+    def schema_unreadable(
+        self, number: object, url: object, kind: object, error: object
+    ) -> None: ...
+
+    @reason(
+        "schema {number} of the registry at {url} is another one than that in {folder}: it is "
+        "another registry, or was set up anew.",
+        "Give it another name in the topic's format: Avro(registry=...), "
+        "Protobuf(registry=...). Schemas of the old one stay for its records.",
+    )
+    def schema_differs(self, number: object, url: object, folder: object) -> None: ...
+
+    @reason(
+        "what answers at {url} is no schema registry, or is broken: it gave {what}.",
+        "Correct schema.registry.url: it is the address in front of /schemas and /subjects.",
+    )
+    def no_registry_answers(self, url: object, what: object) -> None: ...
+
+    @reason(
+        "the Kafka declaration names no schema registry, and there is a schema that is not "
+        "under the root yet.",
+        "Give schema.registry.url (SLUICE_KAFKA_CONFIG, or Airflow's connection sluice_kafka).",
+    )
+    def registry_undeclared(self) -> None: ...
+
+    @reason(
+        "the schema registry at {url} refused this client: {status}{said}.",
+        "Correct schema.registry.basic.auth.user.info or schema.registry.bearer.auth.token, or "
+        "grant the right to read schemas.",
+    )
+    def client_refused(self, url: object, status: object, said: object) -> None: ...
+
+    @reason(
+        "the schema registry at {url}: {error}.",
+        "Correct the URL, or give the certificate of its authority in "
+        "schema.registry.ssl.ca.location.",
+    )
+    def tls_refused(self, url: object, error: object) -> None: ...

@@ -1,0 +1,109 @@
+"""The root: its folders, its object store, its forms."""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class RootNotWritable(SluiceError):
+    """The root folder of tables and checkpoints cannot be written."""
+
+    code, exit_status = "ROOT_NOT_WRITABLE", 13
+    usual_remedy = "Correct `SLUICE_ROOT`, the permissions, or free space."
+
+    @reason(
+        "{path} cannot be read: {error}.",
+        "Check SLUICE_ROOT and the permissions.",
+    )
+    def not_readable(self, path: object, error: object) -> None: ...
+
+    @reason(
+        "{folder} cannot be written: {error}.",
+        "Check SLUICE_ROOT, the permissions and the free space.",
+    )
+    def not_writable(self, folder: object, error: object) -> None: ...
+
+
+class RootRefused(SluiceError):
+    """The object store of the root rejected the keys, the bucket or the request."""
+
+    code, exit_status = "ROOT_REFUSED", 16
+    usual_remedy = "Correct the keys, the bucket or its policy."
+
+    @reason(
+        "{path} is on {kind}, mounted at {place}, where a lock may hold on this machine alone: "
+        "a run on another machine would write the same checkpoint.",
+        "Use a local disk, a container's volume on one, or an object store (docs/deploy.md), "
+        "for SLUICE_ROOT. If runs start in this machine or container only (a folder that a "
+        "host shares with it, by 9p, virtiofs or FUSE), set SLUICE_LOCKS=one-host.",
+    )
+    def locks_unsure(self, path: object, kind: object, place: object) -> None: ...
+
+    @reason(
+        "{where} refused: {meaning}.",
+        "{remedy}",
+    )
+    def request_refused(self, where: object, meaning: object, remedy: object) -> None: ...
+
+    @reason(
+        "the object store of {url} overwrites an object that it was asked to put only if it is "
+        "absent (If-None-Match: *): two runs would hold the lease at once, and of two commits "
+        "the second would hide the first.",
+        "Use a store, or a version of it, that supports conditional puts: docs/deploy.md.",
+    )
+    def no_conditional_put(self, url: object) -> None: ...
+
+    @reason(
+        "no credentials for the object store were found: not in the environment and in no "
+        "profile, and this machine has no role.",
+        "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
+    )
+    def no_credentials(self) -> None: ...
+
+
+class RootUnreachable(SluiceError):
+    """The object store of the root did not answer, or answered with an error of its own."""
+
+    code, exit_status, retry = "ROOT_UNREACHABLE", 17, True
+    usual_remedy = "Check `AWS_ENDPOINT_URL` and the store; the next run resumes."
+
+    @reason(
+        "{where}: {meaning}.",
+        "Check AWS_ENDPOINT_URL and the store. A run that it ended resumes.",
+    )
+    def no_answer(self, where: object, meaning: object) -> None: ...
+
+    @reason(
+        "{root} has not answered in {seconds:g} seconds.",
+        "Check the store, and AWS_ENDPOINT_URL if it is one. Then load this page again.",
+    )
+    def root_silent(self, root: object, seconds: float) -> None: ...
+
+
+class FormatNewer(SluiceError):
+    """A newer Sluice wrote a file of the checkpoint, or a report, in a form that this one does
+    not know.
+    """
+
+    code, exit_status = "FORMAT_NEWER", 39
+    usual_remedy = "Run the newer version of Sluice."
+
+    @reason(
+        "{path} has {change}, in a form that this Sluice does not know.",
+        "Complete it with the version of Sluice that began it.",
+    )
+    def change_unknown(self, path: object, change: object) -> None: ...
+
+    @reason(
+        "{path} has form {found}, and this Sluice knows forms up to {known}: a newer one wrote it.",
+        "Run the newer version. To go back, restore the root from a copy that was made before "
+        "the upgrade (docs/deploy.md, upgrading).",
+    )
+    def form_unknown(self, path: object, found: object, known: object) -> None: ...
+
+
+class DiskFull(SluiceError):
+    """A disk that the run writes to has no space left."""
+
+    code, exit_status = "DISK_FULL", 45
+    usual_remedy = "Make room; the next run resumes."

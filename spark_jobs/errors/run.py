@@ -1,0 +1,142 @@
+"""A run and its processes."""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class SparkFailed(SluiceError):
+    """Spark could not be started, or ended the query with an error."""
+
+    code, exit_status, retry = "SPARK_FAILED", 40, True
+    usual_remedy = "Read the line; what is committed stays. If it repeats, correct what it names."
+
+    @reason(
+        "the archive of the code that executors run cannot be written: {error}.",
+        "Make room in the temporary folder, or set TMPDIR to another.",
+    )
+    def code_not_packed(self, error: object) -> None: ...
+
+    @reason(
+        "this worker has no spark-submit on its PATH.",
+        "Install pyspark in Airflow's environment.",
+    )
+    def no_spark_submit(self) -> None: ...
+
+
+class ProcessDied(SluiceError):
+    """A process that Spark needs could not start, or died: its JVM, an executor, a worker."""
+
+    code, exit_status, retry = "PROCESS_DIED", 57, True
+    usual_remedy = "Read what died, and free or give memory. Running again resumes."
+
+
+class ReportMissing(SluiceError):
+    """The process ended without a report. The run counts as failed, whatever the exit status
+    was.
+    """
+
+    code, exit_status, retry = "REPORT_MISSING", 41, True
+    usual_remedy = "Nothing: the next run resumes where this run ended."
+
+    @reason(
+        "the run left no report at {path}: it was killed, or it never started.",
+        "Look at the lines above in the task's log. The next run resumes where this run stopped.",
+    )
+    def no_report(self, path: object) -> None: ...
+
+    @reason(
+        "{where} is not a report of version {version}: {error}.",
+        "Run Airflow and Spark with the same version of Sluice.",
+    )
+    def not_a_report(self, where: object, version: object, error: object) -> None: ...
+
+    @reason(
+        "run {run} of {pipeline} ({started}) began, and nothing says how it ended: it or its "
+        "machine was killed, or stood still until its lease was another's.",
+    )
+    def run_vanished(self, run: object, pipeline: object, started: object) -> None: ...
+
+    @reason(
+        "the task plan of this DAG run has left no plan.",
+        "Clear plan to run it again.",
+    )
+    def no_plan(self) -> None: ...
+
+    @reason(
+        "the task {task} of this DAG run has left no report.",
+        "Clear {task} to run it again.",
+    )
+    def task_left_no_report(self, task: object) -> None: ...
+
+
+class Stopped(SluiceError):
+    """The run was asked to stop before it had read everything."""
+
+    code, exit_status, retry = "STOPPED", 42, True
+    usual_remedy = "Nothing: the next run resumes."
+
+    @reason(
+        "the run was asked to stop before Kafka was drained.",
+        "The next run resumes.",
+    )
+    def before_drained(self) -> None: ...
+
+    @reason(
+        "the run was asked to stop before it read anything.",
+        "The next run does the same work.",
+    )
+    def before_reading(self) -> None: ...
+
+
+class ClusterUnreachable(SluiceError):
+    """Spark's master does not answer, or rejects this application."""
+
+    code, exit_status, retry = "CLUSTER_UNREACHABLE", 46, True
+    usual_remedy = "Start the master, or correct its address or the secret."
+
+    @reason(
+        "no master of {master} is there ({failures}).",
+        "Start it, or correct the address: spark://host:port, several masters separated by commas.",
+    )
+    def no_master(self, master: object, failures: object) -> None: ...
+
+    @reason(
+        "{master} does not let this run in: no answer within {limit} s.",
+        "{remedy}",
+    )
+    def no_answer(self, master: object, limit: object, remedy: object) -> None: ...
+
+    @reason(
+        "{master} turned this run away: {answer}.",
+        "{remedy}",
+    )
+    def turned_away(self, master: object, answer: object, remedy: object) -> None: ...
+
+
+class NoExecutors(SluiceError):
+    """The cluster gave the run no executor within the time limit, or removed the last one."""
+
+    code, exit_status, retry = "NO_EXECUTORS", 47, True
+    usual_remedy = "Start workers, or request fewer cores or less memory."
+
+    @reason(
+        "{what} within {seconds} s on {master}; each needs {size}.",
+        "Check that workers are alive and have that much free; ask for less "
+        "(spark.executor.memory, spark.executor.cores), or wait longer (SLUICE_EXECUTOR_WAIT).",
+    )
+    def none_came(self, what: object, seconds: object, master: object, size: object) -> None: ...
+
+
+class RunStalled(SluiceError):
+    """For the spec's stall_timeout, no batch, job or task of the run began or ended."""
+
+    code, exit_status, retry = "RUN_STALLED", 48, True
+    usual_remedy = "See what its threads did, in the file that the line names; run again."
+
+    @reason(
+        "no batch, job or task of {pipeline} has begun or ended for {limit} or longer; {threads}.",
+        "If a task may take longer, lengthen stall_timeout, or bound a batch by "
+        "max_offsets_per_batch. Committed batches stay, and the next run resumes.",
+    )
+    def stood_still(self, pipeline: object, limit: object, threads: object) -> None: ...

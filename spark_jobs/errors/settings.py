@@ -1,0 +1,295 @@
+"""Settings, connections and jars."""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class SettingInvalid(SluiceError):
+    """An environment variable is missing or does not parse."""
+
+    code, exit_status = "SETTING_INVALID", 12
+    usual_remedy = "Set the variable that the line names."
+
+    @reason(
+        "{variable} gives Spark's JVM {name}={found} in place of {value}, and with it queries "
+        "would give other results.",
+        "Leave {name} out of it.",
+    )
+    def locale_overridden(
+        self, variable: object, name: object, found: object, value: object
+    ) -> None: ...
+
+    @reason(
+        "SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the archive.",
+        "Write for example environment.tar.gz#environment/bin/python.",
+    )
+    def no_python_in_archive(self, given: object) -> None: ...
+
+    @reason(
+        "SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} would replace a folder of the executors.",
+        "After #, begin with a new folder: environment.tar.gz#environment/bin/python.",
+    )
+    def folder_replaced(self, given: object, name: object) -> None: ...
+
+    @reason(
+        "SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
+        "Pack an environment as docs/deploy.md shows, or name a Python that the workers have.",
+    )
+    def archive_absent(self, given: object, archive: object) -> None: ...
+
+    @reason(
+        "SLUICE_PIPELINES is {package!r}: {error}.",
+        "Name a Python package on the PYTHONPATH, or unset it.",
+    )
+    def package_not_shipped(self, package: object, error: object) -> None: ...
+
+    @reason(
+        "SLUICE_PIPELINES is {package!r}: {error}.",
+        "Set it to a Python package on the PYTHONPATH, or unset it.",
+    )
+    def package_absent(self, package: object, error: object) -> None: ...
+
+    @reason(
+        "{folder} is not this user's alone, and {risk}.",
+        "Remove it, or set TMPDIR to a folder of your own.",
+    )
+    def folder_shared(self, folder: object, risk: object) -> None: ...
+
+    @reason(
+        "SLUICE_ROOT is {root!r}: a folder with {part!r} in its path is not the same to Spark "
+        "and to delta-rs.",
+        "Rename the folder, and keep what is in it: the pipelines go on.",
+    )
+    def root_read_twofold(self, root: object, part: object) -> None: ...
+
+    @reason(
+        "SLUICE_ROOT is {root!r}: on a cluster Spark does not read state in a folder with "
+        "{part!r} in its path.",
+        "Rename the folder, and keep what is in it: the pipelines go on.",
+    )
+    def root_state_unreadable(self, root: object, part: object) -> None: ...
+
+    @reason(
+        "{home} has a character in its path that Spark does not read state behind.",
+        "Set TMPDIR to a folder with letters and digits only.",
+    )
+    def temporary_state_unreadable(self, home: object) -> None: ...
+
+    @reason(
+        "{name} has keys in it, and logs and command lines show it.",
+        "Leave them out; docs/deploy.md says how to give them.",
+    )
+    def keys_in_endpoint(self, name: object) -> None: ...
+
+    @reason(
+        "{name} is {endpoint!r}: it is not a URL.",
+        "Write it for example as https://store.example:9000.",
+    )
+    def endpoint_no_url(self, name: object, endpoint: object) -> None: ...
+
+    @reason(
+        "SLUICE_S3_PATH_STYLE is {style!r}: it must be true or false.",
+        "Leave it out: then it is true where AWS_ENDPOINT_URL is set, and false for Amazon's S3.",
+    )
+    def path_style_unknown(self, style: object) -> None: ...
+
+    @reason(
+        "SLUICE_ROOT has keys in it, and logs and tables show it.",
+        "Leave them out; docs/deploy.md says how to give them.",
+    )
+    def keys_in_root(self) -> None: ...
+
+    @reason(
+        "SLUICE_ROOT is {given!r}: it names no bucket.",
+        "Write it for example as s3://bucket/prefix.",
+    )
+    def no_bucket(self, given: object) -> None: ...
+
+    @reason(
+        "SLUICE_ROOT is {given!r}: its part {part!r} is not the same for all its clients.",
+        "Between single slashes, use only ASCII letters, digits, and the characters . _ = -.",
+    )
+    def part_odd(self, given: object, part: object) -> None: ...
+
+    @reason(
+        "{name} is not set: it must be {about}.",
+        "`make up` starts a local Kafka and prints the line to set it.",
+    )
+    def absent(self, name: object, about: object) -> None: ...
+
+    @reason(
+        "{source} holds a secret, and {exposed}.",
+        "chmod 600 {path}",
+    )
+    def secret_exposed(self, source: object, exposed: object, path: object) -> None: ...
+
+    @reason(
+        "{source} is empty.",
+        "Write the secret of Spark's master and workers into it.",
+    )
+    def secret_empty(self, source: object) -> None: ...
+
+    @reason(
+        "{name} is {value!r}: it must be {choices}.",
+        "Leave it out for {default}; {why}.",
+    )
+    def choice_unknown(
+        self, name: object, value: object, choices: object, default: object, why: object
+    ) -> None: ...
+
+    @reason(
+        "SLUICE_REJECTED_DAYS is {rejected}, and SLUICE_HISTORY_DAYS {history}: the time at "
+        "which a record was rejected is in ops.batches, which is not kept that long.",
+        "Set SLUICE_REJECTED_DAYS to forever, or to at most SLUICE_HISTORY_DAYS.",
+    )
+    def rejected_days_too_many(self, rejected: object, history: object) -> None: ...
+
+    @reason(
+        "SLUICE_MAINTAIN_CRON is {value!r}: {why}.",
+        "Leave it out for weekly, or set {never}.",
+    )
+    def cron_invalid(self, value: object, why: object, never: object) -> None: ...
+
+    @reason(
+        "{name} is {value!r}: it is not a whole number greater than 0.",
+        "Leave it out for {default}.",
+    )
+    def not_positive(self, name: object, value: object, default: object) -> None: ...
+
+    @reason(
+        "{name} is {value!r}: it is not a whole number of seconds greater than 0.",
+        "Leave it out for 120.",
+    )
+    def seconds_not_positive(self, name: object, value: object) -> None: ...
+
+    @reason(
+        "{source} cannot be read: {error}.",
+        "Set it to a readable file with the secret of Spark's master and workers.",
+    )
+    def secret_unreadable(self, source: object, error: object) -> None: ...
+
+    @reason(
+        "{name} is {value!r}: it is neither a whole number of days greater than 0 nor {forever}.",
+        "Leave it out for {default}.",
+    )
+    def days_invalid(
+        self, name: object, value: object, forever: object, default: object
+    ) -> None: ...
+
+    @reason(
+        "{name} is {given!r}: {server!r} is not host:port.",
+        "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
+    )
+    def server_invalid(self, name: object, given: object, server: object) -> None: ...
+
+    @reason(
+        "{source} has {shown}: {why}.",
+        "{remedy}.",
+    )
+    def option_refused(
+        self, source: object, shown: object, why: object, remedy: object
+    ) -> None: ...
+
+    @reason(
+        "{source} cannot be read: {error}.",
+        "Close the quotation marks.",
+    )
+    def options_unreadable(self, source: object, error: object) -> None: ...
+
+    @reason(
+        "{source} has {word!r}, which is not name=value.",
+        "Write for example 'spark.executor.memory=2g spark.cores.max=8'.",
+    )
+    def option_no_pair(self, source: object, word: object) -> None: ...
+
+    @reason(
+        "{source} has type {kind!r}: it is not an object store's connection.",
+        "Give it type 'aws'.",
+    )
+    def not_an_aws_connection(self, source: object, kind: object) -> None: ...
+
+    @reason(
+        "{source} has {first} in extra, which would have no effect.",
+        "Extra can have {known}; set a role or profile on the machine.",
+    )
+    def extra_unknown(self, source: object, first: object, known: object) -> None: ...
+
+    @reason(
+        "{source} has {lacking}.",
+        "Give both, as login and password; or neither, to use the keys of the machine.",
+    )
+    def half_a_key(self, source: object, lacking: object) -> None: ...
+
+    @reason(
+        "connection {conn_id!r}: conf in its extra is {kind}, not an object.",
+        'Write it as an object: {{"conf": {{"spark.executor.memory": "2g"}}}}.',
+    )
+    def conf_no_object(self, conn_id: object, kind: object) -> None: ...
+
+    @reason(
+        "connection {connection!r} lacks to or from_email in extra.",
+        "Give both, as addresses.",
+    )
+    def mail_incomplete(self, connection: object) -> None: ...
+
+    @reason(
+        "connection {connection!r} has form {form!r} in extra.",
+        "Give {known}.",
+    )
+    def webhook_form_unknown(self, connection: object, form: object, known: object) -> None: ...
+
+
+class JarsMissing(SluiceError):
+    """The jars that pyspark does not ship are not in `SLUICE_JARS`."""
+
+    code, exit_status = "JARS_MISSING", 14
+    usual_remedy = "Run `make setup`, or correct `SLUICE_JARS`."
+
+    @reason(
+        "{jars} does not hold the jars of Delta and Kafka for Spark.",
+        "Run `make setup`, or point SLUICE_JARS at them.",
+    )
+    def kafka_jars_absent(self, jars: object) -> None: ...
+
+    @reason(
+        "{jars} and {files_jar} do not hold what a root on S3 needs.",
+        "Run `make setup`, or point SLUICE_JARS at a folder that has both, and `s3` beside it.",
+    )
+    def s3_jars_absent(self, jars: object, files_jar: object) -> None: ...
+
+    @reason(
+        "Spark's own Kafka reader cannot read the record of topic {topic}, partition "
+        "{partition}, offset {offset}: its Kafka timestamp is {timestamp}. Sluice's reader "
+        "can, and sluice-files.jar is not there or is an older one.",
+        "Make that jar: `python -m local.files_jar`. Then run again: it resumes.",
+    )
+    def timestamp_unreadable(
+        self, topic: object, partition: object, offset: object, timestamp: object
+    ) -> None: ...
+
+    @reason(
+        "{folder} is no folder.",
+        "Run `make setup`, or point SLUICE_JARS at the jars.",
+    )
+    def jars_folder_absent(self, folder: object) -> None: ...
+
+
+class ConnectionMissing(SluiceError):
+    """Airflow has no connection with the given id, or the connection names no Spark master."""
+
+    code, exit_status = "CONNECTION_MISSING", 60
+    usual_remedy = "Define the connection that the line names."
+
+    @reason(
+        "connection {conn_id!r} has type {kind!r} and host {host!r}: the type must be 'spark', "
+        "and the host Spark's master.",
+        "{remedy}",
+    )
+    def no_master(self, conn_id: object, kind: object, host: object, remedy: object) -> None: ...
+
+    @reason(
+        "Airflow has no connection {conn_id!r}.",
+        "{remedy}",
+    )
+    def connection_absent(self, conn_id: object, remedy: object) -> None: ...

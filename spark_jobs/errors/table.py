@@ -1,0 +1,149 @@
+"""The tables."""
+
+from __future__ import annotations
+
+from spark_jobs.errors.base import SluiceError, reason
+
+
+class TableChanged(SluiceError):
+    """The table lacks a column that the query writes, or the column has another type."""
+
+    code, exit_status = "TABLE_CHANGED", 33
+    usual_remedy = "Put the column back, or start over from Kafka: `sluice reset`."
+
+    @reason(
+        "{place} cannot take column {name} {wanted}: {actual}.",
+        "Restore the column (DESCRIBE HISTORY {sql} shows what changed it), or start again "
+        "from Kafka: `sluice reset`.",
+    )
+    def column_unfit(
+        self, place: object, name: object, wanted: object, actual: object, sql: object
+    ) -> None: ...
+
+
+class TableReplaced(SluiceError):
+    """The table was dropped, created again or restored since the checkpoint wrote to it."""
+
+    code, exit_status = "TABLE_REPLACED", 36
+    usual_remedy = (
+        "Take a RESTORE back: `sluice doctor`. Put a dropped table back, or start over from Kafka: "
+        "`sluice reset`."
+    )
+
+    @reason(
+        "version {version} of {table} is a RESTORE to {to}. {did}",
+        "Take the RESTORE back: `sluice doctor {pipeline} --execute`. {keeping}",
+    )
+    def restored(
+        self,
+        version: object,
+        table: object,
+        to: object,
+        did: object,
+        pipeline: object,
+        keeping: object,
+    ) -> None: ...
+
+    @reason(
+        "there is no table at {path}, but the checkpoint wrote one: it was dropped.",
+        "Restore the table, {again}",
+    )
+    def dropped(self, path: object, again: object) -> None: ...
+
+    @reason(
+        "{path} is not the table that the checkpoint wrote: that was dropped, and this one "
+        "created later.",
+        "Restore the old table, {again}",
+    )
+    def created_anew(self, path: object, again: object) -> None: ...
+
+
+class TableContended(SluiceError):
+    """Another writer changed the table while a batch was written: OPTIMIZE, DELETE, ALTER TABLE."""
+
+    code, exit_status, retry = "TABLE_CONTENDED", 49, True
+    usual_remedy = "Nothing: the next run repeats the batch. Move such jobs out of the runs' hours."
+
+    @reason(
+        "another writer changed {path} meanwhile: {why}.",
+        "Run it again.",
+    )
+    def changed_meanwhile(self, path: object, why: object) -> None: ...
+
+    @reason(
+        "another writer changed {path} during the swap: {error}",
+        "Nothing was written. Swap again.",
+    )
+    def swap_overtaken(self, path: object, error: object) -> None: ...
+
+    @reason(
+        "another writer changed {path} while a batch was written to it: {conflict}: {error}",
+        "Nothing of the batch was committed; the next run repeats it.",
+    )
+    def written_meanwhile(self, path: object, conflict: object, error: object) -> None: ...
+
+
+class RowRefused(SluiceError):
+    """The table has a constraint, CHECK or NOT NULL, which a row that the query writes breaks."""
+
+    code, exit_status = "ROW_REFUSED", 56
+    usual_remedy = "Drop or correct the constraint, or leave such rows out with a Transform."
+
+    @reason(
+        "{pipeline}: a row breaks the table's constraint: {constraint}; its columns in it: "
+        "{row}{hidden}. The batch is not committed, and each run meets it again.",
+        "Drop or correct the constraint (ALTER TABLE ... DROP CONSTRAINT), or leave such rows "
+        "out with a Transform.",
+    )
+    def constraint_broken(
+        self, pipeline: object, constraint: object, row: object, hidden: object
+    ) -> None: ...
+
+
+class MaintenanceRefused(SluiceError):
+    """`sluice maintain` cannot compact or vacuum the table: it has a feature that only Spark
+    writes.
+    """
+
+    code, exit_status = "MAINTENANCE_REFUSED", 53
+    usual_remedy = "Run OPTIMIZE and VACUUM on the table in Spark."
+
+    @reason(
+        "{path} cannot be compacted without Spark: {why}.",
+        "Run OPTIMIZE {sql} and VACUUM {sql} in Spark, while no run works.",
+    )
+    def needs_spark(self, path: object, why: object, sql: object) -> None: ...
+
+
+class PublishedTableRefused(SluiceError):
+    """The published table, from which consumers read judged rows, cannot show the version that has
+    passed.
+    """
+
+    code, exit_status = "PUBLISHED_TABLE_REFUSED", 54
+    usual_remedy = "Do what the line says; or set `published_table=False` in the spec."
+
+    @reason(
+        "{table} uses {unknown}, which a published table cannot have.",
+        "Remove the feature from the table, or set published_table=False in the spec: "
+        "consumers then read the version that the asset event names.",
+    )
+    def feature_unpublishable(self, table: object, unknown: object) -> None: ...
+
+    @reason(
+        "{table} has no version {judged}, which passed the checks.",
+        "Put the table back, or start again from Kafka: `sluice reset {pipeline}`.",
+    )
+    def judged_version_gone(self, table: object, judged: object, pipeline: object) -> None: ...
+
+    @reason(
+        "{published} is a table that Sluice did not make.",
+        "Move it away, or set published_table=False in the spec.",
+    )
+    def foreign_table(self, published: object) -> None: ...
+
+    @reason(
+        "{wrong}, which the published table needs.",
+        "Let a run judge a newer version, or remove {published}: the next publish makes it again.",
+    )
+    def judged_file_gone(self, wrong: object, published: object) -> None: ...
