@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.decode.formats import Records
+from spark_jobs.decode.json.unnamed import UnnamedKeys
 from spark_jobs.decode.prepared import Prepared
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
@@ -57,15 +58,19 @@ def decode(
     schema = StructType([*columns, StructField(KAFKA, kafka), StructField(MALFORMED, StringType())])
 
     noted = (notes.policy, notes.accumulator) if notes else None
+    unnamed = notes.keys.accumulator if notes and notes.keys else None
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = prepared.decoder()
         raw_filter = RawFilter(topic, capture, unheld) if capture else None
         counter = SliceCounter(topic, noted[0]) if noted else None
+        keys = UnnamedKeys(topic) if unnamed else None
         for batch in batches:
-            yield _decoded(batch, prepared, decoder, raw_filter, failing or {}, counter)
+            yield _decoded(batch, prepared, decoder, raw_filter, failing or {}, counter, keys)
         if noted and counter:
             noted[1].add([*counter.slices.values()])
+        if unnamed and keys and keys.seen:
+            unnamed.add(keys.seen)
 
     return records.mapInArrow(rows, schema)
 
@@ -77,12 +82,15 @@ def _decoded(
     raw_filter: RawFilter | None,
     failing: Mapping[tuple[int, int], str],
     counter: SliceCounter | None = None,
+    keys: UnnamedKeys | None = None,
 ) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
     kafka = batch.column("kafka")
     records = Records.of(kafka)
     columns, reasons = decoder.decode(records)
+    if keys:
+        keys.look(records, reasons)
     if failing:
         places = zip(records.partition.to_pylist(), records.offset.to_pylist(), strict=True)
         reasons = [

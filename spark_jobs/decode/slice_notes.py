@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
+    from spark_jobs.decode.key_notes import KeyNotes
+
 
 class _Gathered(AccumulatorParam[list[Slice]]):
     """The slices of all tasks, one after the other."""
@@ -30,8 +32,12 @@ class _Gathered(AccumulatorParam[list[Slice]]):
 class SliceNotes:
     """The slices of one query, as its tasks noted them. Lives in the driver."""
 
-    def __init__(self, spark: SparkSession, policy: SlicePolicy) -> None:
+    def __init__(
+        self, spark: SparkSession, policy: SlicePolicy, keys: KeyNotes | None = None
+    ) -> None:
         self.policy = policy
+        self.keys = keys
+        """Where the tasks note keys that no field names; None if nobody asks."""
         self.accumulator: Accumulator[list[Slice]] = spark.sparkContext.accumulator([], _Gathered())
         self._noted: dict[tuple[int, int], Slice] = {}
 

@@ -17,6 +17,7 @@ from spark_jobs.errors import ReportMissing, SluiceError, by_code
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.messages.part import Part
 from spark_jobs.root.files import write_whole
 from spark_jobs.root.form_version import refuse_newer
@@ -259,6 +260,10 @@ class Report(Part):
     held_back: dict[str, HeldBack] = Described(
         default_factory=dict,
         description="partition -> what waited behind an open transaction when the run began",
+    )
+    new_keys: tuple[NewKey, ...] = Described(
+        default=(),
+        description="keys of the records that no field names, and of which no run has told before",
     )
     bounded_by: str = Described(
         default="",

@@ -45,6 +45,7 @@ def summary(report: Report) -> tuple[str, ...]:
         lines.append(
             f"ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run"
         )
+    lines += (key.line for key in report.new_keys)
     lines += (held_back_line(partition, held) for partition, held in report.held_back.items())
     return tuple(lines)
 

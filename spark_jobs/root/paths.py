@@ -16,6 +16,7 @@
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
+<root>/checkpoints/<pipeline>/v<N>/new_keys.json  keys of records that no field names
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
 <root>/staging/<table>/<repair>                   the rows of a repair before they are swapped in
@@ -76,6 +77,7 @@ class Paths:
         self.stagings: UPath = self.root / "staging" / staged
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
+        self.new_keys: UPath = self.version / "new_keys.json"
         self.state_answer: UPath = self.version / "state.json"
         self.removed: UPath = self.version / "removed.json"
 

@@ -177,6 +177,7 @@ def _read_and_check(
         outcome.drained = _until_failure(run, audit, recovered, limits, topic)
         raise
     finally:
+        outcome.new_keys = query.new_keys
         outcome.lap("query")
         outcome.took("audit", audit.seconds)
     warming.join()

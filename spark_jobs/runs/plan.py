@@ -16,6 +16,7 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.root.live_place import first_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.archive_lag import lag_lines
+from spark_jobs.runs.new_keys import declarations
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
@@ -94,7 +95,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         reasons=reasons,
         to_publish=to_publish,
         lines=(
-            *_lines(found, settings, done, new),
+            *_lines(found, settings, paths, done, new),
             *filter(None, (no_data_batch.clock_ahead(found.spec, clock),)),
             *_to_publish(to_publish, paths),
             *(reasons or (BLOCKED if found.topic.held else NOTHING_TO_DO,)),
@@ -155,7 +156,9 @@ def _due(found: Preflight, clock: no_data_batch.Clock) -> tuple[str, ...]:
     return (f"a batch without data: {due.reason}",) if due else ()
 
 
-def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) -> tuple[str, ...]:
+def _lines(
+    found: Preflight, settings: Settings, paths: Paths, done: Offsets, new: Offsets
+) -> tuple[str, ...]:
     spec = found.spec
     name = found.target.table.name
     table = "" if name == first_table(spec) else f", table {name}"
@@ -168,6 +171,7 @@ def _lines(found: Preflight, settings: Settings, done: Offsets, new: Offsets) ->
         f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",
         *found.lines,
         *filter(None, (acceptance_line(spec),)),
+        *(() if spec.is_archive else declarations(spec.topic, paths)),
         *(lag_lines(found.topic, done) if spec.is_archive else ()),
         *(
             f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new"

@@ -18,16 +18,19 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow
+from spark_jobs.decode.key_notes import KeyNotes
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.errors import ExpressionFailed, SluiceError
 from spark_jobs.fingerprint.record_form import new_fields
 from spark_jobs.limits import RunLimits
+from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.run import Run
 from spark_jobs.runs.drained import waiting
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.new_keys import tell
 from spark_jobs.runs.schema_look import look
 from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import StallWatch
@@ -58,6 +61,9 @@ class Query:
         self._closed = False
         self.query_run_id = ""
         """Spark's runId of the last query; empty if none was needed."""
+        self.new_keys: tuple[NewKey, ...] = ()
+        """Keys of the records that no field names, and of which nobody was told before."""
+        self._keys: KeyNotes | None = None
         self._progress_log = ProgressLog(run, topic.latest, self._timers)
 
     def run(self) -> None:
@@ -152,6 +158,9 @@ class Query:
         if failed is None:  # one that failed has run, and its rows may be in the table
             no_data_batch.remove(self._run.checkpoint)
         self._keep_up(follower, ended=True)
+        if self._keys and failed is None:
+            run = self._run
+            self.new_keys += tell(run.spec, run.paths, self._keys.take(), run.lease.confirm)
         return failed
 
     def _account_before(self, problem: SluiceError, follower: Follower) -> None:
@@ -173,7 +182,8 @@ class Query:
         capture policy, its timers and its notes.
         """
         run, capture = self._run, self._capture_policy()
-        notes = SliceNotes(run.spark, self._slice_policy(capture))
+        self._keys = None if run.spec.is_archive else KeyNotes(run.spark)
+        notes = SliceNotes(run.spark, self._slice_policy(capture), self._keys)
         self._audit.begin(capture, self._timers, notes)
         records = source_of(run.spec, run.settings).stream(run.spark)
         failing = read_failing(run.target.failing).reasons

@@ -13,6 +13,7 @@ from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.runs.watch.stillness import PULSE
 from spark_jobs.source.micro_batch import Offsets
@@ -61,6 +62,7 @@ class RunOutcome:
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     lost: DataLoss = field(default_factory=dict)
     held: Mapping[int, HeldBack] = field(default_factory=dict)
+    new_keys: tuple[NewKey, ...] = ()
     drained: Drained = Drained()
     checks: tuple[CheckResult, ...] = ()
     repair_id: str = ""
@@ -112,6 +114,7 @@ class RunOutcome:
             query_seconds=self.seconds.get("query", 0),
             seconds=dict(self.seconds),
             lost={str(partition): span for partition, span in self.lost.items()},
+            new_keys=self.new_keys,
             held_back={str(partition): held for partition, held in self.held.items()},
             generation=drained.generation,
             batches=drained.batches,

@@ -9,6 +9,7 @@ Path = tuple[str | int, ...]
 """Keys of objects, and places in arrays from 0: ("data", "user-agent", 0)."""
 _PART: Final = re.compile(r'"((?:[^"\\]|\\["\\])+)"|([^\s."\[\]]+)')
 _PLACE: Final = re.compile(r"\[(0|[1-9][0-9]{0,8})\]")
+_UNREAD: Final = re.compile(r'["\\\x00-\x1f]')
 _PLAIN: Final = re.compile(r'[^\s."\[\]]+')
 
 
@@ -33,6 +34,13 @@ def parsed(text: str) -> Path:
         if text[at] != ".":
             raise ValueError(f"{text[at:]!r} is no place in an array, and does not begin with '.'")
         at += 1
+
+
+def readable(path: Path) -> bool:
+    """Whether decoders read each of its keys: msgspec takes no quote, backslash or control
+    character in the name of one.
+    """
+    return not any(isinstance(key, str) and _UNREAD.search(key) for key in path)
 
 
 def as_text(path: Path) -> str:

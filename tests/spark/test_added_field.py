@@ -18,6 +18,7 @@ from local import broker
 from spark_jobs import failpoint
 from spark_jobs.published import table as published_table
 from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, Topic
 from tests.harness.compare import assert_same
 from tests.harness.scene import Scene
@@ -118,10 +119,13 @@ def test_a_field_more_adds_its_column_and_everything_goes_on_after_a_kill_at_it(
 ) -> None:
     sales.send(0, declared=False)
     sales.send(1, declared=False)
-    sales.made.run("first")
+    [told] = sales.made.run("first").new_keys
+    assert (told.path, told.kinds, told.records) == ("coupon", ("null", "object"), 120)
     sales.publish()
     sales.send(0, 6, declared=False)  # late, and in the table before there is a column
-    sales.made.run("late of the old spec")
+    assert sales.made.run("late of the old spec").new_keys == (), "it is told once"
+    proposed = "Field(name='coupon', type='string', format='json', required=False),"
+    assert proposed in "\n".join(plan(sales.made.spec, sales.made.settings).lines)
     before, _ = Repairs(sales.made).done()
     assert_same(sales.rows(), sales.wanted(late=True), "repaired by the old spec")
     sales.send(2, declared=True)
@@ -130,7 +134,9 @@ def test_a_field_more_adds_its_column_and_everything_goes_on_after_a_kill_at_it(
         killed.setitem(failpoint.ACTIVE, "columns.added", "raise")
         assert sales.made.drain("killed").status == "failed"
     assert {row["coupon"] for row in sales.made.table()} == {None}
-    assert sales.made.run("second").account.rows_out == 60
+    second = sales.made.run("second")
+    assert (second.account.rows_out, second.new_keys) == (60, ())
+    assert proposed not in "\n".join(plan(sales.made.spec, sales.made.settings).lines)
     assert_same(sales.rows(), sales.wanted(late=True), "drained by the new spec")
     sales.publish()
     assert len(by_duckdb(sales.made.paths.published_table)) == len(sales.rows())

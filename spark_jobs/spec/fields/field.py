@@ -44,6 +44,13 @@ def _path(given: str) -> str:
         found = paths.parsed(given)
     except ValueError as wrong:
         refuse("path", given, str(wrong), "Write it as 'data.user.id', 'tags[0]' or '\"a.b\"'")
+    if not paths.readable(found):
+        refuse(
+            "path",
+            given,
+            "no decoder reads a key with a quote, a backslash or a control character",
+            "Declare the object that it is in, with type='string' and format='json'",
+        )
     return paths.as_text(found)
 
 

@@ -1,0 +1,29 @@
+"""New keys: those of the records that no field names and of which somebody was told, in
+new_keys.json beside the checkpoint. So none is told twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.messages.new_keys import NewKey
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+
+class NewKeys(Stored):
+    """The content of new_keys.json."""
+
+    keys: tuple[NewKey, ...] = ()
+    more: bool = False
+    """Whether there were more than it may hold."""
+
+
+def read_new_keys(path: UPath) -> NewKeys:
+    """What was told; nothing without the file, or if it does not parse: then it is told again."""
+    try:
+        return NewKeys.read(path)
+    except (FileNotFoundError, ValueError):
+        return NewKeys()

@@ -1,0 +1,152 @@
+"""Unnamed keys: the keys of a topic's records that no field names, found in some of the records.
+
+To look at a record costs about half of what its decoding does, so a task looks at few of many: of
+50 at least, and of one in 200. An object that a field has whole, as text or as a map, is not looked
+into, nor is an array.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from spark_jobs.decode.json.case import Names
+from spark_jobs.decode.json.refused import REFUSED
+from spark_jobs.spec import Json
+
+if TYPE_CHECKING:
+    from spark_jobs.decode.formats import Records
+    from spark_jobs.spec import Topic
+    from spark_jobs.values.path import Path
+
+LEAST: Final = 50
+STEP: Final = 200
+MOST: Final = 20
+"""Keys of one task: a record whose keys are data has as many as it likes."""
+LONGEST: Final = 100
+"""Letters of a key: a longer one is data too."""
+_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_TIME: Final = re.compile(rb'"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"')
+_DAY: Final = re.compile(rb'"\d{4}-\d\d-\d\d"')
+_FIRST: Final = {b"{": "object", b"[": "array", b"t": "boolean", b"f": "boolean", b"n": "null"}
+"""First byte of a value -> its kind."""
+
+
+class Seen(NamedTuple):
+    """One key in the records that were looked at."""
+
+    path: Path
+    """From the row."""
+    kinds: frozenset[str]
+    """Of its values: object, array, boolean, null, bigint, double, string, timestamp, date."""
+    records: int
+    looked_at: int
+    """Records in which it could have been."""
+    partition: int
+    offset: int
+    """The first of those that have it, of the first partition."""
+
+    def and_(self, other: Seen) -> Seen:
+        """Both as one."""
+        partition, offset = min(self[4:], other[4:])
+        return Seen(
+            self.path,
+            self.kinds | other.kinds,
+            self.records + other.records,
+            self.looked_at + other.looked_at,
+            partition,
+            offset,
+        )
+
+
+class UnnamedKeys:
+    """Those that one task finds."""
+
+    def __init__(self, topic: Topic) -> None:
+        rows = [place for place in topic.value_places if place.field.part == "value"]
+        self._bases = rows[0].bases if rows and type(topic.format) is Json else ()
+        self._names = names_of(topic)
+        self._found: dict[Path, Seen] = {}
+        self._looked_at = 0
+
+    @property
+    def seen(self) -> list[Seen]:
+        """All of them."""
+        return [each._replace(looked_at=self._looked_at) for each in self._found.values()]
+
+    def look(self, records: Records, reasons: Sequence[str | None]) -> None:
+        """Look at some of the good ones."""
+        if not self._bases:
+            return
+        for index in range(0, len(reasons), max(1, min(STEP, len(reasons) // LEAST))):
+            value = records.values[index].as_py()
+            if reasons[index] is None and value:
+                self._looked_at += 1
+                for path, kind in self._unnamed(value):
+                    place = records.partition[index].as_py(), records.offset[index].as_py()
+                    self._note(Seen(path, frozenset((kind,)), 1, 0, *place))
+
+    def _unnamed(self, value: bytes) -> list[tuple[Path, str]]:
+        try:
+            row = next(filter(None, (_at(value, base) for base in self._bases)), None)
+            return [*_unnamed(row or {}, self._names, ())]
+        except REFUSED:  # nobody has validated what no field names
+            return []
+
+    def _note(self, now: Seen) -> None:
+        if known := self._found.get(now.path):
+            self._found[now.path] = known.and_(now)
+        elif len(self._found) < MOST:
+            self._found[now.path] = now
+
+
+def names_of(topic: Topic) -> Names:
+    """The keys that the fields of a topic's rows name."""
+    names = Names()
+    for place in topic.value_places:
+        if place.field.part == "value":
+            for path in place.paths:
+                names.put(path, None if place.field.format else place.field.tree)
+    return names
+
+
+def is_named(names: Names, path: Path) -> bool:
+    """Whether a field has what is at the path, or a part of it, or what it is a part of."""
+    at = names
+    for key in path:
+        if not at.keys:
+            return True
+        if key not in at.keys:
+            return False
+        at = at.keys[str(key)]
+    return True
+
+
+def _at(value: bytes, base: Path) -> dict[str, Any] | None:
+    """The object there; None without one."""
+    found: dict[str, Any] = _OBJECT(value)
+    for key in base:
+        raw = bytes(found.get(str(key), b""))
+        if not raw.startswith(b"{"):
+            return None
+        found = _OBJECT(raw)
+    return found
+
+
+def _unnamed(row: dict[str, Any], names: Names, path: Path) -> Iterator[tuple[Path, str]]:
+    for key in row.keys() - names.keys.keys():
+        if 0 < len(key) <= LONGEST:
+            yield (*path, key), _kind(bytes(row[key]))
+    for key, inner in names.keys.items():
+        if inner.keys and key in row and (raw := bytes(row[key])).startswith(b"{"):
+            yield from _unnamed(_OBJECT(raw), inner, (*path, key))
+
+
+def _kind(raw: bytes) -> str:
+    if raw[:1] == b'"':
+        return "timestamp" if _TIME.fullmatch(raw) else "date" if _DAY.fullmatch(raw) else "string"
+    number = "double" if {*raw} & {*b".eE"} else "bigint"
+    return _FIRST.get(raw[:1], number)
