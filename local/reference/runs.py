@@ -14,12 +14,13 @@ from spark_jobs.messages import event
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import KINDS
+from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, State, Topic
 from spark_jobs.spec.checks import STATE_METRICS
 
-REPORT = (Report, StateUse, HeldBack, Problem, Change)
+REPORT = (Report, StateUse, HeldBack, NewKey, Problem, Change)
 
 
 TYPES = {"timestamp[us, tz=UTC]": "time"}
