@@ -76,9 +76,9 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     try:
         lines, execute = _doctor(spec, settings)
     except CheckpointBroken as error:
-        raise _with(broken, error.what, error.remedy) from None
+        raise broken.adding(error.what, error.remedy) from None
     if execute is None:
-        raise _with(broken, "; ".join(line for line in lines if line.startswith("damaged:")))
+        raise broken.adding("; ".join(line for line in lines if line.startswith("damaged:")))
 
     def fix_the_rest() -> None:
         execute()
@@ -102,11 +102,6 @@ def _files_first(paths: Paths, first: Intent) -> Intent:
         return first.execute() if first.execute else None
 
     return Intent((*(f"fix: {repair.line}" for repair in files), *first.lines), execute)
-
-
-def _with(broken: SluiceError, more: str, remedy: str = "") -> SluiceError:
-    what = f"{broken.what} {more}".strip()
-    return type(broken)(what, f"{broken.remedy} {remedy}".strip())
 
 
 def _removed_broken(paths: Paths) -> SluiceError | None:

@@ -110,13 +110,10 @@ def _named(named: tuple[str, ...], reason: str, by: str, most: int) -> Iterator[
             raise DecisionRefused.no_place(record=each)
         first, last = int(place["first"]), int(place["last"] or place["first"])
         total += last - first + 1
-        if last < first or total > most:
-            raise DecisionRefused(
-                f"--record names {total:,} records, and {most:,} more can be."
-                if last >= first
-                else f"--record is {each!r}: its last offset is before its first.",
-                "Name fewer of them.",
-            )
+        if last < first:
+            raise DecisionRefused.last_before_first(record=each)
+        if total > most:
+            raise DecisionRefused.too_many_named(named=total, most=most)
         for offset in range(first, last + 1):
             yield FailingRecord(
                 batch=UNREAD,

@@ -104,14 +104,9 @@ def ranged(spec: Pipeline) -> Ranged:
     why, position = unranged(spec), position_of(spec)
     if why is None and position is not None:
         return Ranged(spec, position)
-    raise RangeUnsupported(
-        f"{spec.name}: no range of its output can be computed by itself: {why}.",
-        "Name a pipeline that reads the topic."
-        if spec.is_archive
-        else "Compute all of it again: write it as NEXT in spec.py, with a raised state version, "
-        f"and run `sluice rebuild {spec.name}`. It reads what Kafka has, and an archive only if "
-        "ranges of NEXT can be computed.",
-    )
+    if spec.is_archive:
+        raise RangeUnsupported.of_an_archive(pipeline=spec.name, why=why)
+    raise RangeUnsupported.not_by_itself(pipeline=spec.name, why=why)
 
 
 def unranged(spec: Pipeline) -> str | None:

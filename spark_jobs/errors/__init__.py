@@ -7,7 +7,7 @@ Never here: what decides whether to fail.
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import Quoted, Reason, SluiceError, reason
+from spark_jobs.errors.base import Quoted, Reason, SluiceError, Value, reason
 from spark_jobs.errors.catalogue import by_code, catalogue
 from spark_jobs.errors.checkpoint import CheckpointBroken, CheckpointForeign
 from spark_jobs.errors.checks import CheckBroken, CheckFailed, DecisionRefused
@@ -72,10 +72,9 @@ from spark_jobs.errors.table import (
     TableContended,
     TableReplaced,
 )
-from spark_jobs.errors.unexpected import UNKNOWN_REMEDY, unexpected
+from spark_jobs.errors.unexpected import unexpected
 
 __all__ = [
-    "UNKNOWN_REMEDY",
     "AccountBehind",
     "ApprovalMissing",
     "ChangeUnexplained",
@@ -138,6 +137,7 @@ __all__ = [
     "TableReplaced",
     "TopicMissing",
     "TopicRemade",
+    "Value",
     "VersionNotLive",
     "by_code",
     "catalogue",

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Concatenate, Final, Generic, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ClassVar, Concatenate, Final, Generic, ParamSpec, Self, TypeAlias, TypeVar
 
 from spark_jobs.errors.visible import visible
 
@@ -67,6 +67,11 @@ class SluiceError(Exception):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.what}" + (f" {self.remedy}" if self.remedy else "")
+
+    def adding(self, what: str = "", remedy: str = "") -> Self:
+        """The same error with more to say."""
+        texts = (f"{self.what} {what}".strip(), f"{self.remedy} {remedy}".strip())
+        return type(self)(*texts, self.reason, self.parameters)
 
     @classmethod
     def reasons(cls) -> dict[str, Reason[...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import SluiceError, reason
+from spark_jobs.errors.base import Quoted, SluiceError, reason
 
 
 class CheckFailed(SluiceError):
@@ -35,19 +35,19 @@ class CheckBroken(SluiceError):
         "{check} with {kwargs} is not an expectation: {error}.",
         "Correct the check in the pipeline's spec.",
     )
-    def no_expectation(self, check: object, kwargs: object, error: object) -> None: ...
+    def no_expectation(self, check: object, kwargs: object, error: Quoted) -> None: ...
 
     @reason(
         "{pipeline}: {name}.",
         "Correct the check in the spec: its column, its arguments or their types.",
     )
-    def not_evaluated(self, pipeline: object, name: object) -> None: ...
+    def not_evaluated(self, pipeline: object, name: Quoted) -> None: ...
 
     @reason(
         "{pipeline}: {checks}.",
         "Correct the check in the pipeline's spec.",
     )
-    def state_checks_broken(self, pipeline: object, checks: object) -> None: ...
+    def state_checks_broken(self, pipeline: object, checks: Quoted) -> None: ...
 
 
 class DecisionRefused(SluiceError):
@@ -131,3 +131,12 @@ class DecisionRefused(SluiceError):
     def batch_unaccounted(
         self, partition: object, offset: object, batch: object, pipeline: object
     ) -> None: ...
+
+    @reason(
+        "--record is {record!r}: its last offset is before its first.",
+        "Write PARTITION:FIRST-LAST.",
+    )
+    def last_before_first(self, record: object) -> None: ...
+
+    @reason("--record names {named:,} records, and {most:,} more can be.", "Name fewer of them.")
+    def too_many_named(self, named: int, most: int) -> None: ...

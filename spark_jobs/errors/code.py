@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import SluiceError, reason
+from spark_jobs.errors.base import Quoted, SluiceError, reason
 
 
 class ProcessorFailed(SluiceError):
@@ -22,19 +22,19 @@ class ProcessorFailed(SluiceError):
         "{place}: {kind}: {text}",
         "{resume}",
     )
-    def code_raised(self, place: object, kind: object, text: object, resume: object) -> None: ...
+    def code_raised(self, place: object, kind: object, text: Quoted, resume: object) -> None: ...
 
     @reason(
         "{where}: {said}",
         "{resume}",
     )
-    def code_raised_in_batch(self, where: object, said: object, resume: object) -> None: ...
+    def code_raised_in_batch(self, where: object, said: Quoted, resume: object) -> None: ...
 
     @reason(
         "what the code of {pipeline} returned: {text}.",
         "{resume}",
     )
-    def result_wrong(self, pipeline: object, text: object, resume: object) -> None: ...
+    def result_wrong(self, pipeline: object, text: Quoted, resume: object) -> None: ...
 
     @reason(
         "{handler}in {name}: it takes {signature}, and Spark passes ({parameters}) {how}: {error}.",
@@ -47,7 +47,7 @@ class ProcessorFailed(SluiceError):
         signature: object,
         parameters: object,
         how: object,
-        error: object,
+        error: Quoted,
         resume: object,
     ) -> None: ...
 
@@ -93,8 +93,8 @@ class ExpressionFailed(SluiceError):
         self,
         pipeline: object,
         where: object,
-        condition: object,
-        message: object,
+        condition: Quoted,
+        message: Quoted,
         why: object,
         first: object,
         then: object,

@@ -81,6 +81,16 @@ class KafkaConfigInvalid(SluiceError):
     )
     def property_no_scalar(self, source: object, name: object, kind: object) -> None: ...
 
+    @reason("{source}: property {name!r}: {why}.", "Did you mean {close}?")
+    def property_misspelt(
+        self, source: object, name: object, why: object, close: object
+    ) -> None: ...
+
+    @reason("{source}: property {name!r}: {why}.", "Leave it out; use one of {known}.")
+    def property_unknown(
+        self, source: object, name: object, why: object, known: object
+    ) -> None: ...
+
 
 class KafkaUnreachable(SluiceError):
     """No broker answered within the time limit."""
@@ -100,6 +110,12 @@ class KafkaUnreachable(SluiceError):
     )
     def no_broker(self, brokers: object, seconds: float, error: object, remedy: object) -> None: ...
 
+    @reason(
+        "Kafka stopped answering in the middle of a batch{detail}.",
+        "Check the brokers, then run again: it resumes.",
+    )
+    def stopped_answering(self, detail: object) -> None: ...
+
 
 class KafkaRefused(SluiceError):
     """The brokers rejected this client or its request, or their certificates do not match the
@@ -108,6 +124,102 @@ class KafkaRefused(SluiceError):
 
     code, exit_status = "KAFKA_REFUSED", 24
     usual_remedy = "Correct the property, or grant the right, that the line names."
+
+    @reason(
+        "the brokers at {brokers} do not allow this request to {client} ({error}).",
+        "Grant the rights that docs/deploy.md lists.",
+    )
+    def request_not_allowed(self, brokers: object, client: object, error: object) -> None: ...
+
+    @reason(
+        "the brokers at {brokers} do not allow {client} to {right} topic {topic!r}{or_missing}.",
+        "Grant it: kafka-acls.sh --add --allow-principal '{principal}' --operation READ --topic "
+        "{topic}",
+    )
+    def right_missing(
+        self,
+        brokers: object,
+        client: object,
+        right: object,
+        topic: object,
+        or_missing: object,
+        principal: object,
+    ) -> None: ...
+
+    @reason("the certificate of the token endpoint is not accepted ({error}).", "{remedy}")
+    def endpoint_certificate(self, error: object, remedy: object) -> None: ...
+
+    @reason(
+        "the token endpoint gave no token to {client} ({error}).",
+        "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or "
+        "sasl.oauthbearer.token.endpoint.url.",
+    )
+    def no_token(self, client: object, error: object) -> None: ...
+
+    @reason(
+        "the brokers at {brokers} rejected {client} ({mechanism}): {error}.",
+        "Correct {properties} in {source}, or sasl.mechanism, or security.protocol.",
+    )
+    def client_rejected(
+        self,
+        brokers: object,
+        client: object,
+        mechanism: object,
+        error: object,
+        properties: object,
+        source: object,
+    ) -> None: ...
+
+    @reason(
+        "the brokers at {brokers} did not accept the client's certificate ({error}).",
+        "Correct ssl.certificate.location and ssl.key.location in {source}.",
+    )
+    def certificate_rejected(self, brokers: object, error: object, source: object) -> None: ...
+
+    @reason(
+        "the brokers at {brokers} require a client certificate, and none is declared ({error}).",
+        "Give ssl.certificate.location and ssl.key.location in {source}.",
+    )
+    def certificate_needed(self, brokers: object, error: object, source: object) -> None: ...
+
+    @reason(
+        "the certificate of the broker at {broker} is not accepted: {problem}.",
+        "Renew the broker's certificate, or correct this machine's clock.",
+    )
+    def broker_certificate_dates(self, broker: object, problem: object) -> None: ...
+
+    @reason(
+        "the certificate of the broker at {broker} is not accepted: {problem}.",
+        "Name the broker in bootstrap.servers as its certificate does, or get one that has this "
+        "name.",
+    )
+    def broker_certificate_name(self, broker: object, problem: object) -> None: ...
+
+    @reason(
+        "the certificate of the broker at {broker} is not accepted: {problem}.",
+        "Give the certificate of its authority in ssl.ca.location ({source}).",
+    )
+    def broker_certificate_authority(
+        self, broker: object, problem: object, source: object
+    ) -> None: ...
+
+    @reason(
+        "the certificate of the broker at {broker} is not accepted: {problem}.",
+        "Correct the certificate, or ssl.ca.location.",
+    )
+    def broker_certificate(self, broker: object, problem: object) -> None: ...
+
+    @reason(
+        "TLS with the brokers at {brokers} failed ({error}).",
+        "Correct security.protocol, ssl.certificate.location and ssl.key.location in {source}.",
+    )
+    def tls_failed(self, brokers: object, error: object, source: object) -> None: ...
+
+    @reason(
+        "Kafka refused Spark's connector{detail}.",
+        "Correct the Kafka settings, or grant the rights that docs/deploy.md lists.",
+    )
+    def connector_refused(self, detail: object) -> None: ...
 
 
 class TopicMissing(SluiceError):

@@ -39,6 +39,9 @@ class RangeInvalid(SluiceError):
     )
     def too_many_for_rebuild(self, pipeline: object, left: int, most_records: int) -> None: ...
 
+    @reason("{subject}: {problems}", "Correct it.")
+    def fields_refused(self, subject: object, fields: object, problems: object) -> None: ...
+
 
 class RangeUnsupported(SluiceError):
     """No range of this pipeline's output can be computed by itself."""
@@ -65,6 +68,20 @@ class RangeUnsupported(SluiceError):
     def session_beyond_context(
         self, pipeline: object, start: datetime, end: datetime, longest: object
     ) -> None: ...
+
+    @reason(
+        "{pipeline}: no range of its output can be computed by itself: {why}.",
+        "Name a pipeline that reads the topic.",
+    )
+    def of_an_archive(self, pipeline: object, why: object) -> None: ...
+
+    @reason(
+        "{pipeline}: no range of its output can be computed by itself: {why}.",
+        "Compute all of it again: write it as NEXT in spec.py, with a raised state version, and "
+        "run `sluice rebuild {pipeline}`. It reads what Kafka has, and an archive only if "
+        "ranges of NEXT can be computed.",
+    )
+    def not_by_itself(self, pipeline: object, why: object) -> None: ...
 
 
 class RangeOpen(SluiceError):
@@ -99,6 +116,13 @@ class RangeOpen(SluiceError):
     def still_written(
         self, pipeline: object, span: object, until: datetime, batch: object
     ) -> None: ...
+
+    @reason(
+        "{pipeline}: the topic's archive alone has records up to {newest}. Drains of NEXT still "
+        "write rows that these touch. Rows are final before: {until}.",
+        "Run it again when Kafka has had newer records. What is computed stays.",
+    )
+    def archive_open(self, pipeline: object, newest: datetime, until: object) -> None: ...
 
 
 class RangeThinned(SluiceError):
@@ -176,6 +200,11 @@ class RecordsUnreachable(SluiceError):
     )
     def gone_since_plan(
         self, pipeline: object, count: int, needed: int, places: object
+    ) -> None: ...
+
+    @reason("{lost} Their archive cannot be read: {broken}", "{mend} {remedy}")
+    def archive_broken(
+        self, lost: object, broken: object, mend: object, remedy: object
     ) -> None: ...
 
 

@@ -107,3 +107,9 @@ class DiskFull(SluiceError):
 
     code, exit_status = "DISK_FULL", 45
     usual_remedy = "Make room; the next run resumes."
+
+    @reason(
+        "no space is left on a disk that the run writes to{detail}.",
+        "Free space under SLUICE_ROOT and in the temporary folder, then run again: it resumes.",
+    )
+    def disk_full(self, detail: object) -> None: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import SluiceError, reason
+from spark_jobs.errors.base import Quoted, SluiceError, reason
 
 
 class SparkFailed(SluiceError):
@@ -23,12 +23,52 @@ class SparkFailed(SluiceError):
     )
     def no_spark_submit(self) -> None: ...
 
+    @reason(
+        "{kind}: {text}",
+        "SLUICE_TRACEBACK=1 shows the stack trace. If it ends so twice, running again does not "
+        "help.",
+    )
+    def unexpected(self, kind: object, text: Quoted) -> None: ...
+
 
 class ProcessDied(SluiceError):
     """A process that Spark needs could not start, or died: its JVM, an executor, a worker."""
 
     code, exit_status, retry = "PROCESS_DIED", 57, True
     usual_remedy = "Read what died, and free or give memory. Running again resumes."
+
+    @reason(
+        "a machine could not start another process{detail}.",
+        "It lacks memory, processes or open files. Free some, then run again: it resumes.",
+    )
+    def no_other_process(self, detail: object) -> None: ...
+
+    @reason(
+        "Spark was ended amid the run, by its master or by a person{detail}.",
+        "On a cluster, read the master's log. Running again resumes.",
+    )
+    def spark_ended(self, detail: object) -> None: ...
+
+    @reason(
+        "executors died while they worked{detail}.",
+        "Their logs have the cause. If it was memory, increase spark.executor.memory or "
+        "spark.executor.memoryOverhead.",
+    )
+    def executors_died(self, detail: object) -> None: ...
+
+    @reason(
+        "Spark's JVM died: out of memory, or killed{detail}.",
+        "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch "
+        "(max_offsets_per_batch). Run again.",
+    )
+    def jvm_died(self, detail: object) -> None: ...
+
+    @reason(
+        "one of Spark's Python workers died: killed, or out of memory{detail}.",
+        "Running again repeats the batch; if it dies each time, read less in a batch: "
+        "max_offsets_per_batch.",
+    )
+    def python_worker_died(self, detail: object) -> None: ...
 
 
 class ReportMissing(SluiceError):
@@ -126,6 +166,19 @@ class NoExecutors(SluiceError):
         "(spark.executor.memory, spark.executor.cores), or wait longer (SLUICE_EXECUTOR_WAIT).",
     )
     def none_came(self, what: object, seconds: object, master: object, size: object) -> None: ...
+
+    @reason(
+        "the application was killed at Spark's master{detail}.",
+        "Find out who killed it. Running again resumes.",
+    )
+    def application_killed(self, detail: object) -> None: ...
+
+    @reason(
+        "Spark's master removed the application: executors ended as soon as they began{detail}.",
+        "Read the executors' logs on the workers. Usual causes: no memory, no Java, another "
+        "secret.",
+    )
+    def application_removed(self, detail: object) -> None: ...
 
 
 class RunStalled(SluiceError):

@@ -239,6 +239,19 @@ class SettingInvalid(SluiceError):
     )
     def webhook_form_unknown(self, connection: object, form: object, known: object) -> None: ...
 
+    @reason(
+        "the executors' Python is missing, or is not one that Sluice can use{detail}.",
+        "Correct SLUICE_EXECUTOR_PYTHON, or install in that Python what docs/deploy.md lists.",
+    )
+    def executor_python(self, detail: object) -> None: ...
+
+    @reason(
+        "the executors lack one of Sluice's jars, the one with the class{detail}.",
+        "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS on every worker, "
+        "or unset SLUICE_EXECUTOR_JARS.",
+    )
+    def executor_jar_absent(self, detail: object) -> None: ...
+
 
 class JarsMissing(SluiceError):
     """The jars that pyspark does not ship are not in `SLUICE_JARS`."""

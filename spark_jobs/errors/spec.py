@@ -178,6 +178,24 @@ class SpecInvalid(SluiceError):
     )
     def transform_with_state(self, what: object, why: object) -> None: ...
 
+    @reason("{file} is not valid Python: {error}.", "Correct it.")
+    def not_python(self, file: object, error: object) -> None: ...
+
+    @reason(
+        "{file} has an expression that is nested too deeply for Python.",
+        "Split it: an operator nests once for each of its operands.",
+    )
+    def nested_too_deeply(self, file: object) -> None: ...
+
+    @reason("{subject}: {problems}")
+    def fields_refused(self, subject: object, fields: object, problems: object) -> None: ...
+
+    @reason("the JSON Schema cannot be fields: {pointer} {why}.", "{remedy}.")
+    def json_schema_refused(self, pointer: object, why: object, remedy: object) -> None: ...
+
+    @reason("{why}", "Correct the spec, then check it with `sluice validate`.")
+    def dag_refused(self, why: object) -> None: ...
+
 
 class PipelineUnknown(SluiceError):
     """The pipelines' package has no folder with that name."""

@@ -174,6 +174,17 @@ class StateUnreadable(SluiceError):
     )
     def too_many_rows(self, rows: int, step: object, most: int) -> None: ...
 
+    @reason("--key {column} is {value!r}, which is not a {kind}.", "Write it as {example}.")
+    def key_value_unfit(
+        self, column: object, value: object, kind: object, example: object
+    ) -> None: ...
+
+    @reason("no step has the {columns}.", "Steps with state: {available}.")
+    def key_columns_absent(self, columns: object, available: object) -> None: ...
+
+    @reason("step {step} does not have the {columns}.", "Steps with state: {available}.")
+    def key_columns_not_of_step(self, step: int, columns: object, available: object) -> None: ...
+
 
 class InitialStateMissing(SluiceError):
     """The Delta table with the initial state of a GroupState does not exist, or lacks a column."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import SluiceError, reason
+from spark_jobs.errors.base import Quoted, SluiceError, reason
 
 
 class TableChanged(SluiceError):
@@ -96,7 +96,7 @@ class RowRefused(SluiceError):
         "out with a Transform.",
     )
     def constraint_broken(
-        self, pipeline: object, constraint: object, row: object, hidden: object
+        self, pipeline: object, constraint: object, row: Quoted, hidden: object
     ) -> None: ...
 
 

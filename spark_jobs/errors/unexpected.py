@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 import traceback
-from typing import Final
 
 from spark_jobs.errors.base import SluiceError
 from spark_jobs.errors.run import SparkFailed
-
-UNKNOWN_REMEDY: Final = (
-    "SLUICE_TRACEBACK=1 shows the stack trace. If it ends so twice, running again does not help."
-)
-"""Of an error of which nobody knows whether it repeats."""
 
 
 def unexpected(error: BaseException) -> SluiceError:
@@ -25,7 +19,4 @@ def unexpected(error: BaseException) -> SluiceError:
     if os.environ.get("SLUICE_TRACEBACK"):
         traceback.print_exception(error)
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
-    return SparkFailed(
-        f"{type(error).__name__}: {first}",
-        UNKNOWN_REMEDY,
-    )
+    return SparkFailed.unexpected(kind=type(error).__name__, text=first)

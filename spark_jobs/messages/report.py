@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field as Described, ValidationError
 
-from spark_jobs.errors import ReportMissing, SluiceError, by_code
+from spark_jobs.errors import ReportMissing, SluiceError, Value, by_code
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import Kind
@@ -200,16 +200,28 @@ class Problem(Part):
     """The error that ended a run."""
 
     code: str = Described(description="the error's code")
+    reason: str = Described(default="", description="why, as one word")
+    parameters: dict[str, Value] = Described(
+        default_factory=dict, description="what the texts are made from, by name"
+    )
     what: str = Described(description="what went wrong, and where")
     remedy: str = Described(default="", description="what to do about it")
 
     @classmethod
     def of(cls, error: SluiceError) -> Problem:
-        return cls(code=error.code, what=error.what, remedy=error.remedy)
+        return cls(
+            code=error.code,
+            reason=error.reason,
+            parameters=error.parameters,
+            what=error.what,
+            remedy=error.remedy,
+        )
 
     def error(self) -> SluiceError:
-        """The error as an instance of its class, by which Airflow decides about a retry."""
-        return by_code(self.code)(self.what, self.remedy)
+        """The error as an instance of its class, by which Airflow decides about a retry. Its texts
+        are those that were written: a newer Sluice may have a reason that this one does not know.
+        """
+        return by_code(self.code)(self.what, self.remedy, self.reason, self.parameters)
 
 
 class Report(Part):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from spark_jobs.errors import RangeInvalid, SluiceError
+from spark_jobs.errors import RangeInvalid
 from spark_jobs.messages.kind import ASKED_KINDS, KINDS, WHOLE_KINDS, AskedKind, Facts, Reads
 from spark_jobs.spans.span import FIRST, Span
 from spark_jobs.spec.model import Model, refuse
@@ -79,7 +79,7 @@ class Request(Model):
     """
 
     model_config = ConfigDict(populate_by_name=True)
-    refused_as: ClassVar[type[SluiceError]] = RangeInvalid
+    refused_as = RangeInvalid
 
     kind: AskedKind = Described(
         default="repair",

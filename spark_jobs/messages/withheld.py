@@ -12,28 +12,10 @@ import json
 import re
 from typing import Final
 
-from spark_jobs.errors import (
-    CheckBroken,
-    ExpressionFailed,
-    ProcessorFailed,
-    RowRefused,
-    SluiceError,
-    SparkFailed,
-    StateMisused,
-    by_code,
-)
+from spark_jobs.errors import SluiceError, by_code
 from spark_jobs.messages.report import CheckResult, Problem, Report
 from spark_jobs.settings.installation import record_bytes
 
-QUOTING: Final = (
-    CheckBroken,
-    ExpressionFailed,
-    ProcessorFailed,
-    RowRefused,
-    SparkFailed,
-    StateMisused,
-)
-"""Errors that quote an engine or the pipeline's code, and so perhaps a record's values."""
 WITHHELD: Final = "values withheld"
 SETTING: Final = "SLUICE_RECORD_BYTES=shown shows values of records to those who may see them."
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"|'.*|\".*", re.DOTALL)
@@ -93,16 +75,31 @@ def observed(text: str) -> str:
 
 
 def of_problem(problem: Problem) -> Problem:
-    """The problem in the words of its kind, if its own may quote a value."""
+    """The problem without what it may quote of a value. Where its reason is not known, in the words
+    of its kind, if any reason of that kind may quote one.
+    """
     kind = by_code(problem.code)
-    if not quotes(kind):
+    reason = kind.reasons().get(problem.reason)
+    if reason is None or {*reason.parameters} != problem.parameters.keys():
+        if not quotes(kind):
+            return problem
+        return Problem(code=problem.code, what=said(kind), remedy=f"{kind.usual_remedy} {SETTING}")
+    if not reason.quoted:
         return problem
-    return Problem(code=problem.code, what=said(kind), remedy=f"{kind.usual_remedy} {SETTING}")
+    shown = problem.parameters | dict.fromkeys(reason.quoted, WITHHELD)
+    what, remedy = reason.texts(shown, kind)
+    return Problem(
+        code=problem.code,
+        reason=problem.reason,
+        parameters=shown,
+        what=what,
+        remedy=f"{remedy} {SETTING}",
+    )
 
 
 def quotes(kind: type[SluiceError]) -> bool:
     """Whether errors of this kind may quote a value; of one that is not known, they may."""
-    return issubclass(kind, QUOTING) or kind is SluiceError
+    return kind is SluiceError or any(each.quoted for each in kind.reasons().values())
 
 
 def said(kind: type[SluiceError]) -> str:

@@ -114,11 +114,7 @@ def _spans(it: Rebuilding, days: Sequence[Span]) -> tuple[Span, ...]:
         for day in days
     )
     if until is None or found[-1].end > until:
-        raise RangeOpen(
-            f"{spec.name}: the topic's archive alone has records up to "
-            f"{days[-1].end - MICROSECOND:%F %H:%M:%S} UTC, "
-            "and drains of NEXT still write rows that these touch"
-            + (f": all before {until:%F %H:%M:%S} are final." if until else "."),
-            "Run it again when Kafka has had newer records. What is computed stays.",
+        raise RangeOpen.archive_open(
+            pipeline=spec.name, newest=days[-1].end - MICROSECOND, until=until or "none"
         )
     return found

@@ -72,9 +72,7 @@ class Rebuilding(NamedTuple):
             return report
         error = report.problem.error()
         if report.problem.code in CHECK_CODES:
-            raise type(error)(
-                error.what,
-                f"{error.remedy} Give these commands with SLUICE_NEXT=on: the live table is as it "
-                "was.",
+            raise error.adding(
+                remedy="Give these commands with SLUICE_NEXT=on: the live table is as it was."
             )
         raise error

@@ -45,13 +45,12 @@ def parsed(path: Path) -> ast.Module | None:
         return ast.parse(path.read_bytes())  # bytes: Python finds the encoding, as it does later
     except SyntaxError as error:
         line = f" line {error.lineno}" if error.lineno else ""
-        wrong, remedy = f"{file}{line} is not valid Python: {error.msg}", "Correct the line."
+        refused = SpecInvalid.not_python(file=f"{file}{line}", error=error.msg)
     except (RecursionError, MemoryError):
-        wrong = f"{file} has an expression that is nested too deeply for Python"
-        remedy = "Split it: an operator nests once for each of its operands."
+        refused = SpecInvalid.nested_too_deeply(file=file)
     except ValueError as error:  # UnicodeDecodeError too
-        wrong, remedy = f"{file} is not valid Python: {error}", "Correct the file."
-    raise SpecInvalid(f"{wrong}.", remedy)
+        refused = SpecInvalid.not_python(file=file, error=error)
+    raise refused
 
 
 def digest(path: Path) -> str | None:

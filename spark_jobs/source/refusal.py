@@ -55,7 +55,7 @@ def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> Slu
         return None
     match error.name():
         case "TOPIC_AUTHORIZATION_FAILED":
-            refused = missing_right("DESCRIBE", topic, settings)
+            refused: SluiceError = missing_right("DESCRIBE", topic, settings)
         case "_AUTHENTICATION":
             refused = _authentication_failed(error, settings)
         case "_TRANSPORT":
@@ -64,17 +64,16 @@ def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> Slu
             refused = _tls_failed(error, settings)
         case "_INVALID_ARG":
             source = _config_source(settings.kafka_config)
-            return KafkaConfigInvalid.client_refuses_property(
+            refused = KafkaConfigInvalid.client_refuses_property(
                 source=source, error=format_error(error)
             )
         case _:
-            client = _client(settings.kafka_config)
-            refused = (
-                f"the brokers at {settings.kafka} do not allow this request to {client} "
-                f"({format_error(error)}).",
-                "Grant the rights that docs/deploy.md lists.",
+            refused = KafkaRefused.request_not_allowed(
+                brokers=settings.kafka,
+                client=_client(settings.kafka_config),
+                error=format_error(error),
             )
-    return KafkaRefused(*refused)
+    return refused
 
 
 def format_error(error: KafkaError) -> str:
@@ -82,19 +81,19 @@ def format_error(error: KafkaError) -> str:
     return " ".join(error.str().split())[:MAX_CHARACTERS]
 
 
-def missing_right(right: str, topic: str, settings: Settings) -> tuple[str, str]:
-    """What and remedy of KafkaRefused for a missing right on the topic, with the command that
-    grants it.
-    """
+def missing_right(right: str, topic: str, settings: Settings) -> KafkaRefused:
+    """For a missing right on the topic, with the command that grants it."""
     config = settings.kafka_config
     principal = f"User:{config.user}" if config.user else "User:..."
     # For a client without DESCRIBE, Kafka does not report whether the topic exists.
     or_missing = ", or the topic does not exist" if right == "DESCRIBE" else ""
-    return (
-        f"the brokers at {settings.kafka} do not allow {_client(config)} to {right} topic "
-        f"{topic!r}{or_missing}.",
-        f"Grant it: kafka-acls.sh --add --allow-principal '{principal}' --operation READ --topic "
-        f"{topic}",
+    return KafkaRefused.right_missing(
+        brokers=settings.kafka,
+        client=_client(config),
+        right=right,
+        topic=topic,
+        or_missing=or_missing,
+        principal=principal,
     )
 
 
@@ -112,51 +111,39 @@ def _config_source(config: KafkaConfig) -> str:
     return config.path or "the declaration"
 
 
-def _authentication_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
+def _authentication_failed(error: KafkaError, settings: Settings) -> KafkaRefused:
     config = settings.kafka_config
     if token_endpoint.is_not_trusted(error):
-        return (
-            f"the certificate of the token endpoint is not accepted ({format_error(error)}).",
-            token_endpoint.certificate_remedy(error, _config_source(config)),
+        return KafkaRefused.endpoint_certificate(
+            error=format_error(error),
+            remedy=token_endpoint.certificate_remedy(error, _config_source(config)),
         )
     if config.mechanism == "OAUTHBEARER" and "token" in error.str().lower():
-        return (
-            f"the token endpoint gave no token to {_client(config)} ({format_error(error)}).",
-            "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or "
-            "sasl.oauthbearer.token.endpoint.url.",
-        )
+        return KafkaRefused.no_token(client=_client(config), error=format_error(error))
     properties = (
         "sasl.oauthbearer.*"
         if config.mechanism == "OAUTHBEARER"
         else "sasl.username and sasl.password"
     )
-    return (
-        f"the brokers at {settings.kafka} rejected {_client(config)} "
-        f"({config.mechanism or config.protocol}): "
-        f"{format_error(error)}.",
-        f"Correct {properties} in {_config_source(config)}, or sasl.mechanism, or "
-        "security.protocol.",
+    return KafkaRefused.client_rejected(
+        brokers=settings.kafka,
+        client=_client(config),
+        mechanism=config.mechanism or config.protocol,
+        error=format_error(error),
+        properties=properties,
+        source=_config_source(config),
     )
 
 
-def _client_certificate_rejected(error: KafkaError, settings: Settings) -> tuple[str, str]:
+def _client_certificate_rejected(error: KafkaError, settings: Settings) -> KafkaRefused:
     config = settings.kafka_config
-    names = "ssl.certificate.location and ssl.key.location"
-    if "ssl.certificate.pem" in config.librdkafka():
-        return (
-            f"the brokers at {settings.kafka} did not accept the client's certificate "
-            f"({format_error(error)}).",
-            f"Correct {names} in {_config_source(config)}.",
-        )
-    return (
-        f"the brokers at {settings.kafka} require a client certificate, and none is declared "
-        f"({format_error(error)}).",
-        f"Give {names} in {_config_source(config)}.",
-    )
+    declared = "ssl.certificate.pem" in config.librdkafka()
+    refused = KafkaRefused.certificate_rejected if declared else KafkaRefused.certificate_needed
+    return refused(brokers=settings.kafka, error=format_error(error), source=_config_source(config))
 
 
-def _tls_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
-    """What and remedy of a failed TLS handshake. librdkafka reports that a certificate was not
+def _tls_failed(error: KafkaError, settings: Settings) -> KafkaRefused:
+    """For a failed TLS handshake. librdkafka reports that a certificate was not
     verified, but not why.
     """
     config = settings.kafka_config
@@ -165,26 +152,18 @@ def _tls_failed(error: KafkaError, settings: Settings) -> tuple[str, str]:
         problem = _certificate_problem(host.strip("[]"), int(port), config.authorities)
         if problem is None:
             continue
-        what = f"the certificate of the broker at {server.strip()} is not accepted: {problem}."
+        broker = server.strip()
         if "expired" in problem or "not yet valid" in problem:
-            return what, "Renew the broker's certificate, or correct this machine's clock."
+            return KafkaRefused.broker_certificate_dates(broker=broker, problem=problem)
         if problem.startswith(("Hostname mismatch", "IP address mismatch")):
-            return (
-                what,
-                "Name the broker in bootstrap.servers as its certificate does, or get one that "
-                "has this name.",
-            )
+            return KafkaRefused.broker_certificate_name(broker=broker, problem=problem)
         if problem.startswith(ISSUERS):
-            return (
-                what,
-                "Give the certificate of its authority in ssl.ca.location "
-                f"({_config_source(config)}).",
+            return KafkaRefused.broker_certificate_authority(
+                broker=broker, problem=problem, source=_config_source(config)
             )
-        return what, "Correct the certificate, or ssl.ca.location."
-    return (
-        f"TLS with the brokers at {settings.kafka} failed ({format_error(error)}).",
-        "Correct security.protocol, ssl.certificate.location and ssl.key.location in "
-        f"{_config_source(config)}.",
+        return KafkaRefused.broker_certificate(broker=broker, problem=problem)
+    return KafkaRefused.tls_failed(
+        brokers=settings.kafka, error=format_error(error), source=_config_source(config)
     )
 
 

@@ -27,7 +27,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from spark_jobs.errors import KafkaRefused, KafkaUnreachable, TopicMissing
+from spark_jobs.errors import KafkaUnreachable, TopicMissing
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import kafka_time, token_endpoint
 from spark_jobs.source.held import held_back
@@ -62,7 +62,7 @@ def topic_state(settings: Settings, topic: str) -> SourceState:
         # here; Spark also needs READ.
         allowed = described.authorized_operations or []
         if allowed and AclOperation.READ not in allowed:
-            raise KafkaRefused(*missing_right("READ", topic, settings))
+            raise missing_right("READ", topic, settings)
         partitions = [partition.id for partition in described.partitions]
         earliest = _list_offsets(client, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
         # The ends first: what comes in between is not held back.

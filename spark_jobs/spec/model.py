@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from spark_jobs.errors import SluiceError, SpecInvalid
+from spark_jobs.errors import RangeInvalid, SpecInvalid
 
 _REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two."}
 """pydantic's type of error -> the remedy, which pydantic's message lacks."""
@@ -19,7 +19,7 @@ _REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one',
 class Model(BaseModel):
     """A frozen value. Its constructor raises SpecInvalid, with all problems in one message."""
 
-    refused_as: ClassVar[type[SluiceError]] = SpecInvalid
+    refused_as: ClassVar[type[SpecInvalid] | type[RangeInvalid]] = SpecInvalid
     """What the constructor raises: another error where no spec is declared."""
 
     model_config = ConfigDict(
@@ -34,7 +34,7 @@ class Model(BaseModel):
         try:
             super().__init__(**data)
         except ValidationError as error:
-            raise self.refused_as(_explain(type(self), data, error)) from None
+            raise self.refused_as.fields_refused(**_explained(type(self), data, error)) from None
 
 
 def refuse(field: str, given: object, why: str, remedy: str) -> NoReturn:
@@ -49,21 +49,34 @@ def refuse(field: str, given: object, why: str, remedy: str) -> NoReturn:
     )
 
 
-def _explain(model: type[BaseModel], data: dict[str, Any], error: ValidationError) -> str:
+def _explained(
+    model: type[BaseModel], data: dict[str, Any], error: ValidationError
+) -> dict[str, str]:
+    """The parameters of fields_refused."""
     name = data.get("name")
     subject = f"{model.__name__} {name!r}" if isinstance(name, str) else model.__name__
-    return f"{subject}: " + "; ".join(_sentence(model, detail) for detail in error.errors())
+    details = error.errors()
+    return {
+        "subject": subject,
+        "fields": ", ".join(_field(model, detail) for detail in details),
+        "problems": "; ".join(_sentence(model, detail) for detail in details),
+    }
+
+
+def _field(model: type[BaseModel], detail: ErrorDetails) -> str:
+    field = _dotted(_aliases(model), detail["loc"])
+    return field or str(detail.get("ctx", {}).get("field", ""))
+
+
+def _aliases(model: type[BaseModel]) -> dict[str, str]:
+    return {name: each.alias or name for name, each in model.model_fields.items()}
 
 
 def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
-    names = {name: each.alias or name for name, each in model.model_fields.items()}
-    field = _dotted(names, detail["loc"])
+    names, field = _aliases(model), _field(model, detail)
     if detail["type"] == "refused":
         context = detail["ctx"]
-        return (
-            f"{field or context['field']} is {context['given']}: {context['why']}. "
-            f"{context['remedy']}."
-        )
+        return f"{field} is {context['given']}: {context['why']}. {context['remedy']}."
     if detail["type"] == "extra_forbidden":
         close = difflib.get_close_matches(str(detail["loc"][-1]), names.values(), n=1)
         hint = (

@@ -17,5 +17,6 @@ def parse(column: str, text: str, kind: str) -> Value:
     try:
         return found.parse(text)
     except (ValueError, ArithmeticError):
-        what = f"--key {column} is {text!r}, which is not a {kind}."
-        raise StateUnreadable(what, f"Write it as {found.example}.") from None
+        raise StateUnreadable.key_value_unfit(
+            column=column, value=text, kind=kind, example=found.example
+        ) from None

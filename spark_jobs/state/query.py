@@ -111,12 +111,11 @@ def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int
     numbers = [number for number in candidates if _has(key_columns(spec, number), keys)]
     if not numbers:
         columns = f"key column{'s' if len(keys) > 1 else ''} {' and '.join(keys)}"
-        what = (
-            f"no step has the {columns}."
-            if wanted is None
-            else f"step {wanted} does not have the {columns}."
+        if wanted is None:
+            raise StateUnreadable.key_columns_absent(columns=columns, available=available)
+        raise StateUnreadable.key_columns_not_of_step(
+            step=wanted, columns=columns, available=available
         )
-        raise StateUnreadable(what, f"Steps with state: {available}.")
     for number in numbers:
         types = key_types(spec, number)
         for column, text in keys.items():

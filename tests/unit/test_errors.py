@@ -1,21 +1,27 @@
 """The errors: codes, exit statuses, and a row of docs/reference.md for each."""
 
+import ast
 import pickle
 import re
-from pathlib import Path
+from string import Formatter
 
 import pytest
 
 from spark_jobs.errors import (
     KafkaUnreachable,
+    Reason,
+    RecordsGone,
     SluiceError,
     SparkFailed,
+    TopicMissing,
     by_code,
     catalogue,
     unexpected,
 )
+from spark_jobs.messages.report import Problem
+from spark_jobs.settings.installation import REPO
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference.md"
+PAGE = REPO / "docs" / "reference.md"
 
 
 def test_codes_and_exit_statuses_are_each_used_once() -> None:
@@ -84,3 +90,89 @@ def test_every_code_that_a_page_names_has_its_error() -> None:
     for page in PAGE.parent.glob("*.md"):
         named = set(re.findall(r"(?<![\w.`])[A-Z]+(?:_[A-Z]+)+\b", page.read_text()))
         assert {code for code in named if code.partition("_")[0] in starts} <= known, page.name
+
+
+REASONS = [(kind, each) for kind in catalogue() for each in kind.reasons().values()]
+PRODUCT = [
+    path
+    for folder in ("spark_jobs", "plugins", "local", "dags")
+    for path in sorted((REPO / folder).rglob("*.py"))
+    if path.parent.name != "errors"
+]
+
+
+def placeholders(template: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+@pytest.mark.parametrize(("kind", "why"), REASONS, ids=lambda each: getattr(each, "name", ""))
+def test_a_reason_says_all_that_it_is_given_and_nothing_else(
+    kind: type[SluiceError], why: Reason[...]
+):
+    said = placeholders(why.what) | placeholders(why.remedy)
+    assert said == {*why.parameters} - SAID_BY_OTHERS.get(why.name, set())
+    assert why.remedy or kind.usual_remedy
+
+
+SAID_BY_OTHERS = {"fields_refused": {"fields"}}
+"""Parameters that the text has in another: for whoever asks the error."""
+
+
+def test_every_error_has_a_reason():
+    """Texts are in errors/ alone."""
+    kinds = {kind.__name__ for kind in catalogue()}
+    by_hand = [
+        f"{path.name}:{node.lineno} {node.func.id}"
+        for path in PRODUCT
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds
+    ]
+    assert by_hand == []
+
+
+def test_every_reason_is_one_that_happens():
+    text = "".join(path.read_text() for path in PRODUCT)
+    text += (REPO / "spark_jobs" / "errors" / "unexpected.py").read_text()
+    unused = [
+        f"{kind.__name__}.{why.name}"
+        for kind, why in REASONS
+        if not re.search(rf"\.{why.name}\b", text)
+    ]
+    assert unused == []
+
+
+def test_an_error_keeps_its_reason_and_parameters_on_the_way_to_another_process():
+    error = RecordsGone.unread_removed(loss="partition 0: 1 to 3", reset="run `sluice reset p`")
+    by_json = Problem.model_validate_json(Problem.of(error).model_dump_json()).error()
+    for again in (by_json, pickle.loads(pickle.dumps(error))):
+        assert type(again) is RecordsGone
+        assert (again.reason, again.parameters) == (error.reason, error.parameters)
+        assert (again.what, again.remedy) == (error.what, error.remedy)
+
+
+def test_a_reason_of_a_newer_sluice_keeps_its_text():
+    newer = Problem(
+        code="LEASE_HELD", reason="of_a_newer_sluice", what="it is held.", remedy="Wait."
+    )
+    assert str(newer.error()) == "LEASE_HELD: it is held. Wait."
+
+
+def test_a_value_cannot_break_a_line_or_control_a_terminal():
+    error = TopicMissing.topic_absent(brokers="b\x1b[31m\nc", topic="\u202e" * 2000)
+    assert str(error).isprintable()
+    assert len(str(error)) < 8000
+    assert error.parameters["topic"] == "\u202e" * 2000
+
+
+def test_more_that_is_said_leaves_the_reason_as_it_is():
+    error = TopicMissing.topic_absent(brokers="b", topic="t")
+    more = error.adding("Also this.", "Do that too.")
+    assert (type(more), more.reason, more.parameters) == (
+        TopicMissing,
+        error.reason,
+        error.parameters,
+    )
+    assert (more.what, more.remedy) == (
+        f"{error.what} Also this.",
+        f"{error.remedy} Do that too.",
+    )

@@ -6,14 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_jobs.errors import by_code
+from spark_jobs.errors import Reason, SluiceError, by_code, catalogue
 from spark_jobs.messages.report import CheckResult, Problem, Report
 from spark_jobs.messages.summary import check_line, summary
 from spark_jobs.messages.verdict import staged_verdict, verdict
-from spark_jobs.messages.withheld import QUOTING, for_tasks, of_reason
+from spark_jobs.messages.withheld import SETTING, WITHHELD, for_tasks, of_problem, of_reason
 
 VALUE = "Ann from Accounts"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
+QUOTING = [(kind, each) for kind in catalogue() for each in kind.reasons().values() if each.quoted]
 
 
 def checks() -> tuple[CheckResult, ...]:
@@ -60,7 +61,7 @@ def told(of: Report) -> str:
     return "\n".join((of.model_dump_json(), *lines))
 
 
-@pytest.mark.parametrize("code", [*(kind.code for kind in QUOTING), "OF_A_NEWER_SLUICE"])
+@pytest.mark.parametrize("code", [*sorted({kind.code for kind, _ in QUOTING}), "OF_A_NEWER_SLUICE"])
 def test_a_task_tells_no_value_unless_values_are_shown(
     code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +74,31 @@ def test_a_task_tells_no_value_unless_values_are_shown(
     assert [each.unexpected for each in hidden.checks] == [3] * 4
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
     assert told(for_tasks(report(code))).count(VALUE) > 9
+
+
+@pytest.mark.parametrize(("kind", "why"), QUOTING, ids=lambda each: getattr(each, "name", ""))
+def test_of_a_known_reason_only_what_quotes_is_withheld(kind: type[SluiceError], why: Reason[...]):
+    given = {
+        name: f"{VALUE} {name}" if name in why.quoted else f"<{name}>" for name in why.parameters
+    }
+    told_ = Problem.of(getattr(kind, why.name)(**given))
+    hidden = of_problem(told_)
+    assert VALUE in told_.what
+    assert VALUE not in hidden.model_dump_json()
+    assert WITHHELD in hidden.what
+    assert hidden.remedy == f"{told_.remedy} {SETTING}"
+    for name in {*why.parameters} - why.quoted:
+        assert (f"<{name}>" in hidden.what) == (f"<{name}>" in told_.what)
+
+
+def test_a_reason_with_other_parameters_is_not_known():
+    newer = Problem(
+        code="SPARK_FAILED",
+        reason="no_spark_submit",
+        parameters={"row": VALUE},
+        what=f"it fails for {VALUE}",
+    )
+    assert VALUE not in of_problem(newer).model_dump_json()
 
 
 def test_an_error_that_quotes_nobody_keeps_its_words(monkeypatch: pytest.MonkeyPatch) -> None:

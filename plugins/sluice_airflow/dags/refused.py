@@ -35,7 +35,7 @@ class RefusedOperator(BaseOperator):
             root_credentials(),
             recorded(self.pipeline, attempt(context)),
         ):
-            raise SpecInvalid(self.why, "Correct the spec, then check it with `sluice validate`.")
+            raise SpecInvalid.dag_refused(why=self.why)
 
 
 def refused_dag(pipeline: str, error: Exception) -> DAG:

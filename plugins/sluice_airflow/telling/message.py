@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from spark_jobs.errors import SluiceError
-from spark_jobs.messages.report import CheckResult
-from spark_jobs.messages.withheld import quotes, said
+from spark_jobs.messages.report import CheckResult, Problem
+from spark_jobs.messages.withheld import of_problem
 
 LONGEST_LINE, LONGEST_SUBJECT, MOST_LINES = 1000, 150, 20
 """Characters, characters, problems. A chat refuses more than a few thousand characters."""
@@ -61,10 +61,9 @@ def of_error(error: object) -> Problems:
         # Not its text: any library may quote a record or a password in it.
         name = type(error).__name__ if isinstance(error, BaseException) else "TASK_FAILED"
         return {name: f"{name}: the task failed. Next: read its log."}
-    kind = type(error)
-    what = said(kind) if quotes(kind) else " ".join(error.what.split())
-    remedy = kind.usual_remedy if quotes(kind) else error.remedy or kind.usual_remedy
-    return {error.code: f"{error.code}: {what} Next: {remedy}"}
+    told = of_problem(Problem.of(error))
+    what = " ".join(told.what.split())
+    return {error.code: f"{error.code}: {what} Next: {told.remedy or error.usual_remedy}"}
 
 
 def of_checks(checks: tuple[CheckResult, ...]) -> Problems:

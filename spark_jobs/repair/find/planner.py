@@ -270,5 +270,6 @@ def _behind_archive(
     error: RecordsUnreachable, broken: CheckpointBroken | FormatNewer
 ) -> RecordsUnreachable:
     """The same, where the archive may have them: first that is to be mended."""
-    what = error.what.replace("and in no archive", "and their archive cannot be read")
-    return RecordsUnreachable(f"{what} {broken.what}", f"{broken.remedy} {error.remedy}")
+    return RecordsUnreachable.archive_broken(
+        lost=error.what, broken=broken.what, mend=broken.remedy, remedy=error.remedy
+    )

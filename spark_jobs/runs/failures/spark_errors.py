@@ -6,12 +6,12 @@ Spark wraps the cause in a thousand lines.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from pyspark.errors import AnalysisException
 
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.errors import (
-    UNKNOWN_REMEDY,
     DiskFull,
     JarsMissing,
     KafkaRefused,
@@ -75,94 +75,65 @@ MISUSED = {
     ),
 }
 """Spark's error class -> what the pipeline's code did wrong, and the remedy."""
-MACHINE: tuple[tuple[str, type[SluiceError], str, str], ...] = (
+MACHINE: tuple[tuple[str, Callable[[object], SluiceError]], ...] = (
     # errno 2, 8, 13: the program is missing, is not executable code, or may not be run. With others
     # the machine is at fault.
     (
         r"Cannot run program \"(?P<detail>[^\"]+)\"[^\n]*?error(?:=|: )(?:2|8|13)\b|"
         r"ModuleNotFoundError: (?P<lacks>No module named '(?!logic)[\w.]+')|"
         r"(?P<version>\[PYTHON_VERSION_MISMATCH\][^.]{1,200})",
-        SettingInvalid,
-        "the executors' Python is missing, or is not one that Sluice can use",
-        "Correct SLUICE_EXECUTOR_PYTHON, or install in that Python what docs/deploy.md lists.",
+        SettingInvalid.executor_python,
     ),
     (
         r"Cannot run program \"(?P<detail>[^\"]+)\"",
-        ProcessDied,
-        "a machine could not start another process",
-        "It lacks memory, processes or open files. Free some, then run again: it resumes.",
+        ProcessDied.no_other_process,
     ),
     (
         r"ClassNotFoundException: "
         r"(?P<detail>(?:io\.delta|org\.apache\.(?:spark\.sql\.(?:delta|kafka010)|kafka)|sluice)\.[\w.$]+)",
-        SettingInvalid,
-        "the executors lack one of Sluice's jars, the one with the class",
-        "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS on every worker, or "
-        "unset SLUICE_EXECUTOR_JARS.",
+        SettingInvalid.executor_jar_absent,
     ),
     (
         "Master removed our application: KILLED",
-        NoExecutors,
-        "the application was killed at Spark's master",
-        "Find out who killed it. Running again resumes.",
+        NoExecutors.application_killed,
     ),
     (
         "Master removed our application",
-        NoExecutors,
-        "Spark's master removed the application: executors ended as soon as they began",
-        "Read the executors' logs on the workers. Usual causes: no memory, no Java, another "
-        "secret.",
+        NoExecutors.application_removed,
     ),
     (
         "Cannot call methods on a stopped SparkContext",
-        ProcessDied,
-        "Spark was ended amid the run, by its master or by a person",
-        "On a cluster, read the master's log. Running again resumes.",
+        ProcessDied.spark_ended,
     ),
     (
         "No space left on device|Disk quota exceeded",
-        DiskFull,
-        "no space is left on a disk that the run writes to",
-        "Free space under SLUICE_ROOT and in the temporary folder, then run again: it resumes.",
+        DiskFull.disk_full,
     ),
     (
         r"ExecutorLostFailure \(executor (?!driver)[^)]*\)(?: Reason: (?P<detail>[^\n]{1,200}))?|"
         r"executor (?!driver)\w+\): java\.lang\.(?P<memory>OutOfMemoryError[^\n]{0,100})",
-        ProcessDied,
-        "executors died while they worked",
-        "Their logs have the cause. If it was memory, increase spark.executor.memory or "
-        "spark.executor.memoryOverhead.",
+        ProcessDied.executors_died,
     ),
     (
         "OutOfMemoryError|Answer from Java side is empty|Error while sending or "
         "receiving|Connection refused|Connection reset",
-        ProcessDied,
-        "Spark's JVM died: out of memory, or killed",
-        "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch "
-        "(max_offsets_per_batch). Run again.",
+        ProcessDied.jvm_died,
     ),
     (
         r"Python worker exited unexpectedly|pyspark\.daemon",
-        ProcessDied,
-        "one of Spark's Python workers died: killed, or out of memory",
-        "Running again repeats the batch; if it dies each time, read less in a batch: "
-        "max_offsets_per_batch.",
+        ProcessDied.python_worker_died,
     ),
     (
         r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: "
         r"(?P<detail>[^\n]{1,200})",
-        KafkaRefused,
-        "Kafka refused Spark's connector",
-        "Correct the Kafka settings, or grant the rights that docs/deploy.md lists.",
+        KafkaRefused.connector_refused,
     ),
     (
         r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception",
-        KafkaUnreachable,
-        "Kafka stopped answering in the middle of a batch",
-        "Check the brokers, then run again: it resumes.",
+        KafkaUnreachable.stopped_answering,
     ),
 )
-"""Pattern in Spark's text about its machine or Kafka -> the error, what happened, and the remedy.
+"""Pattern in Spark's text about its machine or Kafka -> the error's reason.
 
 The first match counts.
 """
@@ -316,10 +287,10 @@ def _machine_error(text: str) -> SluiceError | None:
     """The error of a machine, of Spark's processes or of Kafka, with the detail that
     Spark gives.
     """
-    for pattern, error, what, remedy in MACHINE:
+    for pattern, because in MACHINE:
         if match := re.search(pattern, text):
             detail = next(filter(None, match.groupdict().values()), None)
-            return error(f"{what}: {detail.rstrip('.')}." if detail else f"{what}.", remedy)
+            return because(f": {detail.rstrip('.')}" if detail else "")
     return None
 
 
@@ -336,7 +307,4 @@ def _sink_error(text: str) -> SluiceError | None:
         return by_code(own["code"])(own["what"])
     # For a Java exception, the text has Py4J's error first and Java's own after it.
     last = next(reversed([*_CAUSE.finditer(proxy)]), raised[-1])
-    return SparkFailed(
-        f"{last['name'].rpartition('.')[2]}: {last['text'][:300]}",
-        UNKNOWN_REMEDY,
-    )
+    return SparkFailed.unexpected(kind=last["name"].rpartition(".")[2], text=last["text"][:300])

@@ -160,11 +160,12 @@ class Declared:
         known = sorted({*BY_NAME, *FIXED, JAAS, KEYSTORE} - {HANDLER})
         close = difflib.get_close_matches(name, known, n=1)
         why = REFUSED.get(name) or "Sluice does not know this property"
-        remedy = "Leave it out" if name in REFUSED or not close else f"Did you mean {close[0]}?"
-        raise KafkaConfigInvalid(
-            f"{self._source}: property {name!r}: {why}.",
-            remedy.rstrip("?.")
-            + ("?" if remedy.endswith("?") else f"; use one of {', '.join(known)}."),
+        if close and name not in REFUSED:
+            raise KafkaConfigInvalid.property_misspelt(
+                source=self._source, name=name, why=why, close=close[0]
+            )
+        raise KafkaConfigInvalid.property_unknown(
+            source=self._source, name=name, why=why, known=", ".join(known)
         )
 
     def _refuse(self, name: str, shown: str, why: str, remedy: str) -> NoReturn:

@@ -57,7 +57,7 @@ class Part(NamedTuple):
 
 def refuse(pointer: str, why: str, remedy: str) -> NoReturn:
     """Raise SpecInvalid."""
-    raise SpecInvalid(f"the JSON Schema cannot be fields: {pointer or '/'} {why}.", f"{remedy}.")
+    raise SpecInvalid.json_schema_refused(pointer=pointer or "/", why=why, remedy=remedy)
 
 
 class Document:
