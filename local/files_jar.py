@@ -32,6 +32,7 @@ NEEDED = (
     "spark-sql-api_*.jar",
     "spark-catalyst_*.jar",
     "spark-common-utils_*.jar",
+    "spark-unsafe_*.jar",
     "scala-library-*.jar",
 )
 """Of pyspark's jars: what the sources name.

@@ -2,7 +2,7 @@
 records would else be stored a second time, without end.
 
 A record beyond it has its row with place, kind and reason, so that the account and every repair
-know it; its key and value are null.
+know it; its key, value and headers are null.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
+RAW = ("key", "value", "headers")
 MEGABYTE = 1_000_000
 MOST_REASON = 300
 """Characters that such a record's reason has: a decoder's may repeat a value, of any length."""
@@ -38,9 +39,12 @@ class ByteBudget:
         """The row, without its bytes if they are beyond the budget. A smaller one that comes later
         may still fit.
         """
-        size = len(row["key"] or b"") + len(row["value"] or b"")
+        parts = [row["key"], row["value"]]
+        for each in row["headers"] or ():
+            parts += [each["key"], each["value"]]  # a name has few letters beyond ASCII
+        size = sum(len(part or b"") for part in parts)
         if size <= self._left:
             self._left -= size
             return row
         reason = f"{row['reason'][:MOST_REASON]} (its {size:,} bytes are not kept)"
-        return row | {"key": None, "value": None, "left_out": size, "reason": reason}
+        return row | {"left_out": size, "reason": reason} | dict.fromkeys(RAW)

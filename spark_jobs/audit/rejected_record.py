@@ -38,6 +38,8 @@ class RejectedRecord(NamedTuple):
     """None if the record is malformed."""
     key: bytes | None
     value: bytes | None
+    headers: list[dict[str, Any]] | None
+    """key str and value bytes or None of each, as Arrow has them; None if none were read."""
     outcome: Outcome
     """One of outcome.REJECTED."""
     malformed: str | None
@@ -56,6 +58,7 @@ class RejectedRecord(NamedTuple):
             event_time=moment(record.get("event_us")),
             key=_bytes(record.get("key")),
             value=_bytes(record.get("value")),
+            headers=_headers(record.get("headers")),
             outcome=Outcome(record["fate"]),
             malformed=record.get("malformed"),
         )
@@ -96,6 +99,7 @@ class RejectedRecord(NamedTuple):
             "event_time": self.event_time,
             "key": self.key,
             "value": self.value,
+            "headers": self.headers,
         }
 
     def _reason(self, topic: Topic, batch: Batch) -> str:
@@ -131,6 +135,12 @@ def captured(
 
 def _bytes(base64: str | None) -> bytes | None:
     return None if base64 is None else b64decode(base64)
+
+
+def _headers(given: list[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
+    if given is None:
+        return None
+    return [{"key": each["key"], "value": _bytes(each.get("value"))} for each in given]
 
 
 def moment(us: int | None) -> datetime | None:

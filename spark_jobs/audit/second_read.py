@@ -126,6 +126,7 @@ def rejected_columns(topic: Topic) -> list[Column]:
         F.unix_micros(topic.event_time).alias("event_time"),
         F.col("kafka.raw.key"),
         F.col("kafka.raw.value"),
+        F.col("kafka.raw.headers"),
         F.col(OUTCOME).alias("outcome"),
         F.col(MALFORMED).alias("malformed"),
     ]

@@ -34,6 +34,7 @@ def archive_rows(records: DataFrame, event_time: str, topic_id: str) -> DataFram
         F.col("kafka.millis").alias("kafka_millis"),
         F.col("kafka.raw.key"),
         F.col("kafka.raw.value"),
+        F.col("kafka.raw.headers"),
         F.col(event_time).alias("event_time"),
         F.to_date(event_time).alias("event_date"),
     )

@@ -63,6 +63,7 @@ def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
         F.unix_micros(F.col(spec.topic.event_time)).alias("event_us"),
         "kafka.raw.key",
         "kafka.raw.value",
+        "kafka.raw.headers",
         outcome.alias("fate"),
         malformed.alias("malformed"),
     )

@@ -33,13 +33,28 @@ class Records(NamedTuple):
     """int64."""
     timestamp: pa.Array
     """timestamp[us, UTC]; null if it is no time (source/kafka_time.py)."""
+    headers: pa.Array
+    """Lists of structs of key and value; a null list where none were read."""
 
     @classmethod
     def of(cls, kafka: pa.StructArray) -> Self:
         """From the column kafka, as source/port.py has it."""
         raw = kafka.field("raw")
-        parts = (kafka.field(name) for name in ("partition", "offset", "timestamp"))
-        return cls(raw.field("value"), raw.field("key"), *parts)
+        return cls(
+            values=raw.field("value"),
+            keys=raw.field("key"),
+            partition=kafka.field("partition"),
+            offset=kafka.field("offset"),
+            timestamp=kafka.field("timestamp"),
+            headers=raw.field("headers"),
+        )
+
+    def at(self, indices: Sequence[int]) -> Self:
+        """Those with these numbers."""
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
+
+        chosen = pa.array(indices, pa.int64())
+        return type(self)(*(part.take(chosen) for part in self))
 
 
 class Decoded(NamedTuple):

@@ -27,7 +27,7 @@ The driver holds the progress of many batches. A batch with more is read again.
 """
 
 OVERHEAD = 100
-"""The bytes of a captured record besides its key and value."""
+"""The bytes of a captured record besides its key, value and headers."""
 
 
 class CapturePolicy(NamedTuple):
@@ -68,17 +68,13 @@ class RawFilter:
         """
         import numpy as np  # noqa: PLC0415 - the driver that only plans needs neither
         import pyarrow as pa  # noqa: PLC0415 - as above
-        import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
         raw = kafka.field("raw")
-        key_and_value = [raw.field(name) for name in ("key", "value")]
+        parts = [raw.field(each.name) for each in raw.type]
         suspect = self._may_be_rejected(kafka.field("timestamp"), fields[self._event_time])
         for limit in self._unheld:
             suspect |= _outside(fields[limit.field], limit)
-        sizes = sum(
-            pc.fill_null(pc.binary_length(part), 0).to_numpy().astype("int64")
-            for part in key_and_value
-        )
+        sizes = sum(_bytes(part) for part in parts)
         spent = np.cumsum(np.where(suspect, sizes + OVERHEAD, 0))
         dropped = ~(suspect & (spent <= self._bytes_left))
         self._bytes_left -= int(spent[-1]) if len(spent) else 0
@@ -86,14 +82,14 @@ class RawFilter:
         # memory.
         indices = pa.array(np.arange(len(dropped)), mask=dropped)
         captured = pa.StructArray.from_arrays(
-            [part.take(indices) for part in key_and_value],
+            [part.take(indices) for part in parts],
             fields=list(raw.type),
             mask=pa.array(dropped),
         )
-        parts = [
+        columns = [
             captured if field.name == "raw" else kafka.field(field.name) for field in kafka.type
         ]
-        return pa.StructArray.from_arrays(parts, fields=list(kafka.type))
+        return pa.StructArray.from_arrays(columns, fields=list(kafka.type))
 
     def _may_be_rejected(self, timestamp: pa.Array, event_time: pa.Array) -> npt.NDArray[np.bool_]:
         """One boolean for each record: malformed, premature, or at or before the watermark (as all
@@ -115,6 +111,26 @@ class RawFilter:
         )  # a malformed record has no event time
         suspect: npt.NDArray[np.bool_] = pc.invert(timely).to_numpy(zero_copy_only=False)
         return suspect
+
+
+def _bytes(part: pa.Array) -> npt.NDArray[np.int64]:
+    """The bytes of each record's key, value or headers."""
+    import numpy as np  # noqa: PLC0415 - as above
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    if not pa.types.is_list(part.type):
+        found: npt.NDArray[np.int64] = (
+            pc.fill_null(pc.binary_length(part), 0).to_numpy().astype("int64")
+        )
+        return found
+    sizes = np.zeros(len(part), "int64")
+    if part.null_count < len(part):
+        flat = part.flatten()
+        of = pc.list_parent_indices(part).to_numpy()
+        for name in ("key", "value"):
+            np.add.at(sizes, of, _bytes(flat.field(name)))
+    return sizes
 
 
 def _outside(values: pa.Array, limit: Unheld) -> npt.NDArray[np.bool_]:

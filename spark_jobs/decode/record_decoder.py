@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.columns.rules import broken
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
+from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields
+from spark_jobs.decode.headers import Headers
 from spark_jobs.decode.taken import taken
 from spark_jobs.spec.fields.field import OF_KAFKA
 from spark_jobs.values.path import as_text
@@ -34,7 +36,8 @@ class RecordDecoder:
         places, keys = topic.value_places, topic.key_places
         self._value, self._of_value = self._part(topic.format, places, given)
         self._key, self._of_key = self._part(topic.key, keys, given_key)
-        of_kafka = [field for field in topic.fields if field.part in OF_KAFKA]
+        self._headers = HeaderFields(topic.header_names)
+        of_kafka = [field for field in topic.fields if field.part in (*OF_KAFKA, "header")]
         of_parts = [place.field for place in (*places, *keys)]
         self._fields = {each.name: each for each in (*of_parts, *of_kafka)}
         self._ruled = [each for each in self._fields.values() if each.ruled]
@@ -72,15 +75,21 @@ class RecordDecoder:
     def _others(self, records: Records, reasons: list[str | None]) -> dict[str, pa.Array]:
         """The columns of the other parts than the value."""
         columns = self._of_record(records)
+        if self._topic.header_names:
+            found, wrong = self._headers.columns(Headers(records.headers))
+            columns |= found
+            unknown = records.headers.is_null().to_pylist()
+            wrong |= {index: NOT_KEPT for index, lacks in enumerate(unknown) if lacks}
+            _merge(reasons, wrong)
         if self._of_key or any(each.part == "key" for each in self._fields.values()):
-            found, wrong = self._key.decode(records._replace(values=records.keys))
-            columns |= dict(zip(self._of_key, found, strict=True))
+            of_key, why_not = self._key.decode(records._replace(values=records.keys))
+            columns |= dict(zip(self._of_key, of_key, strict=True))
             nulls = records.keys.is_null().to_pylist()
             _merge(
                 reasons,
                 {
                     index: f"key: {why}"
-                    for index, why in enumerate(wrong)
+                    for index, why in enumerate(why_not)
                     if why and not nulls[index]
                 },
             )

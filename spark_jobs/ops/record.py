@@ -6,15 +6,23 @@ The bytes are hostile and of any size: what is shown of them is bounded, and say
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.rejected import MISSED, REASON, Table
-from spark_jobs.ops.shown import FieldShown, RawShown, RecordPage, RejectedLine, Withheld
+from spark_jobs.ops.shown import (
+    FieldShown,
+    HeaderShown,
+    RawShown,
+    RecordPage,
+    RejectedLine,
+    Withheld,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from upath import UPath
 
@@ -31,24 +39,34 @@ MOST_FIELD = 300
 HEX_LINE = 16
 
 
+NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Declared(NamedTuple):
+    """What a topic's fields are of: name -> type."""
+
+    keys: Mapping[str, str] = NONE
+    """Of the value's object."""
+    headers: Mapping[str, str] = NONE
+
+
 def record(
     root: UPath,
     pipeline: str,
     table: Table,
     place: tuple[str, int, int],
-    declared: Mapping[str, str],
+    declared: Declared,
     withheld: Withheld | None,
 ) -> RecordPage | None:
     """The record at this place: generation, partition, offset; None without one.
 
-    `declared` are the topic's fields: name -> type. If the bytes are `withheld`, nothing of them is
-    read.
+    If the bytes are `withheld`, nothing of them is read.
     """
     generation, partition, offset = place
     own = ops_tables.equals(
         {"pipeline": pipeline, "generation": generation, "partition": partition, '"offset"': offset}
     )
-    raw = "" if withheld else ", key, value"
+    raw = "" if withheld else ", key, value, headers"
     rows = ops_tables.query(
         root,
         table,
@@ -67,7 +85,29 @@ def record(
         late_by_seconds=late_by,
         withheld=withheld,
         key=None if withheld else raw_shown(rows[0]["key"], {}),
-        value=None if withheld else raw_shown(rows[0]["value"], declared),
+        value=None if withheld else raw_shown(rows[0]["value"], declared.keys),
+        headers=None if withheld else headers_shown(rows[0]["headers"], declared.headers),
+    )
+
+
+def headers_shown(
+    headers: Sequence[Mapping[str, Any]] | None, declared: Mapping[str, str]
+) -> tuple[HeaderShown, ...] | None:
+    """Headers as text; None for null."""
+    if headers is None:
+        return None
+    return tuple(
+        HeaderShown(
+            name=visible(each["key"], MOST_FIELD),
+            declared=declared.get(each["key"]),
+            size=None if each["value"] is None else len(each["value"]),
+            value=None
+            if each["value"] is None
+            else visible(
+                each["value"][: 4 * MOST_FIELD].decode("utf-8", "backslashreplace"), MOST_FIELD
+            ),
+        )
+        for each in headers[:MOST_FIELDS]
     )
 
 

@@ -32,6 +32,9 @@ _STRING, _INT, _LONG, _DOUBLE, _TIME = (
     pa.timestamp("us", "UTC"),
 )
 
+HEADERS = pa.list_(pa.struct([("key", _STRING), ("value", pa.binary())]))
+"""As values/record_headers.py has it."""
+
 
 def _described(model: type[Account | CheckResult], *names: str) -> Iterable[Column]:
     """Columns that are fields of the report, with the descriptions from there."""
@@ -69,6 +72,7 @@ _RECORD = (
     Column("event_time", _TIME, "its event time; null if it could not be decoded"),
     Column("key", pa.binary(), "its key, as it is in Kafka"),
     Column("value", pa.binary(), "its value, as it is in Kafka"),
+    Column("headers", HEADERS, "its headers in their order; null if the spec read none"),
 )
 OPERATOR = (
     Column("step", _INT, "the step's index in the spec, from 0; the command line counts from 1"),
@@ -187,8 +191,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column(
             "left_out",
             _LONG,
-            "bytes of its key and value, if they are not kept: SLUICE_QUARANTINE_MEGABYTES of its "
-            "batch were spent; else null",
+            "bytes of its key, value and headers, if they are not kept: its batch had spent "
+            "SLUICE_QUARANTINE_MEGABYTES; else null",
         ),
     ),
     "late": (

@@ -242,6 +242,17 @@ class RawShown(Part):
     not_decoded: str = Described(description="why it has no fields, or how many are left out")
 
 
+class HeaderShown(Part):
+    """One header of a record, bounded."""
+
+    name: str = Described(description="its name, without invisible characters")
+    declared: str | None = Described(description="its type in the spec; null if it declares none")
+    size: int | None = Described(description="the bytes of its value; null if that is null")
+    value: str | None = Described(
+        description="its value as text, cut, invisible characters escaped; null if that is null"
+    )
+
+
 class RecordPage(Part):
     """One late or quarantined record."""
 
@@ -254,6 +265,11 @@ class RecordPage(Part):
     )
     key: RawShown | None = Described(description="its key; null if it has none or it is withheld")
     value: RawShown | None = Described(description="its value; null likewise")
+    headers: tuple[HeaderShown, ...] | None = Described(
+        default=None,
+        description="its headers in their order, 100 at most; null if the spec read none, or "
+        "withheld",
+    )
 
 
 class PhaseLine(Part):

@@ -24,11 +24,12 @@ COLUMNS: Columns = (
     "kafka_millis",
     "key",
     "value",
+    "headers",
     "event_time",
     "event_date",
 )
 """Of the table. classify/archived.py makes them."""
-ADDED_TO_ARCHIVES: Final = frozenset({"kafka_millis"})
+ADDED_TO_ARCHIVES: Final = frozenset({"kafka_millis", "headers"})
 """Of these, what an older Sluice's archive lacks."""
 PARTITIONED_BY: Final = ("event_date",)
 SORTED_BY: Final = ("partition", "offset")
@@ -43,6 +44,11 @@ class ArchiveSpec(Pipeline):
 
     @property
     def is_archive(self) -> Literal[True]:
+        return True
+
+    @property
+    def reads_headers(self) -> Literal[True]:
+        """It keeps them for specs to come."""
         return True
 
 

@@ -12,6 +12,7 @@ from spark_jobs.root.path_forms import spark_url
 from spark_jobs.spans.any_of import any_of
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
+from spark_jobs.values.record_headers import HEADERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,8 +32,9 @@ class ArchiveRecords(NamedTuple):
         from pyspark.sql import functions as F  # noqa: PLC0415 - Spark
 
         rows = spark.read.format("delta").load(spark_url(self.table))
-        # An older Sluice's archive has them as times, of any year.
+        # An older Sluice's archive has times of any year, and no headers.
         millis = "kafka_millis" if "kafka_millis" in rows.columns else "CAST(NULL AS bigint)"
+        headers = "headers" if "headers" in rows.columns else f"CAST(NULL AS {HEADERS})"
         wanted = reduce(
             or_,
             (
@@ -48,7 +50,7 @@ class ArchiveRecords(NamedTuple):
             "offset",
             F.col("kafka_timestamp").alias("timestamp"),
             F.expr(millis).alias("millis"),
-            F.struct("key", "value").alias("raw"),
+            F.struct("key", "value", F.expr(headers).alias("headers")).alias("raw"),
         )
         ours = F.col("topic_id") == self.topic_id
         return rows.where(ours & wanted).select(kafka.alias("kafka"))

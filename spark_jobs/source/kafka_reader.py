@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
 from spark_jobs.spec import Pipeline
+from spark_jobs.values.record_headers import HEADERS
 
 READER = "sluice.kafka.Records"
 """Gives Kafka's timestamps as the numbers that they are."""
@@ -29,7 +30,7 @@ def reader(spark: SparkSession) -> str:
     return READER if isinstance(jvm.sluice.kafka.Records, JavaClass) else SPARKS
 
 
-def _kafka_columns(read: DataFrame) -> DataFrame:
+def _kafka_columns(read: DataFrame, *, headers: bool) -> DataFrame:
     millis = F.col("millis") if "millis" in read.columns else F.unix_millis("timestamp")
     is_time = (millis >= FIRST_MS) & (millis < LAST_MS)
     kafka = F.struct(
@@ -37,9 +38,16 @@ def _kafka_columns(read: DataFrame) -> DataFrame:
         "offset",
         F.timestamp_millis(F.when(is_time, millis)).alias("timestamp"),
         F.when(~is_time, millis).alias("millis"),
-        F.struct("key", "value").alias("raw"),
+        F.struct("key", "value", _headers(read=headers).alias("headers")).alias("raw"),
     )
     return read.select(kafka.alias("kafka"))
+
+
+def _headers(*, read: bool) -> Column:
+    """Empty of a record without any: for Spark's reader that is null."""
+    if not read:
+        return F.lit(None).cast(HEADERS)
+    return F.coalesce(F.col("headers"), F.array().cast(HEADERS))
 
 
 def _options(settings: Settings, spec: Pipeline, *, uncommitted: bool = False) -> dict[str, str]:
@@ -59,6 +67,7 @@ def _options(settings: Settings, spec: Pipeline, *, uncommitted: bool = False) -
         # The records of a batch exist when it starts. By default a fetch waits 500 ms for more;
         # this delays the next request on the same connection, and so the end of every partition.
         "kafka.fetch.max.wait.ms": "10",
+        "includeHeaders": str(spec.reads_headers).lower(),
         **spec.reader_options,
     }
 
@@ -72,7 +81,7 @@ def read_stream(spark: SparkSession, spec: Pipeline, settings: Settings) -> Data
     query = query.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")
     if spec.max_offsets_per_batch:
         query = query.option("maxOffsetsPerTrigger", spec.max_offsets_per_batch)
-    return _kafka_columns(query.load())
+    return _kafka_columns(query.load(), headers=spec.reads_headers)
 
 
 def read_range(
@@ -99,4 +108,4 @@ def read_range(
     # In spite of on_lost_records: who reads again asks only for offsets that Kafka has. One that is
     # gone now must fail the read, or the count would be too low without notice.
     query = query.option("failOnDataLoss", "true")
-    return _kafka_columns(query.load())
+    return _kafka_columns(query.load(), headers=spec.reads_headers)

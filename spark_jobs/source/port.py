@@ -51,8 +51,8 @@ class Records(Protocol):
         fails the read. `uncommitted`: also those of transactions that were aborted.
 
         Column: kafka struct<partition int, offset bigint, timestamp timestamp, millis bigint,
-        raw struct<key, value binary>>. A timestamp that is no time (source/kafka_time.py) is in
-        millis, and timestamp is null; else millis is null.
+        raw struct<key, value binary, headers>>. A timestamp that is no time (source/kafka_time.py)
+        is in millis, and timestamp is null; else millis is null. Headers: values/record_headers.py.
         """
 
     def count(self, parts: Parts) -> int:

@@ -423,6 +423,11 @@ class Pipeline(Model):
         return False
 
     @property
+    def reads_headers(self) -> bool:
+        """Whether Kafka's headers are read, and kept of rejected records."""
+        return self.topic.reads_headers
+
+    @property
     def keeps_state(self) -> bool:
         """Whether any step does."""
         return self.first_stateful < len(self.steps)

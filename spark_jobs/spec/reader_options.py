@@ -68,7 +68,7 @@ REFUSED = {
     "maxOffsetsPerTrigger": "the spec has a field for it: max_offsets_per_batch",
     "maxRecordsPerPartition": "the number of tasks would depend on the load: use minPartitions",
     "failOnDataLoss": "the spec has a field for it: on_lost_records",
-    "includeHeaders": "no field is of a header, and none is kept",
+    "includeHeaders": "the fields say it: headers are read where one has part='header'",
     "groupIdPrefix": "Sluice uses no consumer group and needs no right on one",
     "kafka.group.id": "queries in the same group would take partitions from each other",
     "kafka.isolation.level": _OWNED,

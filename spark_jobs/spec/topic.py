@@ -14,7 +14,9 @@ from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.fields.field import Field, Name
 from spark_jobs.spec.fields.place import (
     Envelope,
+    Named,
     Place,
+    header_names,
     key_places,
     overlapping,
     value_places,
@@ -134,6 +136,22 @@ class Topic(Model):
     def key_places(self) -> tuple[Place, ...]:
         """Where the format of its keys finds fields."""
         return key_places(self.fields)
+
+    @property
+    def header_names(self) -> tuple[Named, ...]:
+        """The fields that headers have."""
+        return header_names(self.fields)
+
+    @property
+    def types_of_headers(self) -> dict[str, str]:
+        """The names of headers that are declared -> their type."""
+        return {name: field.type for field, names in self.header_names for name in names}
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether a record's headers say anything."""
+        formats = (self.format, self.key)
+        return bool(self.header_names) or any(each.reads_headers for each in formats)
 
     @property
     def keys_of_a_value(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from local import ledger
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Topic
+from spark_jobs.values.record_headers import HEADERS
 from tests.harness.scene import Scene
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _kafka(rows: DataFrame) -> DataFrame:
         "offset",
         F.timestamp_millis("millis").alias("timestamp"),
         F.lit(None).cast("bigint").alias("millis"),
-        F.struct("key", "value").alias("raw"),
+        F.struct("key", "value", F.lit(None).cast(HEADERS).alias("headers")).alias("raw"),
     )
     return rows.select(kafka.alias("kafka"))
 

@@ -17,13 +17,17 @@ from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.values.own_columns import OUTCOME
+from spark_jobs.values.record_headers import HEADERS
 from tests.unit.specs import deduplicate, pipeline
 
 SETTINGS = Settings("/root", "127.0.0.1:1", Path("/jars"), "local[1]", "1g")
 SENT = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATE_BEFORE_MS = int((SENT - timedelta(hours=2)).timestamp()) * 1000
 CLOCK_MS = int(SENT.timestamp()) * 1000
-SCHEMA = "partition int, offset bigint, timestamp timestamp, millis bigint, raw struct<key: binary, value: binary>"
+SCHEMA = (
+    "partition int, offset bigint, timestamp timestamp, millis bigint, "
+    f"raw struct<key: binary, value: binary, headers: {HEADERS}>"
+)
 CONDITION, QUERY = (
     Transform(where="amount > 0"),
     Transform(sql="SELECT * FROM rows WHERE amount > 0"),
@@ -46,7 +50,8 @@ VALUES = {
 def records(spark: SparkSession) -> DataFrame:
     """As source/port.py gives them: one of each last outcome."""
     rows = [
-        (0, offset, SENT, None, (b"key", value)) for offset, value in enumerate(VALUES.values())
+        (0, offset, SENT, None, (b"key", value, None))
+        for offset, value in enumerate(VALUES.values())
     ]
     return spark.createDataFrame(rows, SCHEMA).select(
         F.struct("partition", "offset", "timestamp", "millis", "raw").alias("kafka")

@@ -23,6 +23,7 @@ from spark_jobs.spec import Aggregate, Check, Field, GroupState, Pipeline, State
 from spark_jobs.state.view import state_view
 from spark_jobs.topics.flights import FLIGHTS
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
+from spark_jobs.values.record_headers import HEADERS
 from tests.harness.crash import over
 from tests.harness.scene import Scene, records
 from tests.unit.specs import FIELDS, group_state, pipeline, topic
@@ -142,7 +143,7 @@ def test_a_group_of_any_year_is_merged_checked_and_shown(delivered: Scene, tmp_p
 UNTIL = (*FIELDS, Field(name="until", type="timestamp", required=False))
 SCHEMA = (
     "partition int, offset bigint, timestamp timestamp, millis bigint, "
-    "raw struct<key: binary, value: binary>"
+    f"raw struct<key: binary, value: binary, headers: {HEADERS}>"
 )
 
 
@@ -173,7 +174,7 @@ def test_a_record_that_a_condition_removes_is_filtered_whatever_its_times(spark:
                 "amount": amount,
                 "until": until,
             }
-            yield 0, offset, NEAR, clock_ms, (b"key", json.dumps(value).encode())
+            yield 0, offset, NEAR, clock_ms, (b"key", json.dumps(value).encode(), None)
 
     rows = spark.createDataFrame([*given()], SCHEMA).select(
         F.struct("partition", "offset", "timestamp", "millis", "raw").alias("kafka")

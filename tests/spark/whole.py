@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from local import ledger
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps import chain
+from spark_jobs.values.record_headers import HEADERS
 from tests.harness.scene import records
 
 FOR_EVER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -34,6 +35,10 @@ def stateful_input(spark: SparkSession, spec: Pipeline, folder: Path) -> DataFra
         "offset",
         F.col("kafka_timestamp").alias("timestamp"),
         F.lit(None).cast("bigint").alias("millis"),
-        F.struct(no_bytes.alias("key"), no_bytes.alias("value")).alias("raw"),
+        F.struct(
+            no_bytes.alias("key"),
+            no_bytes.alias("value"),
+            F.lit(None).cast(HEADERS).alias("headers"),
+        ).alias("raw"),
     )
     return chain.stateful_input(good.select(*spec.topic.columns, kafka.alias("kafka")), spec)

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.prepared import prepare
+from spark_jobs.ops.schema import HEADERS
 from spark_jobs.spec import Topic
 
+Header = tuple[str, bytes | None]
 SENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -19,6 +21,7 @@ def records(
     values: Sequence[bytes | None],
     keys: Sequence[bytes | None] | None = None,
     sent: datetime | None = SENT,
+    headers: Sequence[Sequence[Header] | None] | None = None,
 ) -> Records:
     """Records of partition 0, at the offsets 0, 1, 2."""
     n = len(values)
@@ -28,6 +31,18 @@ def records(
         pa.array([0] * n, pa.int32()),
         pa.array(range(n), pa.int64()),
         pa.array([sent] * n, pa.timestamp("us", "UTC")),
+        of_headers(headers or [[]] * n),
+    )
+
+
+def of_headers(given: Sequence[Sequence[Header] | None]) -> pa.Array:
+    """As Arrow has them, of each record; None where none were read."""
+    return pa.array(
+        [
+            each and [dict(zip(("key", "value"), one, strict=True)) for one in each]
+            for each in given
+        ],
+        HEADERS,
     )
 
 

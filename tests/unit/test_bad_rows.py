@@ -61,6 +61,7 @@ def bad(offset: int, run: str, batch: int = 5) -> dict[str, object]:
         "partition": 0,
         "offset": offset,
         "value": b"{}",
+        "headers": [{"key": "a", "value": b"\xff"}],
         "kind": "malformed",
         "reason": "no shop",
         "planned_at": NOW,

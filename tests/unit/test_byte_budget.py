@@ -3,8 +3,11 @@
 from spark_jobs.audit.byte_budget import MOST_REASON, ByteBudget, Share
 
 
-def row(key: bytes | None, value: bytes | None, reason: str = "not JSON") -> dict[str, object]:
-    return {"offset": 7, "key": key, "value": value, "reason": reason, "left_out": None}
+def row(
+    key: bytes | None, value: bytes | None, reason: str = "not JSON", headers: object = None
+) -> dict[str, object]:
+    raw = {"key": key, "value": value, "headers": headers}
+    return {"offset": 7, **raw, "reason": reason, "left_out": None}
 
 
 def test_what_fits_is_kept_as_it_is_and_of_the_rest_place_and_reason() -> None:
@@ -15,9 +18,13 @@ def test_what_fits_is_kept_as_it_is_and_of_the_rest_place_and_reason() -> None:
         "offset": 7,
         "key": None,
         "value": None,
+        "headers": None,
         "reason": "not JSON (its 7 bytes are not kept)",
         "left_out": 7,
     }
+    headers = [{"key": "ab", "value": None}, {"key": "", "value": b"cd"}]
+    with_headers = budget.row(row(None, None, headers=headers))
+    assert (with_headers["headers"], with_headers["left_out"]) == (None, 4)
     assert budget.row(row(None, b"123")) == row(None, b"123"), "a smaller one still fits"
     assert budget.row(row(None, None)) == row(None, None), "a tombstone has no bytes"
 

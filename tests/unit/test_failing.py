@@ -15,6 +15,7 @@ from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.runs.failures.record_search import spans
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.values.own_columns import MALFORMED
+from tests.unit.decoding import of_headers
 from tests.unit.specs import topic
 
 RECORDS = [
@@ -60,7 +61,8 @@ def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept()
         for name in ("a", "b", "c")
     ]
     raw = pa.StructArray.from_arrays(
-        [pa.array([b"k"] * 3), pa.array([*values[:2], b"{"])], ["key", "value"]
+        [pa.array([b"k"] * 3), pa.array([*values[:2], b"{"]), of_headers([None] * 3)],
+        ["key", "value", "headers"],
     )
     columns = [
         pa.array([0, 0, 1], pa.int32()),

@@ -44,6 +44,9 @@ def record(offset: int, hours: int = 0, **columns: Any) -> dict[str, Any]:
     } | columns
 
 
+HEADERS = [{"key": "a", "value": b"\xff"}, {"key": "a", "value": None}]
+
+
 def plan(**fields: Any) -> RepairPlan:
     """Of the hour after noon, up to batch 1."""
     whole = {
@@ -77,7 +80,7 @@ def test_late_records_of_the_needed_times_are_there_byte_for_byte_and_no_others(
         "late",
         [
             record(1),
-            record(2, generation="g0", key=b""),
+            record(2, generation="g0", key=b"", headers=HEADERS),
             record(3, hours=1),
             record(4, hours=-1),
             record(5, batch_id=2),
@@ -87,8 +90,8 @@ def test_late_records_of_the_needed_times_are_there_byte_for_byte_and_no_others(
     )
     found = kept.write(paths, plan(late=2))
     assert sorted(rows(found.late)) == [
-        (0, 1, NOON, None, None, BYTES),
-        (0, 2, NOON, None, b"", BYTES),
+        (0, 1, NOON, None, None, BYTES, None),
+        (0, 2, NOON, None, b"", BYTES, HEADERS),
     ]
     assert (found.quarantine, found.places) == (None, None)
 

@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.decode.raw_filter import BUDGET, OVERHEAD, CapturePolicy, RawFilter
 from spark_jobs.spec import Field, Topic
+from tests.unit.decoding import of_headers
 
 AHEAD = timedelta(minutes=10)
 TOPIC = Topic(
@@ -31,9 +32,16 @@ TIMES = (
 )
 
 
-def kafka(keys: list[bytes | None], values: list[bytes | None]) -> pa.StructArray:
+def kafka(
+    keys: list[bytes | None], values: list[bytes | None], headers: list[Any] | None = None
+) -> pa.StructArray:
     raw = pa.StructArray.from_arrays(
-        [pa.array(keys, pa.binary()), pa.array(values, pa.binary())], names=["key", "value"]
+        [
+            pa.array(keys, pa.binary()),
+            pa.array(values, pa.binary()),
+            of_headers(headers or [None] * len(keys)),
+        ],
+        names=["key", "value", "headers"],
     )
     numbers = range(len(keys))
     times = pa.array([SENT] * len(keys), pa.timestamp("us", "UTC"))
@@ -61,7 +69,7 @@ def captured(
 
 @given(st.lists(TIMES))
 def test_it_lets_through_what_is_malformed_premature_or_not_after_the_watermark(times):
-    kept = {"key": b"key", "value": b"value"}
+    kept = {"key": b"key", "value": b"value", "headers": None}
     assert captured(times) == [
         kept if at is MALFORMED or at > SENT + AHEAD or at <= WATERMARK else None for at in times
     ]
@@ -98,7 +106,10 @@ def test_without_a_kafka_timestamp_only_the_batchs_clock_tells_what_is_premature
 
 
 def test_a_tombstone_is_let_through_as_one():
-    assert captured([MALFORMED, SENT], [None, b"value"]) == [{"key": b"key", "value": None}, None]
+    assert captured([MALFORMED, SENT], [None, b"value"]) == [
+        {"key": b"key", "value": None, "headers": None},
+        None,
+    ]
 
 
 def test_no_byte_of_any_other_record_is_in_what_it_returns():
@@ -122,6 +133,18 @@ def test_it_stops_where_the_tasks_budget_is_spent_also_in_a_later_batch():
     ]
     assert [raw is not None for raw in captured([MALFORMED, MALFORMED], task=task)] == [True, False]
     assert captured([MALFORMED], task=task) == [None]
+
+
+def test_a_records_headers_come_back_with_it_and_count_as_its_bytes():
+    given_ = [[("name", b"x" * 100), ("nothing", None)], None, [], [("name", b"y")]]
+    size = len(b"kv") + OVERHEAD
+    for spare, left in ((111, [True, True, True, False]), (116, [True, True, True, True])):
+        task = RawFilter(TOPIC, CapturePolicy(0, 4 * size + spare, CLOCK_MS))
+        times = pa.array([MALFORMED] * 4, pa.timestamp("us", "UTC"))
+        made = task.apply(kafka([b"k"] * 4, [b"v"] * 4, given_), {"at": times}).field("raw")
+        assert [raw is not None for raw in made.to_pylist()] == left
+        kept = [raw and raw["headers"] for raw in made.to_pylist()]
+        assert kept[:3] == of_headers(given_[:3]).to_pylist()
 
 
 def test_the_partitions_share_a_batchs_budget():

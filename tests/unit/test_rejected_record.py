@@ -17,6 +17,7 @@ from spark_jobs.source.micro_batch import Batch
 from tests.unit.specs import topic
 
 POLICY = CapturePolicy(1000, 1, 0)
+HEADERS = [{"key": "a", "value": b"\xff"}, {"key": "a", "value": None}]
 BATCH = Batch(3, {0: 0}, {0: 10}, 2000, 1000)
 
 
@@ -39,7 +40,9 @@ def progress(
 
 
 def test_bytes_and_times_come_back_as_they_were():
-    malformed = told("malformed", 4, event_us=None, malformed="not JSON")
+    # Spark's JSON leaves out what is null.
+    headers = [{"key": "a", "value": b64encode(b"\xff").decode()}, {"key": "a"}]
+    malformed = told("malformed", 4, event_us=None, malformed="not JSON", headers=headers)
     found = captured(
         BATCH, progress([malformed], [told("late", 5)], dropped=1, malformed=1), POLICY
     )
@@ -48,8 +51,10 @@ def test_bytes_and_times_come_back_as_they_were():
         datetime(1970, 1, 1, 0, 0, 0, 500_000, UTC),
     )
     assert found == [
-        RejectedRecord(0, 4, sent, None, None, None, b"\xff{", Outcome.MALFORMED, "not JSON"),
-        RejectedRecord(0, 5, sent, None, happened, None, b"\xff{", Outcome.LATE, None),
+        RejectedRecord(
+            0, 4, sent, None, None, None, b"\xff{", HEADERS, Outcome.MALFORMED, "not JSON"
+        ),
+        RejectedRecord(0, 5, sent, None, happened, None, b"\xff{", None, Outcome.LATE, None),
     ]
 
 
@@ -83,7 +88,7 @@ def test_where_spark_dropped_none_they_need_not_be():
 SENT = datetime(2026, 1, 1, tzinfo=UTC)
 SENT_MS = int(SENT.timestamp() * 1000)
 PREMATURE = RejectedRecord(
-    0, 7, SENT, None, SENT + timedelta(hours=1), b"key", b"value", Outcome.PREMATURE, None
+    0, 7, SENT, None, SENT + timedelta(hours=1), b"key", b"value", HEADERS, Outcome.PREMATURE, None
 )
 
 
@@ -97,6 +102,7 @@ def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
         "event_time": SENT + timedelta(hours=1),
         "key": b"key",
         "value": b"value",
+        "headers": HEADERS,
     }
     reason = "event time is 1:00:00 past the Kafka timestamp; at most 0:10:00 is allowed"
     kept = raw | {"kind": "premature", "reason": reason, "planned_at": None, "left_out": None}

@@ -28,7 +28,7 @@ def run(root: UPath, megabytes: str) -> Any:
 
 def record(offset: int, outcome: Outcome, size: int) -> RejectedRecord:
     reason = "not JSON" if outcome is Outcome.MALFORMED else None
-    return RejectedRecord(0, offset, None, None, None, None, b"x" * size, outcome, reason)
+    return RejectedRecord(0, offset, None, None, None, None, b"x" * size, None, outcome, reason)
 
 
 def test_what_is_beyond_the_budget_is_counted_also_by_a_second_try(tmp_path: UPath) -> None:

@@ -17,6 +17,7 @@ from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
+from spark_jobs.ops.record import Declared
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import Overview, RecordPage, Rejected, RunPage, Withheld
 from spark_jobs.registry import find as registry
@@ -77,9 +78,10 @@ def overview(names: list[str]) -> Overview:
 def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:
     """One rejected record. Raises HTTPException: 404."""
     try:
-        declared = registry.load(pipeline).topic.keys_of_a_value
+        topic = registry.load(pipeline).topic
+        declared = Declared(topic.keys_of_a_value, topic.types_of_headers)
     except SluiceError:  # the record is there, whatever became of the spec
-        declared = {}
+        declared = Declared()
     with installed(kept=False) as root:
         found = ops_record.record(root, pipeline, place.table, place[1:], declared, withheld)
     if found is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
 
 PLACE = ("partition", "offset")
-RECORD = (*PLACE, "kafka_timestamp", "kafka_millis", "key", "value")
+RECORD = (*PLACE, "kafka_timestamp", "kafka_millis", "key", "value", "headers")
 """The columns of a record in both tables."""
 
 

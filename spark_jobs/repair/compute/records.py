@@ -81,7 +81,7 @@ def _record() -> Column:
         *kept.PLACE,
         F.col("kafka_timestamp").alias("timestamp"),
         F.col("kafka_millis").alias("millis"),
-        F.struct("key", "value").alias("raw"),
+        F.struct("key", "value", "headers").alias("raw"),
         F.lit(True).alias("late"),
     ).alias("kafka")
 

@@ -16,6 +16,7 @@ from spark_jobs.decode.formats import Records
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.schema import HEADERS
 from spark_jobs.repair.find.late import waiting_sql
 from spark_jobs.runs.failures.data_error import fails_still
 from spark_jobs.spans.position import Position
@@ -63,7 +64,7 @@ def waiting(
         paths.root,
         "quarantine",
         'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, key, value, '
-        "left_out "
+        "headers, left_out "
         f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
         "merged",
     )
@@ -96,6 +97,7 @@ def _records(rows: Sequence[Row]) -> Records:
         column("partition", pa.int32()),
         column("offset", pa.int64()),
         column("kafka_timestamp", pa.timestamp("us", "UTC")),
+        column("headers", HEADERS),
     )
 
 

@@ -56,7 +56,7 @@ def _path(given: str) -> str:
 
 Name = Annotated[str, AfterValidator(_name)]
 PathText = Annotated[str, AfterValidator(_path)]
-Part = Literal["value", "key", "topic", "partition", "offset", "timestamp", "envelope"]
+Part = Literal["value", "key", "header", "topic", "partition", "offset", "timestamp", "envelope"]
 OF_KAFKA: Final[dict[Part, str]] = {
     "topic": "string",
     "partition": "int",
@@ -64,6 +64,8 @@ OF_KAFKA: Final[dict[Part, str]] = {
     "timestamp": "timestamp",
 }
 """Parts that are one value -> its type."""
+OF_HEADERS: Final = ("array<string>", "array<binary>")
+"""Types of a header that may come several times. Of another type the last one counts."""
 EPOCHS: Final = ("s", "ms", "us", "ns")
 TEXTS: Final = ("text",)
 FORMATS: Final = {
@@ -97,7 +99,8 @@ class Field(Model):
     part: Part = Described(
         default="value",
         description="the part of the record that it is in; of the value, or of an envelope what is "
-        "beside its row",
+        "beside its row. A header's path is its name; if it comes several times the last one "
+        "counts, and array<string> or array<binary> has all of them",
     )
     format: str | Local | None = Described(
         default=None,
@@ -169,6 +172,21 @@ class Field(Model):
                 f"Kafka gives it as one value, of type {wanted}",
                 f"Write Field(name={self.name!r}, type={wanted!r}, part={self.part!r})",
             )
+
+        if self.part == "header":
+            self._refuse_header()
+
+    def _refuse_header(self) -> None:
+        if any(len(path) > 1 for path in self.paths):
+            refuse(
+                "path", self.path, "a header has no parts", "Write its name; with dots as '\"a.b\"'"
+            )
+        if isinstance(self.tree, type_tree.Array | type_tree.Map | type_tree.Struct) and (
+            self.type not in OF_HEADERS
+        ):
+            refuse("type", self.type, "a header is text, or bytes", "Read it as string or binary")
+        if self.format is not None and self.kind in ("string", "binary", "array"):
+            refuse("format", self.format, "a header's bytes are read as they are", "Leave it out")
 
     def _refuse_format(self) -> None:
         given = self.format

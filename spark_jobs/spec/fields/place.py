@@ -57,6 +57,22 @@ def key_places(fields: Sequence[Field]) -> tuple[Place, ...]:
     return tuple(Place(field, field.paths) for field in fields if field.part == "key")
 
 
+class Named(NamedTuple):
+    """A field that headers have, and the headers' names: the first one with a value counts."""
+
+    field: Field
+    names: tuple[str, ...]
+
+
+def header_names(fields: Sequence[Field]) -> tuple[Named, ...]:
+    """Those of the fields that are headers, in declared order."""
+    return tuple(
+        Named(field, tuple(str(path[0]) for path in field.paths))
+        for field in fields
+        if field.part == "header"
+    )
+
+
 def overlapping(places: tuple[Place, ...]) -> tuple[Place, Place] | None:
     """Two fields of which one is a part of the other, or is read in two ways; None without any."""
     seen = dict[Path, Place]()

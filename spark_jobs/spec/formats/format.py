@@ -23,6 +23,11 @@ class Format(Model):
     not_rows: ClassVar[frozenset[str]] = frozenset()
     """Fields that change no row, as an address. All others are in the fingerprint."""
 
+    @property
+    def reads_headers(self) -> bool:
+        """Whether its decoder looks at the records' headers."""
+        return False
+
 
 class Json(Format):
     """One JSON object a record (RFC 8259), in UTF-8."""

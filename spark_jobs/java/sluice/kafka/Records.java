@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.kafka010.KafkaRecordToRowConverter;
 import org.apache.spark.sql.kafka010.KafkaSourceProvider;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -24,7 +25,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * does not fit: it would read no record behind that one, for ever.
  *
  * <p>Options, offsets and connections are Spark's own. Columns: key and value binary, partition int,
- * offset and millis bigint.
+ * offset and millis bigint, and headers as Spark has them: null unless the option includeHeaders is
+ * true, and empty, not null, where a record has none.
  */
 public final class Records implements TableProvider {
   static final StructType COLUMNS =
@@ -33,7 +35,8 @@ public final class Records implements TableProvider {
           .add("value", DataTypes.BinaryType)
           .add("partition", DataTypes.IntegerType)
           .add("offset", DataTypes.LongType)
-          .add("millis", DataTypes.LongType);
+          .add("millis", DataTypes.LongType)
+          .add("headers", KafkaRecordToRowConverter.headersType());
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
@@ -42,11 +45,12 @@ public final class Records implements TableProvider {
 
   @Override
   public Table getTable(StructType columns, Transform[] parts, Map<String, String> options) {
+    CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
     return new Topic(
-        new KafkaSourceProvider().getTable(new CaseInsensitiveStringMap(options)));
+        new KafkaSourceProvider().getTable(given), given.getBoolean("includeHeaders", false));
   }
 
-  private record Topic(SupportsRead sparks) implements SupportsRead {
+  private record Topic(SupportsRead sparks, boolean headers) implements SupportsRead {
     @Override
     public String name() {
       return sparks.name();
@@ -64,11 +68,11 @@ public final class Records implements TableProvider {
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      return () -> new Offsets(sparks.newScanBuilder(options).build());
+      return () -> new Offsets(sparks.newScanBuilder(options).build(), headers);
     }
   }
 
-  private record Offsets(Scan sparks) implements Scan {
+  private record Offsets(Scan sparks, boolean headers) implements Scan {
     @Override
     public StructType readSchema() {
       return COLUMNS;
@@ -81,16 +85,16 @@ public final class Records implements TableProvider {
 
     @Override
     public Batch toBatch() {
-      return new Once(sparks.toBatch());
+      return new Once(sparks.toBatch(), headers);
     }
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
-      return new Stream(sparks.toMicroBatchStream(checkpoint));
+      return new Stream(sparks.toMicroBatchStream(checkpoint), headers);
     }
   }
 
-  private record Once(Batch sparks) implements Batch {
+  private record Once(Batch sparks, boolean headers) implements Batch {
     @Override
     public InputPartition[] planInputPartitions() {
       return sparks.planInputPartitions();
@@ -98,7 +102,7 @@ public final class Records implements TableProvider {
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-      return new Reader.Factory();
+      return new Reader.Factory(headers);
     }
   }
 }

@@ -14,14 +14,16 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
 /** Spark's stream of a topic, whose records Reader reads. All else is Spark's. */
 final class Stream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private final MicroBatchStream sparks;
+  private final boolean headers;
 
-  Stream(MicroBatchStream sparks) {
+  Stream(MicroBatchStream sparks, boolean headers) {
     this.sparks = sparks;
+    this.headers = headers;
   }
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new Reader.Factory();
+    return new Reader.Factory(headers);
   }
 
   @Override

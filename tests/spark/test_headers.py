@@ -1,0 +1,189 @@
+"""Kafka's headers over real Kafka, Spark and Delta: a topic whose event time and key are headers alone
+is drained, late and bad records keep their headers by each way on which records are kept, and a
+replay, a repair and the archive decode them again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from local import broker
+from spark_jobs.registry.archive_spec import archive_spec
+from spark_jobs.runs.drain import drain
+from spark_jobs.spec import Aggregate, Archive, Field, Pipeline, Topic, Tumbling
+from tests.harness.scene import Scene
+from tests.spark.test_archive import Archived, empty
+from tests.spark.test_repair import Repairs
+
+START = datetime(2025, 11, 25, tzinfo=UTC)
+Headers = list[tuple[str, bytes | None]]
+TENANT = Field(name="tenant", type="string", part="header")
+TOPIC = Topic(
+    name="orders",
+    event_time="at",
+    archive=Archive(keep=None),
+    fields=(
+        Field(name="amount", type="bigint"),
+        Field(name="at", type="timestamp", part="header", path="sent", format="ms"),
+        TENANT,
+    ),
+)
+SPEC = Pipeline(
+    name="by_header",
+    about="Amounts by tenant and hour.",
+    topic=TOPIC,
+    watermark_delay="30 minutes",
+    steps=(
+        Aggregate(
+            keys=("tenant",),
+            window=Tumbling(size="1 hour"),
+            measures={"n": "count(*)", "amount": "sum(amount)"},
+            counts="n",
+        ),
+    ),
+)
+
+
+class Sent:
+    """What is sent, and what comes of it."""
+
+    def __init__(self, made: Scene) -> None:
+        self.made = made
+        self.good = Counter[tuple[str, datetime, int]]()
+        self.headers: dict[tuple[int, int], Headers] = {}
+
+    def deliver(self, minutes: list[int]) -> None:
+        """A record at each of these minutes; of each seven one has another name for its tenant, and
+        one a tenant that is no text.
+        """
+        producer = Producer({"bootstrap.servers": self.made.kafka})
+        for n, minute in enumerate(minutes):
+            at = START + timedelta(minutes=minute)
+            tenant = "ab"[n % 2]
+            headers: Headers = [
+                ("trace", b"\xff\x00"),
+                ("sent", str(round(at.timestamp() * 1000)).encode()),
+                ("tenant", b"another"),
+                ("tenant", tenant.encode()),
+                ("nothing", None),
+            ]
+            if n % 7 == 3:
+                headers[2:4] = [("customer", tenant.encode())]
+            if n % 7 == 5:
+                headers[3] = ("tenant", b"\xff")
+            else:
+                self.good[tenant, at.replace(minute=0), n] += 1
+            producer.produce(
+                self.made.topic,
+                b'{"amount": %d}' % n,
+                headers=headers,
+                partition=n % 2,
+                timestamp=round(at.timestamp() * 1000),
+                on_delivery=self._note(headers),
+            )
+        assert producer.flush(30) == 0
+
+    def _note(self, headers: Headers) -> Any:
+        def note(_: Any, message: Any) -> None:
+            self.headers[message.partition(), message.offset()] = headers
+
+        return note
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """What the table has of all of them when nothing is missing."""
+        found = Counter[tuple[str, datetime]]()
+        amounts = Counter[tuple[str, datetime]]()
+        for (tenant, hour, amount), times in self.good.items():
+            found[tenant, hour] += times
+            amounts[tenant, hour] += amount * times
+        return sorted((*each, n, amounts[each]) for each, n in found.items())
+
+
+def kept(made: Scene, table: str) -> dict[tuple[int, int], Headers]:
+    """What an ops table has of the headers."""
+    return {
+        (row["partition"], row["offset"]): [(h["key"], h["value"]) for h in row["headers"]]
+        for row in made.ops(table)
+    }
+
+
+def rows(made: Scene) -> list[tuple[Any, ...]]:
+    return sorted(
+        (row["tenant"], row["window_start"], row["n"], row["amount"]) for row in made.table()
+    )
+
+
+def run_archive(made: Scene, number: int) -> None:
+    archive = archive_spec(made.spec.topic, Archive(keep=None))
+    report = drain(archive, made.settings, f"archive-{number}")
+    assert report.status == "succeeded", report.problem
+
+
+def test_late_and_bad_records_keep_their_headers_and_are_decoded_again_from_each_place(
+    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Scene(kafka, tmp_path, SPEC, partitions=2, stores=1)
+    broker.create_topic(kafka, made.topic, 2)
+    sent = Sent(made)
+    late = range(0, 60, 4)
+    # What was observed as it ran; what the driver read again; what executors wrote, by Spark's own
+    # reader.
+    for number, change in enumerate(
+        [
+            {},
+            {"spark_jobs.decode.raw_filter.BUDGET": 0},
+            {
+                "spark_jobs.decode.raw_filter.BUDGET": 0,
+                "spark_jobs.audit.second_read.COLLECTED_BYTES": 0,
+                "spark_jobs.source.kafka_reader.reader": lambda _: "kafka",
+            },
+        ]
+    ):
+        sent.deliver([*(late if number else ()), *range(600 * number, 600 * number + 300, 10)])
+        with monkeypatch.context() as once:
+            for name, value in change.items():
+                once.setattr(name, value)
+            made.run(f"drain-{number}")
+        run_archive(made, number)
+        for table in ("late", "quarantine"):
+            found = kept(made, table)
+            assert found == {place: sent.headers[place] for place in found}
+            assert bool(found) == (table == "quarantine" or number > 0)
+    counted = {(row["kind"], row["reason"]) for row in made.ops("quarantine")}
+    assert counted == {
+        ("malformed", "header `tenant` is missing or null"),
+        ("malformed", "header `tenant` is no UTF-8"),
+    }
+
+    both = TENANT.model_copy(update={"path": ("tenant", "customer")})
+    made.change(topic=made.spec.topic.model_copy(update={"fields": (*TOPIC.fields[:-1], both)}))
+    work = Repairs(made)
+    replay = work.plan("replay")
+    assert len(replay.replays) == sum(("customer" in dict(each)) for each in sent.headers.values())
+    assert work.stage(replay).problem is None
+    work.swap(replay)
+    report, _ = work.done()
+    assert report.change is not None
+    assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
+    closed = [row for row in sent.rows() if row[1] <= START + timedelta(hours=22)]
+    assert rows(made) == closed
+
+    archived = Archived(made).rows()
+    assert {
+        (row["partition"], row["offset"]): [(h["key"], h["value"]) for h in row["headers"]]
+        for row in archived
+    } == sent.headers
+    empty(made)
+    plan = work.plan("verify", START, START + timedelta(hours=20))
+    assert (plan.parts, bool(plan.archived)) == ({}, True)
+    proof = work.stage(plan)
+    assert proof.problem is None, proof.problem
+    assert proof.change is not None
+    assert (proof.change.changed, proof.change.added, proof.change.removed) == (0, 0, 0)
+    assert rows(made) == closed
