@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode.cloudevents import CloudEventsDecoder
 from spark_jobs.decode.columns.rules import broken
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
 from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields
@@ -34,7 +35,13 @@ class RecordDecoder:
         self._topic = topic
         self._wanted = tuple(wanted)
         places, keys = topic.value_places, topic.key_places
-        self._value, self._of_value = self._part(topic.format, places, given)
+        if topic.envelope == "cloudevents":
+            self._of_value = self._built(places)
+            self._value: Decoder | CloudEventsDecoder = CloudEventsDecoder(
+                topic, self._of_value, given
+            )
+        else:
+            self._value, self._of_value = self._part(topic.format, places, given)
         self._key, self._of_key = self._part(topic.key, keys, given_key)
         self._headers = HeaderFields(topic.header_names)
         of_kafka = [field for field in topic.fields if field.part in (*OF_KAFKA, "header")]
@@ -66,11 +73,13 @@ class RecordDecoder:
         self, format_: Format, places: Sequence[Place], given: object
     ) -> tuple[Decoder, list[str]]:
         """The decoder of one part, and the fields of it that it builds."""
-        built = [each.field.name for each in places if self._built(each.field)]
+        built = self._built(places)
         return decoder_class(format_)(format_, places, built, given), built
 
-    def _built(self, field: Field) -> bool:
-        return field.name in self._wanted or field.ruled
+    def _built(self, places: Sequence[Place]) -> list[str]:
+        """Those that are wanted or have a rule."""
+        fields = (each.field for each in places)
+        return [field.name for field in fields if field.name in self._wanted or field.ruled]
 
     def _others(self, records: Records, reasons: list[str | None]) -> dict[str, pa.Array]:
         """The columns of the other parts than the value."""

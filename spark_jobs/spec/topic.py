@@ -16,6 +16,8 @@ from spark_jobs.spec.fields.place import (
     Envelope,
     Named,
     Place,
+    attribute_names,
+    data_places,
     header_names,
     key_places,
     overlapping,
@@ -62,7 +64,7 @@ class Topic(Model):
         default=None,
         description="what is around the row that the fields are in; its own fields have part "
         "'envelope'. debezium: the row after the change, of a delete the one before. cloudevents: "
-        "the data of a structured event",
+        "the data of an event; binary or structured, as its header content-type says",
     )
     tombstones: Literal["malformed", "dropped"] = Described(
         default="malformed",
@@ -109,6 +111,10 @@ class Topic(Model):
         around = [field.name for field in self.fields if field.part == "envelope"]
         if around and self.envelope is None:
             refuse("part", around, "the topic has no envelope", "Set envelope, or give a path")
+        attributes = [field for field, _ in self.attribute_names]
+        deep = [each.name for each in attributes if any(len(path) > 1 for path in each.paths)]
+        if deep:
+            refuse("path", deep, "an attribute has no parts", "Leave part out for what is in data")
         keys = [field.name for field in self.fields if field.part == "key" and field.path]
         if keys and self.key == TEXT:
             refuse("path", keys, "a key of text has no parts", "Say what the key is: key=Json()")
@@ -133,6 +139,11 @@ class Topic(Model):
         return value_places(self.fields, self.envelope)
 
     @property
+    def data_places(self) -> tuple[Place, ...]:
+        """Where the topic's format finds fields."""
+        return data_places(self.fields, self.envelope)
+
+    @property
     def key_places(self) -> tuple[Place, ...]:
         """Where the format of its keys finds fields."""
         return key_places(self.fields)
@@ -143,15 +154,22 @@ class Topic(Model):
         return header_names(self.fields)
 
     @property
+    def attribute_names(self) -> tuple[Named, ...]:
+        """The fields that headers have of a CloudEvent in binary mode."""
+        return attribute_names(self.fields) if self.envelope == "cloudevents" else ()
+
+    @property
     def types_of_headers(self) -> dict[str, str]:
         """The names of headers that are declared -> their type."""
-        return {name: field.type for field, names in self.header_names for name in names}
+        named = (*self.header_names, *self.attribute_names)
+        return {name: field.type for field, names in named for name in names}
 
     @property
     def reads_headers(self) -> bool:
         """Whether a record's headers say anything."""
         formats = (self.format, self.key)
-        return bool(self.header_names) or any(each.reads_headers for each in formats)
+        named = self.header_names or self.attribute_names
+        return bool(named) or any(each.reads_headers for each in formats)
 
     @property
     def keys_of_a_value(self) -> dict[str, str]:

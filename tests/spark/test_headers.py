@@ -161,16 +161,18 @@ def test_late_and_bad_records_keep_their_headers_and_are_decoded_again_from_each
         ("malformed", "header `tenant` is no UTF-8"),
     }
 
+    work = Repairs(made)
+    report, _ = work.done()
+    assert report.change is not None
+    assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
+    assert report.change.late_merged == len(made.ops("late")) > 0
+
     both = TENANT.model_copy(update={"path": ("tenant", "customer")})
     made.change(topic=made.spec.topic.model_copy(update={"fields": (*TOPIC.fields[:-1], both)}))
-    work = Repairs(made)
     replay = work.plan("replay")
     assert len(replay.replays) == sum(("customer" in dict(each)) for each in sent.headers.values())
     assert work.stage(replay).problem is None
     work.swap(replay)
-    report, _ = work.done()
-    assert report.change is not None
-    assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
     closed = [row for row in sent.rows() if row[1] <= START + timedelta(hours=22)]
     assert rows(made) == closed
 

@@ -305,7 +305,6 @@ def test_a_pattern_is_matched_strictly(kind: str, local: Local, text: str, found
         {"type": "array<int"},
         {"type": "long"},
         {"type": "bigint", "part": "timestamp"},
-        {"type": "string", "part": "header"},
     ],
 )
 def test_a_declaration_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:

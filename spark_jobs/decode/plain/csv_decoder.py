@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.plain.texts import decoded, refused_places, utf8
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec.fields.place import key_places, value_places
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,7 +108,7 @@ class CsvDecoder:
 def refuse_absent(topic: Topic, format_: Format, names: Sequence[str], what: str) -> None:
     """Raise SpecInvalid if a field that the format gives reads what is not there."""
     of_keys = format_ is topic.key
-    places = key_places(topic.fields) if of_keys else value_places(topic.fields, topic.envelope)
+    places = topic.key_places if of_keys else topic.data_places
     if absent := refused_places(places, names):
         raise SpecInvalid.column_absent(
             topic=topic.name,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.schemed.objects import Objects, Read
+from spark_jobs.decode.together import together
 from spark_jobs.errors import RegistryUnreachable
 
 if TYPE_CHECKING:
@@ -59,9 +60,7 @@ class Registered:
         for index, value in enumerate(values):
             groups.setdefault(value and value[:HEAD], []).append(index)
         parts = [self._of(head, [values[index] for index in at]) for head, at in groups.items()]
-        if len(parts) == 1:
-            return parts[0]
-        return _together(parts, [*groups.values()], len(values))
+        return together(parts, [*groups.values()])
 
     def _of(self, head: bytes | None, values: Sequence[Any]) -> Decoded:
         if not head:
@@ -96,21 +95,6 @@ class Registered:
         return Decoded(
             *self._objects.columns(Read({}, {}, dict.fromkeys(range(count), why)), count)
         )
-
-
-def _together(parts: Sequence[Decoded], places: Sequence[Sequence[int]], count: int) -> Decoded:
-    """The parts as one, each record in its place."""
-    import numpy as np  # noqa: PLC0415 - a process that only plans needs neither
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
-    order = np.empty(count, np.int64)
-    order[np.concatenate([np.asarray(each) for each in places])] = np.arange(count)
-    columns = [
-        pa.concat_arrays(arrays).take(pa.array(order))
-        for arrays in zip(*(part.columns for part in parts), strict=True)
-    ]
-    reasons = [reason for part in parts for reason in part.reasons]
-    return Decoded(columns, [reasons[at] for at in order])
 
 
 def decoded(

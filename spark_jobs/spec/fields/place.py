@@ -32,6 +32,9 @@ class _Form(NamedTuple):
     """What each record has, for which the topic declares no field."""
 
 
+CONTENT_TYPE: Final = "content-type"
+SIGN: Final = "ce_specversion"
+"""The header that an event in binary mode has."""
 _SPEC: Final = Field(name="specversion", type="string", part="envelope", one_of=("1.0",))
 FORMS: Final[dict[Envelope, _Form]] = {
     # With Kafka Connect's schema beside it, or without. The row of a delete is the one before.
@@ -71,6 +74,29 @@ def header_names(fields: Sequence[Field]) -> tuple[Named, ...]:
         for field in fields
         if field.part == "header"
     )
+
+
+def data_places(fields: Sequence[Field], envelope: Envelope | None) -> tuple[Place, ...]:
+    """Those that the topic's format finds: of a CloudEvent its data, which is a whole value where
+    the attributes are headers.
+    """
+    if envelope != "cloudevents":
+        return value_places(fields, envelope)
+    return value_places([field for field in fields if field.part == "value"], None)
+
+
+def attribute_names(fields: Sequence[Field]) -> tuple[Named, ...]:
+    """The fields that are attributes of a CloudEvent whose attributes are headers."""
+    return tuple(
+        Named(field, tuple(map(_attribute, field.paths)))
+        for field in (*fields, *FORMS["cloudevents"].signs)
+        if field.part == "envelope"
+    )
+
+
+def _attribute(path: Path) -> str:
+    """The header of an attribute."""
+    return CONTENT_TYPE if path == ("datacontenttype",) else f"ce_{path[0]}"
 
 
 def overlapping(places: tuple[Place, ...]) -> tuple[Place, Place] | None:

@@ -1,0 +1,86 @@
+"""CloudEvents: events in either mode of their binding to Kafka (CloudEvents 1.0.2).
+
+Structured: the value is the event, as JSON, with its data in it. Binary: the value is the data, in
+the topic's format, and the attributes are headers. The header content-type says which; what says
+nothing is read as structured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.decode.formats import Decoded, Records, decoder_class
+from spark_jobs.decode.header_fields import HeaderFields
+from spark_jobs.decode.headers import Headers
+from spark_jobs.decode.together import together
+from spark_jobs.spec.fields.place import CONTENT_TYPE, SIGN
+from spark_jobs.spec.formats.compressed import Compressed
+from spark_jobs.spec.formats.format import JSON, Format
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Topic
+
+STRUCTURED: Final = "application/cloudevents"
+READ: Final = ("", "+json")
+"""What may stand behind it: the event format. The binding's own default is JSON."""
+OTHERS: Final = "its content-type is {}: of structured events one a value is read, in JSON"
+
+
+class CloudEventsDecoder:
+    """The attributes and the data of a topic's events. Decodes as a format's decoder does."""
+
+    def __init__(self, topic: Topic, wanted: Sequence[str], given: object) -> None:
+        """`given` is what the topic's format has prepared."""
+        self._wanted = tuple(wanted)
+        whole = _in_json(topic.format)
+        self._whole = decoder_class(whole)(whole, topic.value_places, wanted, None)
+        data = topic.data_places
+        self._of_data = [each.field.name for each in data if each.field.name in wanted]
+        self._data = decoder_class(topic.format)(topic.format, data, self._of_data, given)
+        self._attributes = HeaderFields(topic.attribute_names)
+
+    def decode(self, records: Records) -> Decoded:
+        """As the port has it."""
+        headers = Headers(records.headers)
+        signed = headers.last(SIGN).is_valid().to_pylist()
+        parts: dict[bool, list[int]] = {}
+        wrong: dict[int, str] = {}
+        for number, content_type in enumerate(headers.last(CONTENT_TYPE).to_pylist()):
+            form = _event_format(content_type)
+            if form is not None and form not in READ:
+                wrong[number] = OTHERS.format(STRUCTURED + form)
+            parts.setdefault(form is None and signed[number], []).append(number)
+        if not parts:
+            return self._whole.decode(records)
+        found = [
+            (self._binary if binary else self._whole.decode)(
+                records if len(parts) == 1 else records.at(numbers)
+            )
+            for binary, numbers in parts.items()
+        ]
+        whole = together(found, [*parts.values()])
+        reasons = [wrong.get(number, why) for number, why in enumerate(whole.reasons)]
+        return whole._replace(reasons=reasons)
+
+    def _binary(self, records: Records) -> Decoded:
+        found, reasons = self._data.decode(records)
+        columns, wrong = self._attributes.columns(Headers(records.headers))
+        columns |= dict(zip(self._of_data, found, strict=True))
+        merged = [why or wrong.get(number) for number, why in enumerate(reasons)]
+        return Decoded([columns[name] for name in self._wanted], merged)
+
+
+def _in_json(format_: Format) -> Format:
+    """How structured events are encoded."""
+    if isinstance(format_, Compressed):
+        return format_.model_copy(update={"format": JSON})
+    return JSON
+
+
+def _event_format(content_type: bytes | None) -> str | None:
+    """What stands behind application/cloudevents, in small letters; None if that is not there."""
+    text = (content_type or b"").decode(errors="replace").partition(";")[0].strip().lower()
+    if not text.startswith(STRUCTURED):
+        return None
+    return text.removeprefix(STRUCTURED)[:20]

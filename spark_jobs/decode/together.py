@@ -1,0 +1,24 @@
+"""Together: records that were decoded in parts, each in its place again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spark_jobs.decode.formats import Decoded
+
+
+def together(parts: Sequence[Decoded], places: Sequence[Sequence[int]]) -> Decoded:
+    """The parts as one. `places`: of each part the numbers of its records."""
+    if len(parts) == 1:
+        return parts[0]
+    import numpy as np  # noqa: PLC0415 - a process that only plans needs neither
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    order = np.empty(sum(map(len, places)), np.int64)
+    order[np.concatenate([np.asarray(each) for each in places])] = np.arange(len(order))
+    columns = [
+        pa.concat_arrays(arrays).take(pa.array(order))
+        for arrays in zip(*(part.columns for part in parts), strict=True)
+    ]
+    reasons = [reason for part in parts for reason in part.reasons]
+    return Decoded(columns, [reasons[at] for at in order])
