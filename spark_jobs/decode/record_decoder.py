@@ -35,11 +35,10 @@ class RecordDecoder:
         self._topic = topic
         self._wanted = tuple(wanted)
         places, keys = topic.value_places, topic.key_places
+        self._value: Decoder | CloudEventsDecoder
         if topic.envelope == "cloudevents":
             self._of_value = self._built(places)
-            self._value: Decoder | CloudEventsDecoder = CloudEventsDecoder(
-                topic, self._of_value, given
-            )
+            self._value = CloudEventsDecoder(topic, self._of_value, given)
         else:
             self._value, self._of_value = self._part(topic.format, places, given)
         self._key, self._of_key = self._part(topic.key, keys, given_key)

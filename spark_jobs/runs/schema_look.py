@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.decode.schemed.registered import HEAD, schema_id
+from spark_jobs.decode.schemed.registered import GUID, HEAD, header_of, schema_id
 from spark_jobs.errors import RegistryRefused, RegistryUnreachable
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
@@ -56,16 +56,16 @@ def look(
     parts = _parts(topic, done)
     if not parts:
         return
-    for part, name in registries(spec):
+    for part, format_ in registries(spec):
         records = source_of(spec, settings).read(spark, parts)
-        found = _ids(records, part)
+        found = _ids(records, part, in_header=format_.reads_headers)
         if len(found) > MOST_IDS:
             raise RegistryRefused.not_registry_ids(
                 part=part,
                 topic=spec.topic.name,
                 ids=len(found),
             )
-        kept = Kept(settings.root, name)
+        kept = Kept(settings.root, format_.registry)
         if not done:
             _hold(spec, kept, [each.id for each in found], settings)
         had = kept.fetch(
@@ -96,8 +96,8 @@ def ask_again(spec: Pipeline, settings: Settings) -> None:
     """Ask once more for the ids that the registry lacked: a replay brings in records whose schema
     was registered after them. What the registry does not answer stays missing, with a warning.
     """
-    for _, name in registries(spec):
-        kept = Kept(settings.root, name)
+    for _, format_ in registries(spec):
+        kept = Kept(settings.root, format_.registry)
         missing = [each for each, schema in kept.schemas().items() if schema is None]
         try:
             kept.fetch(missing, lambda: Registry(settings.kafka_config.registry()))
@@ -105,11 +105,11 @@ def ask_again(spec: Pipeline, settings: Settings) -> None:
             LOG.warning("%s: %s", spec.name, error)
 
 
-def registries(spec: Pipeline) -> Iterator[tuple[str, str]]:
-    """Each part of a record that begins with an id, and the name of its registry."""
+def registries(spec: Pipeline) -> Iterator[tuple[str, Any]]:
+    """Each part of a record that has an id, and its format, which names the registry."""
     for part, format_ in (("value", spec.topic.format), ("key", getattr(spec.topic, "key", None))):
-        if name := getattr(format_, "registry", ""):
-            yield part, name
+        if getattr(format_, "registry", ""):
+            yield part, format_
 
 
 def _parts(topic: SourceState, done: Offsets) -> Parts:
@@ -117,15 +117,24 @@ def _parts(topic: SourceState, done: Offsets) -> Parts:
     return {p: ((starts[p], end),) for p, end in topic.latest.items() if starts[p] < end}
 
 
-def _ids(records: DataFrame, part: str) -> list[Found]:
+def _ids(records: DataFrame, part: str, *, in_header: bool) -> list[Found]:
     """The ids with their records, the most frequent first."""
     from pyspark.sql import functions as F  # noqa: PLC0415 - commands without Spark import the room
 
     place = F.struct("kafka.partition", "kafka.offset").alias("place")
-    head = F.substring(F.col(f"kafka.raw.{part}"), 1, HEAD).alias("head")
+    raw = F.col(f"kafka.raw.{part}")
+    head = F.substring(raw, 1, HEAD)
+    number = (F.length("head") == HEAD) & (F.substring("head", 1, 1) == F.lit(b"\0"))
+    guid = (F.length("head") == GUID) & (F.substring("head", 1, 1) == F.lit(b"\1"))
+    if in_header:
+        named = F.filter("kafka.raw.headers", lambda each: each["key"] == header_of(part))
+        header = F.try_element_at(named, F.lit(-1))["value"]
+        of_guid = F.substring(header, 1, 1) == F.lit(b"\1")
+        told = F.when(of_guid, F.substring(header, 1, GUID)).otherwise(F.substring(header, 1, HEAD))
+        head = F.when(raw.isNotNull(), F.coalesce(told, head))
     rows = (
-        records.select(head, place)
-        .where((F.length("head") == HEAD) & (F.substring("head", 1, 1) == F.lit(b"\0")))
+        records.select(head.alias("head"), place)
+        .where(number | guid)
         .groupBy("head")
         .agg(F.count("*").alias("records"), F.min("place").alias("first"))
         .orderBy(F.desc("records"), "head")
@@ -133,7 +142,7 @@ def _ids(records: DataFrame, part: str) -> list[Found]:
         .collect()
     )
     return [
-        Found(number, row.records, row.first.partition, row.first.offset)
+        Found(found, row.records, row.first.partition, row.first.offset)
         for row in rows
-        if (number := schema_id(bytes(row["head"])))
+        if (found := schema_id(bytes(row["head"])))
     ]

@@ -86,7 +86,9 @@ class Kept:
         Raises RegistryRefused; RegistryUnreachable, by which nothing is known.
         """
         kept = self.schemas()
-        known = [(each, found) for each in ids if (found := kept.get(each)) is not None]
+        # A GUID is made of its schema: no other registry gives it to another one.
+        numbers = [each for each in ids if each.isdigit()]
+        known = [(each, found) for each in numbers if (found := kept.get(each)) is not None]
         asked = registry() if known else None
         for number, ours in known:
             assert asked

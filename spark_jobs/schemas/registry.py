@@ -26,6 +26,7 @@ PAUSES: Final = (0.3, 1.0)
 MOST_BYTES: Final = 8 * 2**20
 """Of an answer."""
 MOST_REFERENCES: Final = 500
+GUIDS: Final = "/schemas/guids/"
 NO_SCHEMA: Final = (40403,)
 """error_code of Confluent's API: schema not found. A 404 with another is of a wrong path."""
 _SENT: Final = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
@@ -64,7 +65,7 @@ class Registry:
 
     def schema_by_guid(self, guid: str) -> Registered | None:
         """As `schema`, by the id that newer clients write into a header."""
-        found = self._ask(f"/schemas/guids/{quote(guid)}")
+        found = self._ask(f"{GUIDS}{quote(guid)}")
         return self._registered(found) if found is not None else None
 
     def _registered(self, found: Mapping[str, Any]) -> Registered:
@@ -118,9 +119,9 @@ class Registry:
             raise RegistryUnreachable.no_answer(
                 url=self.url, error=str(error) or type(error).__name__
             ) from None
-        return self._read(status, body)
+        return self._read(path, status, body)
 
-    def _read(self, status: int, body: bytes) -> Mapping[str, Any] | None:
+    def _read(self, path: str, status: int, body: bytes) -> Mapping[str, Any] | None:
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
@@ -132,6 +133,13 @@ class Registry:
             return found
         if status == http.client.NOT_FOUND and code in NO_SCHEMA:
             return None
+        if status == http.client.NOT_FOUND and path.startswith(GUIDS):
+            raise RegistryRefused(
+                f"the schema registry at {self.url} finds no schema by a GUID{said}, and there are "
+                "records that have nothing else.",
+                "Use a registry that does, as Confluent's from 8.0 on, or let the producers write "
+                "ids into the values.",
+            )
         if status == http.client.TOO_MANY_REQUESTS or status >= http.client.INTERNAL_SERVER_ERROR:
             raise RegistryUnreachable.answered_error(
                 url=self.url,

@@ -10,7 +10,7 @@ from spark_jobs.decode.avro.compiled import Compiled, compiled
 from spark_jobs.decode.avro.wire import SHORT
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
-from spark_jobs.decode.schemed.registered import Given, Registered, decoded
+from spark_jobs.decode.schemed.registered import Given, Registered, decoded, given_by
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.avro import Node, SchemaInvalid, parse
 from spark_jobs.schemas.schema import Schema
@@ -52,9 +52,7 @@ class AvroDecoder:
                 ) from None
         if not format_.registry:
             return None
-        from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
-
-        return Given(Kept(root, format_.registry).schemas(), settings is not None)
+        return given_by(format_, topic, root, settings)
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""

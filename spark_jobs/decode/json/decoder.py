@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Json, Topic
     from spark_jobs.spec.fields.place import Place
+
+ONE: Final = "; a value is one record: let the producer send each alone"
 
 
 class _Way(NamedTuple):
@@ -181,8 +183,11 @@ class JsonDecoder:
         if not value:
             return TOMBSTONE if value is None else EMPTY
         if isinstance(error, msgspec.ValidationError):
-            return self._names.wrong(value) or str(error)
-        return "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
+            several = ONE if value.lstrip().startswith(b"[") else ""
+            return self._names.wrong(value) or f"{error}{several}"
+        if isinstance(error, RecursionError):
+            return "nested too deeply"
+        return f"not JSON: {error}{ONE if 'trailing characters' in str(error) else ''}"
 
 
 def _sure(place: Place, of: Leaf) -> bool:

@@ -11,7 +11,7 @@ from spark_jobs.decode.avro.wire import Bad, number
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.protobuf.messages import Get, Message, Messages
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
-from spark_jobs.decode.schemed.registered import Given, Registered, decoded
+from spark_jobs.decode.schemed.registered import Given, Registered, decoded, given_by
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.schema import Schema
 
@@ -31,7 +31,7 @@ class ProtobufDecoder:
         self, format_: Protobuf, places: Sequence[Place], wanted: Sequence[str], given: Given | None
     ) -> None:
         self._objects, self._message = Objects(places, wanted), format_.message
-        self._registered = given and Registered(self._objects, given, self._of)
+        self._registered = given and Registered(self._objects, given, self._of, placed=True)
         described = Schema("PROTOBUF", "", (), format_.described)
         self._alone = None if given else self._of(described)
 
@@ -46,9 +46,7 @@ class ProtobufDecoder:
             except (DecodeError, TypeError, KeyError, IndexError):
                 raise SpecInvalid.no_descriptor(topic=topic.name, message=format_.message) from None
             return None
-        from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
-
-        return Given(Kept(root, format_.registry).schemas(), settings is not None)
+        return given_by(format_, topic, root, settings)
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""

@@ -1,25 +1,44 @@
 """Registered: values that begin with the id of their schema (Confluent's wire format): a byte 0 and
 four of the id; a batch may have several ids, and each has a function of its own.
+
+Newer clients write the id into a header: a byte 1 and the 16 of a GUID, of Protobuf also the places
+of the message. What such a header has is put in front of its value, and read there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from uuid import UUID
 
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
+from spark_jobs.decode.headers import Headers
 from spark_jobs.decode.schemed.objects import Objects, Read
 from spark_jobs.decode.together import together
 from spark_jobs.errors import RegistryUnreachable
 
 if TYPE_CHECKING:
     from spark_jobs.schemas.schema import Schema, Schemas
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Avro, Protobuf, Topic
 
 HEAD: Final = 5
-"""Bytes in front of the record."""
+"""Bytes of an id in front of a value."""
 LARGEST: Final = 2**31 - 1
 """The largest id: registries count in 32 bits with a sign."""
 NO_HEAD: Final = "it does not begin with the id of a schema: a byte 0 and four of the id"
+
+
+GUID: Final = 17
+"""Bytes of an id that is a GUID, in a header."""
+WRONG: Final = b"header"
+"""In the place of an id: the header has none."""
+NO_ID: Final = "its header has no id of a schema: a byte 1 and the 16 of a GUID"
+
+
+def header_of(part: str) -> str:
+    """The header with the id of a value or a key."""
+    return f"__{part}_schema_id"
 
 
 class Given(NamedTuple):
@@ -30,6 +49,17 @@ class Given(NamedTuple):
     """Whether every id of the records was looked up: one that is not there is an error then, and
     not a reason.
     """
+    header: str = ""
+    """The header that has the ids, if one has."""
+
+
+def given_by(format_: Avro | Protobuf, topic: Topic, root: str, settings: Settings | None) -> Given:
+    """The schemas that are kept of the format's registry. Without `settings` an id may lack."""
+    from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
+
+    part = "key" if format_ is topic.key else "value"
+    header = header_of(part) if format_.id_in == "header" else ""
+    return Given(Kept(root, format_.registry).schemas(), settings is not None, header)
 
 
 class Reader(Protocol):
@@ -39,46 +69,78 @@ class Reader(Protocol):
         """The values, from this byte of each on. Never raises for what is in them."""
 
 
-def schema_id(value: bytes) -> str | None:
-    """The id in front of a value; None if there is none."""
-    if len(value) < HEAD or value[0]:
+def head_of(header: bytes) -> bytes:
+    """The id in a header, without what is behind it."""
+    return header[:GUID] if header[:1] == b"\1" else header[:HEAD]
+
+
+def schema_id(head: bytes) -> str | None:
+    """The id in front of a value, or in a header: a number, or a GUID; None if it is none."""
+    if len(head) == GUID and head[0] == 1:
+        return str(UUID(bytes=head[1:]))
+    if len(head) != HEAD or head[0]:
         return None
-    number = int.from_bytes(value[1:HEAD], "big")
+    number = int.from_bytes(head[1:], "big")
     return str(number) if number <= LARGEST else None
 
 
 class Registered:
-    """Decodes values by their ids. `make`: a schema's reader."""
+    """Decodes values by their ids. `make`: a schema's reader. `placed`: whether the places of the
+    message are behind an id.
+    """
 
-    def __init__(self, objects: Objects, given: Given, make: Callable[[Schema], Reader]) -> None:
-        self._objects, self._given, self._make = objects, given, make
+    def __init__(
+        self,
+        objects: Objects,
+        given: Given,
+        make: Callable[[Schema], Reader],
+        *,
+        placed: bool = False,
+    ) -> None:
+        self._objects, self._given, self._make, self._placed = objects, given, make, placed
         self._readers: dict[str, Reader | str] = {}
 
-    def decode(self, values: Sequence[bytes | None]) -> Decoded:
+    def decode(self, records: Records) -> Decoded:
         """As the port has it."""
+        values: list[bytes | None] = records.values.to_pylist()
+        heads = [value and value[:HEAD] for value in values]
+        if self._given.header:
+            self._put_in_front(records, values, heads)
         groups: dict[bytes | None, list[int]] = {}
-        for index, value in enumerate(values):
-            groups.setdefault(value and value[:HEAD], []).append(index)
+        for index, head in enumerate(heads):
+            groups.setdefault(head, []).append(index)
         parts = [self._of(head, [values[index] for index in at]) for head, at in groups.items()]
         return together(parts, [*groups.values()])
+
+    def _put_in_front(
+        self, records: Records, values: list[bytes | None], heads: list[bytes | None]
+    ) -> None:
+        """What the header has, of each value with such a header."""
+        headers = Headers(records.headers).last(self._given.header).to_pylist()
+        for index, (header, value) in enumerate(zip(headers, values, strict=True)):
+            if header is not None and value is not None:
+                head = head_of(header)
+                whole = schema_id(head) and (self._placed or head == header)
+                heads[index] = head if whole else WRONG
+                values[index] = header + value
 
     def _of(self, head: bytes | None, values: Sequence[Any]) -> Decoded:
         if not head:
             return self._malformed(TOMBSTONE if head is None else EMPTY, len(values))
         number = schema_id(head)
         if number is None:
-            return self._malformed(NO_HEAD, len(values))
+            return self._malformed(NO_ID if head == WRONG else NO_HEAD, len(values))
         reader = self._reader(number)
         if isinstance(reader, str):
             return self._malformed(reader, len(values))
-        read = reader.read(values, HEAD)
+        read = reader.read(values, len(head))
         named = {index: f"{why} (schema {number})" for index, why in read.wrong.items()}
         return Decoded(*self._objects.columns(read._replace(wrong=named), len(values)))
 
     def _reader(self, number: str) -> Reader | str:
         """Of a schema; or why all its records are malformed."""
         if number not in self._readers:
-            schemas, whole = self._given
+            schemas, whole, _ = self._given
             if number not in schemas and whole:
                 raise RegistryUnreachable.schema_not_kept(number=number)
             schema = schemas.get(number)
@@ -101,10 +163,10 @@ def decoded(
     records: Records, objects: Objects, registered: Registered | None, alone: Reader | None
 ) -> Decoded:
     """Of values with ids, or of those that `alone` reads whole."""
-    values = records.values.to_pylist()
     if registered:
-        return registered.decode(values)
+        return registered.decode(records)
     assert alone
+    values = records.values.to_pylist()
     read = alone.read([value or b"" for value in values], 0)
     for index, value in enumerate(values):
         if not value:

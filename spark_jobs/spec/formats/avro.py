@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -13,8 +13,22 @@ from spark_jobs.spec.model import refuse
 REGISTRY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
-def refuse_registry(name: str) -> None:
-    """Refuse what cannot be a folder."""
+IdIn = Annotated[
+    Literal["value", "header"],
+    Described(
+        description="where the id of the schema is: in front of the value; or in the header that "
+        "newer clients write, __value_schema_id, of a key __key_schema_id. A record without this "
+        "header may have it in front of the value too"
+    ),
+]
+NOT_ROWS: Final = frozenset({"id_in"})
+"""An id means one schema wherever it is."""
+
+
+def refuse_registry(name: str, id_in: str) -> None:
+    """Refuse what cannot be a folder, and an id of no registry."""
+    if id_in == "header" and not name:
+        refuse("id_in", id_in, "without a registry there is no id", "Name the registry")
     if name and not REGISTRY.fullmatch(name):
         refuse(
             "registry",
@@ -31,6 +45,7 @@ class Avro(Format):
 
     kind: ClassVar[str] = "avro"
     decoder: ClassVar[str] = "spark_jobs.decode.avro.decoder:AvroDecoder"
+    not_rows: ClassVar[frozenset[str]] = NOT_ROWS
 
     registry: str = Described(
         default="",
@@ -46,6 +61,12 @@ class Avro(Format):
         default="", description="without a registry: the schema of all records, if not the reader's"
     )
 
+    id_in: IdIn = "value"
+
+    @property
+    def reads_headers(self) -> bool:
+        return self.id_in == "header"
+
     @property
     def wrote(self) -> str:
         """The schema of records without an id."""
@@ -53,7 +74,7 @@ class Avro(Format):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        refuse_registry(self.registry)
+        refuse_registry(self.registry, self.id_in)
         if self.registry and self.writer:
             refuse("writer", self.writer, "the registry has the writers' schemas", "Leave it out")
         if not self.registry and not self.wrote:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field as Described, model_validator
 
-from spark_jobs.spec.formats.avro import refuse_registry
+from spark_jobs.spec.formats.avro import NOT_ROWS, IdIn, refuse_registry
 from spark_jobs.spec.formats.format import Format
 from spark_jobs.spec.model import refuse
 
@@ -24,6 +24,7 @@ class Protobuf(Format):
 
     kind: ClassVar[str] = "protobuf"
     decoder: ClassVar[str] = "spark_jobs.decode.protobuf.decoder:ProtobufDecoder"
+    not_rows: ClassVar[frozenset[str]] = NOT_ROWS
 
     registry: str = Described(
         default="",
@@ -41,6 +42,12 @@ class Protobuf(Format):
         "`protoc --include_imports --descriptor_set_out=FILE` writes it, or their base64",
     )
 
+    id_in: IdIn = "value"
+
+    @property
+    def reads_headers(self) -> bool:
+        return self.id_in == "header"
+
     @property
     def described(self) -> bytes:
         """The bytes of `descriptor`."""
@@ -48,7 +55,7 @@ class Protobuf(Format):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        refuse_registry(self.registry)
+        refuse_registry(self.registry, self.id_in)
         if self.registry and self.descriptor:
             refuse("descriptor", "...", "the registry has the schemas", "Leave it out")
         if not self.registry and not (self.descriptor and self.message):
