@@ -137,7 +137,7 @@ class Registry:
             raise RegistryRefused(
                 f"the schema registry at {self.url} finds no schema by a GUID{said}, and there are "
                 "records that have nothing else.",
-                "Use a registry that does, as Confluent's from 8.0 on, or let the producers write "
+                "Use a registry that does, as newer ones of Confluent, or let the producers write "
                 "ids into the values.",
             )
         if status == http.client.TOO_MANY_REQUESTS or status >= http.client.INTERNAL_SERVER_ERROR:
