@@ -77,6 +77,14 @@ class RegistryRefused(SluiceError):
     def registry_undeclared(self) -> None: ...
 
     @reason(
+        "the schema registry at {url} finds no schema by a GUID{said}, and records have no other "
+        "id.",
+        "Use one that does, as newer ones of Confluent, or let the producers write ids into the "
+        "values.",
+    )
+    def finds_no_guid(self, url: object, said: object) -> None: ...
+
+    @reason(
         "the schema registry at {url} refused this client: {status}{said}.",
         "Correct schema.registry.basic.auth.user.info or schema.registry.bearer.auth.token, or "
         "grant the right to read schemas.",

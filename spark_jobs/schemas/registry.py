@@ -134,12 +134,7 @@ class Registry:
         if status == http.client.NOT_FOUND and code in NO_SCHEMA:
             return None
         if status == http.client.NOT_FOUND and path.startswith(GUIDS):
-            raise RegistryRefused(
-                f"the schema registry at {self.url} finds no schema by a GUID{said}, and there are "
-                "records that have nothing else.",
-                "Use a registry that does, as newer ones of Confluent, or let the producers write "
-                "ids into the values.",
-            )
+            raise RegistryRefused.finds_no_guid(url=self.url, said=said)
         if status == http.client.TOO_MANY_REQUESTS or status >= http.client.INTERNAL_SERVER_ERROR:
             raise RegistryUnreachable.answered_error(
                 url=self.url,
