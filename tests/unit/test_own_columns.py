@@ -61,6 +61,8 @@ BESIDE_NONE: dict[str, set[str]] = {
         "_hours",
         "_",
     },
+    # The places of some records.
+    "repair/exchange/bad_rows.py": {"number"},
     # The ids of schemas, counted.
     "runs/schema_look.py": {"place", "head", "first", "records"},
     # The columns of a comparison: a pipeline's are within before and after.

@@ -480,7 +480,7 @@ STEPS = pipeline().steps
         ({}, {"path": "Id"}, {"topic.fields.id.path": "refused"}),
         ({"path": "Id"}, {"path": ("Id", "id")}, {"topic.fields.id.path": "warned"}),
         ({}, {"path": ("id", "Id")}, {"topic.fields.id.path": "warned"}),
-        ({"path": "Id"}, {"path": ("id", "Id")}, {"topic.fields.id.path": "refused"}),
+        ({"path": "Id"}, {"path": ("id", "Id")}, {"topic.fields.id.path": "warned"}),
         ({"path": "id"}, {}, {}),
         ({}, {"one_of": ("a",)}, {}),
     ],

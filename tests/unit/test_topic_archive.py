@@ -9,13 +9,13 @@ import sys
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import deltalake
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
+from pyspark.sql.types import StructType
 from typer.testing import CliRunner
 from upath import UPath
 
@@ -145,8 +145,8 @@ class Root:
         return sorted((row["topic_id"], row["offset"]) for row in rows)
 
 
-def columns() -> Any:
-    return SimpleNamespace(json=lambda: json.dumps(STRUCT), jsonValue=lambda: STRUCT)
+def columns() -> StructType:
+    return StructType.fromJson(STRUCT)
 
 
 def test_an_older_sluices_archive_gets_the_columns_that_it_lacks(tmp_path: Path) -> None:
