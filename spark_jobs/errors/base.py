@@ -146,6 +146,6 @@ def _plain(value: object) -> Value:
     """
     if isinstance(value, datetime):
         return f"{value.astimezone(UTC) if value.tzinfo else value:%F %H:%M:%S} UTC"
-    if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(map(str, sorted(value) if isinstance(value, set | frozenset) else value))
+    if isinstance(value, list) or (isinstance(value, tuple) and type(value) is tuple):
+        return ", ".join(map(str, value))
     return value if value is None or isinstance(value, str | int | float) else str(value)

@@ -100,7 +100,7 @@ def test_without_a_watermark_no_row_is_final(tmp_path: Path) -> None:
 def test_a_range_that_drains_still_write_is_refused_with_the_time_up_to_which_rows_are_final(
     root: Root,
 ) -> None:
-    final = f"all before {hour(FINAL - 1):%F %H:%M:%S} are final, by the watermark of batch 9"
+    final = f"all before {hour(FINAL - 1):%F %H:%M:%S} UTC are final, by the watermark of batch 9"
     out = "when the watermark has passed the end, or for a range that ends before"
     for kind in ("backfill", "verify"):
         for first in (FINAL - 1, FINAL):
