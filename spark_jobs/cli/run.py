@@ -53,11 +53,14 @@ def validate(
 
     With --deep, with Spark: some seconds for each pipeline, and still without Kafka.
     """
+    from spark_jobs.decode.schemed.shape import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
+
     with one_line_errors():
         for name in pipelines or (*registry.names(), *registry.archives()):
             spec = registry.load(name)
             for label, each in ((name, spec), (f"{name} NEXT", registry.load_next(name))):
                 if each:
+                    refuse_disagreeing(each.topic)
                     console.print(
                         f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
                         f"{'archive' if each.is_archive else each.output_mode}"

@@ -69,7 +69,11 @@ class Decoded(NamedTuple):
 
 
 class Decoder(Protocol):
-    """Bytes of one format to columns."""
+    """Bytes of one format to columns.
+
+    One with a declared schema also has `shape(format_, topic)`, a static method: the schema as
+    decode/schemed/shape.py has it, which the topic's fields are held against before a run.
+    """
 
     def __init__(
         self, format_: Any, places: Sequence[Place], wanted: Sequence[str], given: Any, /

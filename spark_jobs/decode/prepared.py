@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.decode.formats import decoder_class
 from spark_jobs.decode.record_decoder import RecordDecoder
+from spark_jobs.decode.schemed.shape import refuse_disagreeing
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
@@ -31,7 +32,11 @@ class Prepared(NamedTuple):
 def prepare(
     topic: Topic, root: str, settings: Settings | None, wanted: Sequence[str] | None = None
 ) -> Prepared:
-    """Columns of the `wanted` fields only; of all by default. Every field is validated."""
+    """Columns of the `wanted` fields only; of all by default. Every field is validated.
+
+    Raises SpecInvalid if a declared schema does not fit the fields.
+    """
+    refuse_disagreeing(topic)
     value, key = (
         decoder_class(each).prepare(each, topic, root, settings)
         for each in (topic.format, topic.key)

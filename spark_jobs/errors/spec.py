@@ -18,6 +18,20 @@ class SpecInvalid(SluiceError):
     def no_avro_schema(self, topic: object, name: object, error: object) -> None: ...
 
     @reason(
+        "topic {topic!r}: field {field} is required, and the declared schema has no {where}.",
+        "Correct the field's path, or declare it with required=False.",
+    )
+    def schema_lacks(self, topic: object, field: object, where: object) -> None: ...
+
+    @reason(
+        "topic {topic!r}: field {field} is {given}, and the declared schema has {why} at {where}.",
+        "Give the field a type and a format that such a value has, or correct its path.",
+    )
+    def schema_disagrees(
+        self, topic: object, field: object, given: object, where: object, why: object
+    ) -> None: ...
+
+    @reason(
         "topic {topic!r}: no {what} is named {absent!r}.",
         "Name one of {names}, by path= of the field.",
     )

@@ -7,10 +7,12 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.decode.avro.compiled import Compiled, compiled
+from spark_jobs.decode.avro.shape import shape_of
 from spark_jobs.decode.avro.wire import SHORT
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
 from spark_jobs.decode.schemed.registered import Given, Registered, decoded, given_by
+from spark_jobs.decode.schemed.shape import Shape
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.avro import Node, SchemaInvalid, parse
 from spark_jobs.schemas.schema import Schema
@@ -38,18 +40,25 @@ class AvroDecoder:
         self._alone = None if given else self._of(Schema("AVRO", format_.wrote, (), None))
 
     @staticmethod
-    def prepare(format_: Avro, topic: Topic, root: str, settings: Settings | None) -> Given | None:
-        """The kept schemas. Raises SpecInvalid if a declared schema is none."""
-        for name, text in (("reader", format_.reader), ("writer", format_.writer)):
+    def shape(format_: Avro, topic: Topic) -> Shape | None:
+        """Of the declared schema by which fields are found; None without one. Raises SpecInvalid if
+        a declared one is none.
+        """
+        found = None
+        for name, text in (("writer", format_.writer), ("reader", format_.reader)):
             try:
-                if text:
-                    parse(text)
+                found = parse(text) if text else found
             except SchemaInvalid as error:
                 raise SpecInvalid.no_avro_schema(
                     topic=topic.name,
                     name=name,
                     error=error,
                 ) from None
+        return shape_of(found) if found else None
+
+    @staticmethod
+    def prepare(format_: Avro, topic: Topic, root: str, settings: Settings | None) -> Given | None:
+        """The kept schemas."""
         if not format_.registry:
             return None
         return given_by(format_, topic, root, settings)

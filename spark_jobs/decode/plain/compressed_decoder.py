@@ -42,6 +42,12 @@ class CompressedDecoder:
         self._by, self._most = format_.by, format_.at_most
 
     @staticmethod
+    def shape(format_: Compressed, topic: Topic) -> Any:
+        """As that of the format in it."""
+        declared = getattr(decoder_class(format_.format), "shape", None)
+        return declared and declared(format_.format, topic)
+
+    @staticmethod
     def prepare(format_: Compressed, topic: Topic, root: str, settings: Settings | None) -> Any:
         """As that of the format in it."""
         inner = format_.format

@@ -10,8 +10,10 @@ from google.protobuf.message import DecodeError
 from spark_jobs.decode.avro.wire import Bad, number
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.protobuf.messages import Get, Message, Messages
+from spark_jobs.decode.protobuf.shape import shape_of
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
 from spark_jobs.decode.schemed.registered import Given, Registered, decoded, given_by
+from spark_jobs.decode.schemed.shape import Shape
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.schema import Schema
 
@@ -36,15 +38,23 @@ class ProtobufDecoder:
         self._alone = None if given else self._of(described)
 
     @staticmethod
+    def shape(format_: Protobuf, topic: Topic) -> Shape | None:
+        """Of the declared message; None if only the registry knows it. Raises SpecInvalid if the
+        descriptor has no such message.
+        """
+        if format_.registry:
+            return None
+        try:
+            return shape_of(Messages(format_.described).of(format_.message).descriptor)
+        except (DecodeError, TypeError, KeyError, IndexError):
+            raise SpecInvalid.no_descriptor(topic=topic.name, message=format_.message) from None
+
+    @staticmethod
     def prepare(
         format_: Protobuf, topic: Topic, root: str, settings: Settings | None
     ) -> Given | None:
-        """The kept schemas. Raises SpecInvalid if the declared one has no such message."""
+        """The kept schemas."""
         if not format_.registry:
-            try:
-                Messages(format_.described).of(format_.message)
-            except (DecodeError, TypeError, KeyError, IndexError):
-                raise SpecInvalid.no_descriptor(topic=topic.name, message=format_.message) from None
             return None
         return given_by(format_, topic, root, settings)
 

@@ -60,6 +60,7 @@ class Message:
         made = message_factory.GetMessageClass(descriptor)
         self.parse: Callable[[bytes], Any] = made.FromString
         self.whole: Callable[[Any], bool] = made.IsInitialized
+        self.descriptor = descriptor
         self.fields: dict[str, FieldDescriptor] = dict(descriptor.fields_by_name)
 
     def is_time(self, name: str) -> bool:
@@ -87,7 +88,7 @@ def microseconds(message: Any) -> int:
 
 def _of_field(field: FieldDescriptor) -> Get:
     name, value = field.name, _of_value(field)
-    if field.is_repeated and _is_map(field):
+    if field.is_repeated and is_map(field):
         key, of = (_of_value(field.message_type.fields_by_name[part]) for part in ("key", "value"))
         return lambda message: {_key(key(k)): of(v) for k, v in getattr(message, name).items()}
     if field.is_repeated:
@@ -147,7 +148,8 @@ def _key(key: Any) -> str:
     return key if isinstance(key, str) else str(key).lower()
 
 
-def _is_map(field: FieldDescriptor) -> bool:
+def is_map(field: FieldDescriptor) -> bool:
+    """Whether it is a map, which is a repeated message on the wire."""
     return bool(field.message_type is not None and field.message_type.GetOptions().map_entry)
 
 
