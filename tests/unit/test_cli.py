@@ -34,6 +34,8 @@ from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops.views import Table
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import REPO
+from spark_jobs.spec import from_json_schema
+from spark_jobs.topics.flights import FLIGHTS
 
 OPTIONS = {
     "validate": ("--deep",),
@@ -83,6 +85,7 @@ OPTIONS = {
     "quarantine": ("--record", "--reason", "--execute"),
     "maintain": ("--execute",),
     "worker": (),
+    "schema": (),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
 USAGE = 2
@@ -375,3 +378,9 @@ def test_an_end_of_a_range_that_is_no_time_is_called_by_its_option(command: str)
 
 def test_an_undo_of_a_repair_that_there_is_not_is_refused_before_it_is_executed() -> None:
     assert "nothing was staged" in refused(sluice("undo", "flight_events", "r1"), RepairUnknown)
+
+
+def test_a_topic_is_written_as_a_json_schema_that_is_its_declaration() -> None:
+    done = sluice("schema", "flight_events")
+    assert done.exit_code == 0
+    assert from_json_schema(done.stdout) == FLIGHTS.fields
