@@ -174,7 +174,8 @@ def record(facts: Accept, scene: Scene) -> None:
 
 def move_cursor(facts: Accept, scene: Scene) -> None:
     """Let the rows count as passed."""
-    facts.cursor.write(scene.paths.cursor)
+    path = scene.paths.cursor
+    facts.cursor.over(path).put(path, scene.held)
 
 
 ACCEPT = Change(

@@ -23,6 +23,7 @@ from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.answer import table_of
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
 
 
@@ -36,7 +37,9 @@ class _Old(NamedTuple):
     records: int
 
 
-def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[], object]]]:
+def kept_steps(
+    paths: Paths, before: datetime
+) -> Iterator[tuple[str, Callable[[HeldLease], object]]]:
     """A line and a function, if the archive has records with a Kafka timestamp before this time
     ahead of all others of their partition. One whose timestamp is no time stays: how old it is
     nobody knows.
@@ -62,7 +65,7 @@ def _old(paths: Paths, before: datetime) -> list[_Old]:
     return [_Old(**row) for row in table_of(builder.execute(sql)).to_pylist()]
 
 
-def _remove(paths: Paths, old: list[_Old]) -> None:
+def _remove(paths: Paths, old: list[_Old], held: HeldLease) -> None:
     known = read_identity(paths)
     note_removed(
         paths,
@@ -71,6 +74,7 @@ def _remove(paths: Paths, old: list[_Old]) -> None:
             for each in old
             if known is not None and each.topic_id == known.topic_id
         },
+        held,
     )
     where = " OR ".join(
         f"(topic_id = '{each.topic_id}' AND \"partition\" = {each.partition} "

@@ -18,6 +18,7 @@ from spark_jobs.runs.verdict_on import verdict_on
 from spark_jobs.sink import history
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
 
 COLUMNS = (
@@ -64,14 +65,14 @@ def find_cursor(paths: Paths, known: Identity) -> Found:
     )
 
 
-def store_cursor(paths: Paths, known: Identity) -> None:
+def store_cursor(paths: Paths, known: Identity, held: HeldLease) -> None:
     """Store it, and remove the accounts of later batches: the next run makes them again."""
     cursor = find_cursor(paths, known).cursor
     for table in ("batches", "slices"):
         ops_tables.remove_after(
             paths.root, table, paths.pipeline, known.generations, cursor.audited
         )
-    cursor.write(paths.cursor)
+    cursor.over(paths.cursor).put(paths.cursor, held)
 
 
 def _made(paths: Paths, known: Identity, rows: list[Row]) -> Cursor:

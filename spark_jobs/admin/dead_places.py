@@ -10,6 +10,7 @@ from spark_jobs.published.table import has_shown
 from spark_jobs.storage.folders import remove_folder
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
 
 
@@ -27,7 +28,7 @@ def dead_places(paths: Paths, now: datetime) -> list[Dead]:
     ]
 
 
-def remove_place(paths: Paths, dead: Dead) -> None:
+def remove_place(paths: Paths, dead: Dead, held: HeldLease) -> None:
     """Remove what is its own, then its name in live.json. The lease is held."""
     fact = read_live(paths)
     if fact is None or dead.folder == paths.place.folder:
@@ -41,4 +42,4 @@ def remove_place(paths: Paths, dead: Dead) -> None:
     if dead.table not in {paths.table.name, *(each.table for each in others)}:
         remove_folder(paths.tables / dead.table)
         remove_folder(paths.root / "staging" / dead.table)
-    fact.model_copy(update={"dead": tuple(others)}).write_whole(paths.above)
+    fact.model_copy(update={"dead": tuple(others)}).write_whole(paths.above, held)

@@ -28,14 +28,14 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.admin.unrestored import can_unrestore, in_words, to_mend, unrestore
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
-from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.lease import HeldLease, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.notes.removed import read_removed
 from spark_jobs.checkpoint.repartitioned import moves_state
 from spark_jobs.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.journal.runner import leased
-from spark_jobs.repair.exchange.leftovers import leftovers, remove_leftovers
+from spark_jobs.repair.exchange.leftovers import Leftover, leftovers, remove_leftovers
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
@@ -51,8 +51,17 @@ if TYPE_CHECKING:
 WHO = "sluice doctor"
 
 
+class Mending(NamedTuple):
+    """The repair of files, under the lease."""
+
+    line: str
+    """What it does, for the user."""
+    execute: Callable[[HeldLease], object]
+    """Does it."""
+
+
 class Repair(NamedTuple):
-    """One repair."""
+    """A repair that takes the lease itself."""
 
     line: str
     """What it does, for the user."""
@@ -96,9 +105,9 @@ def _files_first(paths: Paths, first: Intent) -> Intent:
     files += _failing_repair(paths)
 
     def execute() -> tuple[str, ...] | None:
-        with lease(paths.lease, WHO):
-            for repair in files:
-                repair.execute()
+        with lease(paths.lease, WHO) as held:
+            for each in files:
+                each.execute(held)
         return first.execute() if first.execute else None
 
     return Intent((*(f"fix: {repair.line}" for repair in files), *first.lines), execute)
@@ -152,13 +161,14 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         )
 
     def execute() -> None:
-        with leased(spec, paths, WHO):
-            for repair in files:
-                repair.execute()
+        with leased(spec, paths, WHO) as held:
+            for each in files:
+                each.execute(held)
         for repair in logs:
             repair.execute()
 
-    return Intent((*lines, *(f"fix: {repair.line}" for repair in (*files, *logs))), execute)
+    todo = *(each.line for each in files), *(repair.line for repair in logs)
+    return Intent((*lines, *(f"fix: {line}" for line in todo)), execute)
 
 
 def _log_repairs(
@@ -252,46 +262,50 @@ def _go_back(spec: Pipeline, settings: Settings, integrity: Integrity, at_most: 
     )
 
 
-def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Repair]:
+def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Mending]:
     path = checkpoint.folder / "metadata"
     if path not in integrity.damage:
         return []
 
-    def execute() -> None:
+    def execute(_: HeldLease) -> None:
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
         path.write_text(json.dumps({"id": str(uuid.uuid4())}))
 
     return [
-        Repair(
+        Mending(
             f"write {path} again, with a new query id: neither state nor table depends on it",
             execute,
         )
     ]
 
 
-def _cursor_repair(paths: Paths, known: Identity, mending: str) -> list[Repair]:
-    return [Repair(mending, lambda: store_cursor(paths, known))] if mending else []
+def _cursor_repair(paths: Paths, known: Identity, mending: str) -> list[Mending]:
+    return [Mending(mending, partial(store_cursor, paths, known))] if mending else []
 
 
-def _failing_repair(paths: Paths) -> list[Repair]:
+def _failing_repair(paths: Paths) -> list[Mending]:
     try:
         read_failing(paths.failing)
     except CheckpointBroken:
         aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}"
         return [
-            Repair(
+            Mending(
                 f"move {paths.failing} to {aside}: the next run finds failing records again",
-                lambda: set_aside(paths.failing, aside),
+                lambda _: set_aside(paths.failing, aside),
             )
         ]
     return []
 
 
-def _staging_repair(paths: Paths) -> list[Repair]:
+def _remove_leftover(paths: Paths, leftover: Leftover, _: HeldLease) -> None:
+    remove_leftovers(paths, [leftover], "sluice doctor")
+
+
+def _staging_repair(paths: Paths) -> list[Mending]:
     return [
-        Repair(
+        Mending(
             f"remove {leftover.folder}: {leftover.why}",
-            partial(remove_leftovers, paths, [leftover], "sluice doctor"),
+            partial(_remove_leftover, paths, leftover),
         )
         for leftover in leftovers(paths)
     ]

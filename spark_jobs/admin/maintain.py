@@ -32,12 +32,18 @@ from spark_jobs.storage.object_store import require_writable
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.checkpoint.lease import HeldLease
+
 
 class Step(NamedTuple):
     """One step, and the words for it: "remove 12 reports" to be done, "removed 12 reports" done."""
 
     line: str
-    execute: Callable[[], object]
+    execute: Callable[[HeldLease], object]
+
+
+def _step(line: str, execute: Callable[[], object]) -> Step:
+    return Step(line, lambda _: execute())
 
 
 def maintain(spec: Pipeline, settings: Settings) -> Intent:
@@ -61,7 +67,7 @@ def maintain(spec: Pipeline, settings: Settings) -> Intent:
         with leased(spec, paths, "sluice maintain") as held:
             for step in _steps(spec, settings, paths):
                 held.confirm()  # without it, another run may write these tables now
-                step.execute()
+                step.execute(held)
                 done.append(f"done: {step.line}")
         return tuple(done)
 
@@ -105,7 +111,7 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
     yield from _ops_steps(spec.name, settings, paths, now)
     yield from _report_steps(spec.name, settings, now)
     if found := leftovers(paths, now):
-        yield Step(
+        yield _step(
             f"remove {len(found):,} staging folders of repairs, which nobody needs any more",
             partial(remove_leftovers, paths, found, "sluice maintain"),
         )
@@ -119,7 +125,7 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
     if isinstance(spec, ArchiveSpec) and spec.keep is not None:
         yield from map(Step._make, kept_steps(paths, now - spec.keep))
     for line, execute in table_steps(paths, archive=spec.is_archive):
-        yield Step(line, execute)
+        yield _step(line, execute)
 
 
 def _ops_steps(pipeline: str, settings: Settings, paths: Paths, now: datetime) -> Iterator[Step]:
@@ -127,7 +133,7 @@ def _ops_steps(pipeline: str, settings: Settings, paths: Paths, now: datetime) -
     if (where := conditions.get("late")) and (
         slices := slice_times.without_late(paths.root, where)
     ):
-        yield Step(
+        yield _step(
             f"let {slices:,} slices have the times of their late records, whose rows have expired",
             partial(_with_late, paths.root, where),
         )
@@ -136,13 +142,13 @@ def _ops_steps(pipeline: str, settings: Settings, paths: Paths, now: datetime) -
             paths.root, name, f"SELECT count(*) AS n FROM {name} WHERE {where}"
         )
         if rows := counted.to_pylist()[0]["n"]:
-            yield Step(
+            yield _step(
                 f"remove {rows:,} rows of ops.{name} that have expired",
                 partial(_remove, paths.root, name, where),
             )
     for path in _ops_paths(paths.root):
         if delta.is_table(path) and (files := compaction.small_files(path, {"pipeline": pipeline})):
-            yield Step(
+            yield _step(
                 f"join {files:,} small files of ops.{path.name}",
                 partial(_compact, paths.root, path.name, pipeline),
             )
@@ -169,7 +175,7 @@ def _report_steps(pipeline: str, settings: Settings, now: datetime) -> Iterator[
         return
     for folder in report_folders(settings.root, pipeline):
         if old := files_before(folder, before):
-            yield Step(
+            yield _step(
                 f"remove {len(old):,} reports from {folder} that have expired",
                 partial(remove_files, old),
             )

@@ -67,8 +67,7 @@ def quarantine(
             if read_failing(paths.failing) != before:
                 raise DecisionRefused.overtaken_quarantine(pipeline=spec.name)
             _refuse_unaccounted(paths, spec.name, found)
-            held.confirm()
-            _with(before, found, paths).write(paths.failing)
+            _with(before, found, paths).put(paths.failing, held)
         return (
             f"{len(found):,} record(s) are malformed from now on: the run or repair that reads "
             "them puts them into ops.quarantine",

@@ -14,11 +14,13 @@ from spark_jobs.checkpoint.identity import read_identity, refuse_older_notes
 from spark_jobs.checkpoint.lease import HeldLease, holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.live import GRACE, following, read_live
-from spark_jobs.errors import CheckpointBroken, LeaseHeld, RebuildRefused
+from spark_jobs.errors import CheckpointBroken, LeaseHeld, RebuildRefused, SluiceError
+from spark_jobs.journal.begun import settle, under_way
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.repair.exchange.commit import refuse_features
+from spark_jobs.root.files import write_whole
 from spark_jobs.root.live_place import Place, first_table, unused
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
@@ -26,8 +28,9 @@ from spark_jobs.sink import table
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.delta import is_table, open_table
-from spark_jobs.storage.folders import remove_folder, set_aside
+from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.seen import look
 
 LOG = logging.getLogger(__name__)
 WHO = "sluice reset"
@@ -53,7 +56,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
         raise RebuildRefused.reset_of_rebuild(pipeline=spec.name)
     paths = _draining(paths, spec)
     committed = Checkpoint(paths.checkpoint).committed()
-    seen, begun = _identity_text(paths), paths.journal.exists()
+    seen, begun = _identity_text(paths), _is_begun(paths)
     staged = paths.stagings.exists()
     goes_on = spec.is_archive and _made_anew(spec, settings, paths)
     state = (
@@ -143,11 +146,23 @@ def _settled(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
     """Complete what was begun; what cannot be completed is set aside, since all of it goes."""
     try:
         complete(spec, paths, held)
-        held.settle()
+        settle(paths, held)
     except Exception as error:  # noqa: BLE001 - whatever stands in its way, a reset is the way out
         LOG.warning("%s: what was begun is given up: %s", spec.name, error)
         held.confirm()
-        set_aside(paths.journal, paths.version / f"given-up-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+        if (note := look(paths.journal)).text is not None:
+            aside = paths.version / f"given-up-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+            aside.mkdir(parents=True, exist_ok=True)
+            write_whole(aside / paths.journal.name, note.text)
+        settle(paths, held, given_up=True)
+
+
+def _is_begun(paths: Paths) -> bool:
+    """Whether a change has begun and not ended, or nobody can tell."""
+    try:
+        return under_way(paths) is not None
+    except SluiceError:
+        return True
 
 
 def _identity_text(paths: Paths) -> str:

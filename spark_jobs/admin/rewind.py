@@ -194,14 +194,15 @@ def move_cursor(facts: Rewind, scene: Scene) -> None:
             "table_version": table.version(path),
             "judged_table_version": restored if facts.judged.whole else facts.judged.table_version,
         }
-    ).write(scene.paths.cursor)
+    ).put(scene.paths.cursor, scene.held)
 
 
 def move_failing(facts: Rewind, scene: Scene) -> None:
     """Forget the failing records of later batches."""
     path = scene.paths.failing
     if path.exists():
-        read_failing(path).up_to(facts.batch).read_again_from(facts.end).write(path)
+        kept = read_failing(path).up_to(facts.batch).read_again_from(facts.end)
+        kept.put(path, scene.held)
 
 
 def begin_generation(facts: Rewind, scene: Scene) -> None:
@@ -215,7 +216,7 @@ def begin_generation(facts: Rewind, scene: Scene) -> None:
     if known.generation != facts.generation:
         began = {"generation": facts.generation, "rewound": facts.generations}
         now = known.with_partitions(checkpoint.partitions(facts.batch))
-        now.model_copy(update=began).write(paths.identity)
+        now.model_copy(update=began).put(paths.identity, scene.held)
 
 
 def purge_state(facts: Rewind, scene: Scene) -> None:

@@ -96,7 +96,8 @@ def move_cursor(facts: Unrestored, scene: Scene) -> None:
     """Let the rows count as passed if they had. Else the next drain judges what had not."""
     if facts.passed:
         passed = {"judged_table_version": restored_version(facts, scene)}
-        read_cursor(scene.paths.cursor).model_copy(update=passed).write(scene.paths.cursor)
+        cursor = read_cursor(scene.paths.cursor).model_copy(update=passed)
+        cursor.put(scene.paths.cursor, scene.held)
 
 
 UNRESTORED = Change(

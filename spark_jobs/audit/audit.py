@@ -237,7 +237,7 @@ class Audit:
         if not (run.spec.is_archive and records and records.gone):
             return
         first = source_of(run.spec, run.settings).earliest(batch.end)
-        lacks = note_overtaken(run.paths, run.identity.topic_id, batch, first)
+        lacks = note_overtaken(run.paths, run.identity.topic_id, batch, first, run.lease)
         if lacks:
             LOG.warning(
                 "%s: batch %d lacks %d offsets, which retention took before Spark read them: run "
@@ -252,5 +252,5 @@ class Audit:
         return source_of(self.run.spec, self.run.settings).compacted()
 
     def _move(self, cursor: Cursor) -> None:
+        cursor.put(self.run.target.cursor, self.run.lease)
         self._cursor = cursor
-        cursor.write(self.run.target.cursor)

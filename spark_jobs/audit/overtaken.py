@@ -17,16 +17,19 @@ from spark_jobs.storage.delta import is_table, open_table
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Batch, Offsets
 
 
-def note_overtaken(paths: Paths, topic_id: str, batch: Batch, first: Offsets) -> int:
+def note_overtaken(
+    paths: Paths, topic_id: str, batch: Batch, first: Offsets, held: HeldLease
+) -> int:
     """Add them to removed.json; how many it did not have yet. Kafka has records from the offsets
-    `first` on. The caller holds the archive's lease, and the batch is not accounted for yet.
+    `first` on. `held` is the archive's lease; the batch is not accounted for yet.
     """
     found = overtaken(paths.table, topic_id, batch, first)
-    return note_removed(paths, found)
+    return note_removed(paths, found, held)
 
 
 def overtaken(

@@ -36,17 +36,8 @@ class HeldLease(Protocol):
         kernel lets nobody come late.
         """
 
-    @property
-    def settled(self) -> int:
-        """The number of the newest holder that found nothing begun and not ended, or has completed
-        it. What a holder before that one begins comes too late.
-        """
-
     def confirm(self) -> None:
         """Raise LeaseLost if this process no longer holds it. Called before every commit."""
-
-    def settle(self) -> None:
-        """Let the next holders know that nothing is begun and not ended."""
 
 
 @contextmanager
@@ -79,7 +70,7 @@ class FileLock:
     parted from this machine does so when the time of the client's own lease is over.
     """
 
-    fence = settled = 0
+    fence = 0
 
     def __init__(self, path: UPath, descriptor: int, content: bytes) -> None:
         self._path = path
@@ -103,9 +94,6 @@ class FileLock:
             raise self._lost("is another file than the one that was locked")
         if found != self._content:
             raise self._lost(f"is of {_describe_holder(self._path)}")
-
-    def settle(self) -> None:
-        """Nobody comes late."""
 
     def _lost(self, how: str) -> LeaseLost:
         return LeaseLost.lock_lost(path=self._path, how=how)

@@ -14,8 +14,8 @@ table's log and of the checkpoint's logs are put only if absent, by Spark too
 first has committed it under its own transaction id, and fails. On stores other than S3, Spark's own
 classes write those logs; see docs/deploy.md.
 
-A change (journal/) that such a process begins is dropped by the next holder: its note has a number
-before that of a holder that knew of none.
+Nor can it write a note (checkpoint/notes/): each is put over what was read, and the store compares.
+So a change that it begins late is refused too: each holder puts its number into journal.json first.
 
 That does not fence a repartition: another run takes its batch back, and the number is free again.
 Its entries may come late, and then late_commit.py and repartitioned.py (refuse_half_moved) tell the
@@ -58,8 +58,6 @@ class LeaseContent(TypedDict):
     host: str
     started_at: str
     released: bool
-    settled: int
-    """See HeldLease. -1: nobody has said so yet."""
 
 
 class ObjectLease:
@@ -79,7 +77,6 @@ class ObjectLease:
             host=socket.gethostname(),
             started_at=datetime.now(UTC).isoformat(timespec="seconds"),
             released=False,
-            settled=-1,
         )
         self.fence = -1
         self._renewed_at = 0.0
@@ -88,18 +85,17 @@ class ObjectLease:
 
     def take(self) -> None:
         """Get the lease and start to renew it. Raises LeaseHeld, which names the holder."""
-        newest, before, holder = self._newest_holder()
+        newest, holder = self._newest_holder()
         if holder:
             raise self._held(holder)
         self.fence = 0 if newest is None else newest + 1
-        self._content["settled"] = before.get("settled", -1) if before else -1
         self._renewed_at = time.monotonic()
         # The put also succeeds if another process had this number and one with a higher number has
         # removed it since.
         if self._claim() and self._newest() == self.fence:
             self._begin()
             return
-        raise self._held(self._newest_holder()[2] or "another run")
+        raise self._held(self._newest_holder()[1] or "another run")
 
     def confirm(self) -> None:
         """Raise LeaseLost if another process has taken the lease, or may have.
@@ -119,18 +115,6 @@ class ObjectLease:
                 seconds=TTL_SECONDS,
             )
 
-    @property
-    def settled(self) -> int:
-        """Of the newest holder that knew of nothing begun."""
-        return self._content["settled"]
-
-    def settle(self) -> None:
-        """Let the next holders know that nothing is begun and not ended."""
-        if self.settled != self.fence:
-            self.confirm()
-            self._content["settled"] = self.fence
-            obstore.put(self._store, self._name(self.fence), _json(self._content))
-
     def release(self) -> None:
         """Stop renewing, and let the next run take the lease without waiting for it to expire."""
         self._done.set()
@@ -143,7 +127,7 @@ class ObjectLease:
 
     def holder(self) -> str | None:
         """The run, process and host that hold the lease now, as text; None if it is free."""
-        return self._newest_holder()[2]
+        return self._newest_holder()[1]
 
     def _claim(self) -> bool:
         """Whether this process put the number first.
@@ -178,23 +162,23 @@ class ObjectLease:
                 obstore.put(self._store, self._name(self.fence), _json(self._content))
                 self._renewed_at = began
 
-    def _newest_holder(self) -> tuple[int | None, LeaseContent | None, str | None]:
-        """The newest number, what its object says, and its holder; None as the last if it is free.
+    def _newest_holder(self) -> tuple[int | None, str | None]:
+        """The newest number, and its holder; None as the second if it is free.
 
         Looks again if that object was removed before it could be read.
         """
         while (newest := self._newest()) is not None:
             with suppress(FileNotFoundError):
-                return newest, *self._holder(newest)
-        return None, None, None
+                return newest, self._holder(newest)
+        return None, None
 
-    def _holder(self, fence: int) -> tuple[LeaseContent, str | None]:
+    def _holder(self, fence: int) -> str | None:
         answer = obstore.get(self._store, self._name(fence))
         content: LeaseContent = json.loads(bytes(answer.bytes()))
         age = (self._now() - answer.meta["last_modified"]).total_seconds()
         if content["released"] or age > TTL_SECONDS:
-            return content, None
-        return content, (
+            return None
+        return (
             f"run {content['run_id']} (process {content['pid']} on {content['host']}, since "
             f"{content['started_at']})"
         )

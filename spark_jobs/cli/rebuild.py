@@ -147,10 +147,10 @@ def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, b
 
 
 def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
-    from spark_jobs.rebuild.beside import discard, older_root  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.beside import discard, is_begun  # noqa: PLC0415 - as above
 
     paths = Paths(settings.root, spec)
-    if not paths.rebuild.exists() and not older_root(paths).exists():
+    if not is_begun(paths):
         say(f"{spec.name}: no rebuild is half done")
         return
     remove = discard(paths)

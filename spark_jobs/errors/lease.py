@@ -87,6 +87,12 @@ class LeaseLost(SluiceError):
     def lease_expired(self, folder: object, how: object, seconds: float) -> None: ...
 
     @reason(
-        "another process has begun a change: {path} is there.",
+        "another process has begun a change: {path} has it.",
     )
     def change_elsewhere(self, path: object) -> None: ...
+
+    @reason(
+        "another process has written {path} since this one read it.",
+        "Nothing of this is there. The next run goes on with what is there.",
+    )
+    def note_elsewhere(self, path: object) -> None: ...

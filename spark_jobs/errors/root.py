@@ -47,8 +47,8 @@ class RootRefused(SluiceError):
 
     @reason(
         "the object store of {url} overwrites an object that it was asked to put only if it is "
-        "absent (If-None-Match: *): two runs would hold the lease at once, and of two commits "
-        "the second would hide the first.",
+        "absent (If-None-Match: *) or as it was read (If-Match): two runs would hold the lease at "
+        "once, and of two commits the second would hide the first.",
         "Use a store, or a version of it, that supports conditional puts: docs/deploy.md.",
     )
     def no_conditional_put(self, url: object) -> None: ...

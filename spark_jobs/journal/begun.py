@@ -1,21 +1,19 @@
-"""Begun: the note of a change that has begun and not ended, in journal.json above a pipeline's
-checkpoints.
+"""Begun: the note of a change that has begun, in journal.json above a pipeline's checkpoints.
 
-It is written under the lease before the first step, and removed behind the last.
+It is written under the lease before the first step, and ended behind the last. It is never removed:
+who comes late, with what it read before, finds another note and cannot write its own.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, LeaseLost
-from spark_jobs.root.files import create_whole
 
 if TYPE_CHECKING:
-    from upath import UPath
-
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
 
 
@@ -31,7 +29,7 @@ class Begun(Stored):
     by: str
     """The run or the command that began it."""
     fence: int | None = None
-    """That of the lease under which it was begun."""
+    """That of the lease under which it was begun, or ended."""
     at: datetime
     words: str
     """What it is, for who only reads."""
@@ -39,13 +37,43 @@ class Begun(Stored):
     """All that its steps need, found before the first of them and never derived again."""
     done: tuple[str, ...] = ()
     """The steps that have ended. One that began may have had its effect too."""
+    ended: bool = False
 
-    def begin(self, path: UPath) -> None:
-        """Write it where there is none. An object store refuses a second one: LeaseLost."""
-        try:
-            create_whole(path, self.model_dump_json(indent=2))
-        except FileExistsError:
-            raise LeaseLost.change_elsewhere(path=path) from None
+    def begin(self, paths: Paths, held: HeldLease) -> Begun:
+        """Put it over the note of the change before. Raises LeaseLost."""
+        before = _note(paths)
+        if before is not None and not before.ended:
+            raise LeaseLost.change_elsewhere(path=paths.journal)
+        note = self.behind(before)
+        note.put(paths.journal, held)
+        return note
+
+    def end(self, paths: Paths, held: HeldLease) -> None:
+        """Let nothing be under way, over this note. Raises LeaseLost."""
+        ended = {"facts": {}, "done": (), "fence": held.fence, "ended": True}
+        self.model_copy(update=ended).put(paths.journal, held)
+
+
+def settle(paths: Paths, held: HeldLease, *, given_up: bool = False) -> None:
+    """Let what a holder before this one comes to begin be refused: nothing is under way, and the
+    note has this one's number. On a disk nobody comes late.
+
+    `given_up`: over any note, also of a change that nobody can complete.
+    """
+    none = Begun(
+        change="",
+        version="",
+        id="",
+        by="",
+        fence=0,
+        at=datetime.now(UTC),
+        words="nothing",
+        facts={},
+        ended=True,
+    )
+    note = none.over(paths.journal) if given_up else _note(paths) or none
+    if given_up or note.fence != held.fence:
+        note.end(paths, held)
 
 
 def under_way(paths: Paths) -> Begun | None:
@@ -53,6 +81,12 @@ def under_way(paths: Paths) -> Begun | None:
 
     Raises CheckpointBroken if the note does not parse, FormatNewer.
     """
+    note = _note(paths)
+    return None if note is None or note.ended else note
+
+
+def _note(paths: Paths) -> Begun | None:
+    """The note that is there, also of a change that has ended. Raises as `under_way`."""
     try:
         return Begun.read(paths.journal)
     except FileNotFoundError:

@@ -16,4 +16,4 @@ class GoesLive(Facts):
 
 def go_live(facts: GoesLive, scene: Scene) -> None:
     """Write it: until then another place drains, from then on this one."""
-    facts.live.write_whole(scene.paths.above)
+    facts.live.write_whole(scene.paths.above, scene.held)

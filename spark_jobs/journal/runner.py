@@ -17,7 +17,7 @@ from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import HeldLease, lease
 from spark_jobs.checkpoint.notes.live import refuse_not_live
 from spark_jobs.errors import CheckpointBroken, FormatNewer
-from spark_jobs.journal.begun import Begun, under_way
+from spark_jobs.journal.begun import Begun, settle as settle_note, under_way
 from spark_jobs.journal.change import Change, F, Scene
 from spark_jobs.journal.changes import kind
 
@@ -38,7 +38,7 @@ def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
     """
     with lease(paths.lease, who) as held:
         complete(spec, paths, held)
-        held.settle()
+        settle_note(paths, held)
         refuse_not_live(spec, paths)
         yield held
 
@@ -73,8 +73,7 @@ def carry_out(
         words=change.words(facts),
         facts=facts.model_dump(mode="json"),
     )
-    held.confirm()
-    note.begin(paths.journal)
+    note = note.begin(paths, held)
     failpoint.at("change.begun")
     scene = Scene(spec, paths, held, note.id, prepared)
     try:
@@ -90,13 +89,6 @@ def carry_out(
 def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
     """Bring to its end what was begun, or take it back."""
     note = under_way(paths)
-    if note is not None and note.fence is not None and note.fence < held.settled:
-        # Its process slept for longer than its lease, and put it behind a holder that knew of none.
-        # Its facts are not true any more, and its steps have looked at the lease.
-        held.confirm()
-        paths.journal.unlink()
-        LOG.warning("%s: %s came too late, from %s", spec.name, note.words, note.by)
-        return
     if note is None:
         return
     change, facts = _known(paths, note)
@@ -127,8 +119,7 @@ def _given_up(change: Change[F], facts: F, scene: Scene) -> bool:
     scene.held.confirm()
     if change.take_back:
         change.take_back(facts, scene)
-        scene.held.confirm()
-    scene.paths.journal.unlink()
+    note.end(scene.paths, scene.held)
     return True
 
 
@@ -149,8 +140,6 @@ def _steps(change: Change[F], facts: F, note: Begun, scene: Scene) -> None:
         step(facts, scene)
         failpoint.at("change.stepped")
         note = note.model_copy(update={"done": (*note.done, step.__name__)})
-        # A process that slept in the step must not bring back what another has completed.
-        scene.held.confirm()
-        note.write(scene.paths.journal)
-    scene.held.confirm()
-    scene.paths.journal.unlink()
+        # A process that slept in the step does not bring back what another has completed.
+        note.put(scene.paths.journal, scene.held)
+    note.end(scene.paths, scene.held)

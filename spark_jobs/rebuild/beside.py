@@ -24,7 +24,6 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.root.live_place import FOLDER, Place, first_table, unused
 from spark_jobs.root.paths import Paths
 from spark_jobs.storage.folders import remove_folder
-from spark_jobs.storage.object_store import put_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,8 +69,7 @@ def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:
         began=datetime.now(UTC),
         who=who,
     )
-    if not put_new(paths.rebuild, begun.model_dump_json(indent=2)):
-        raise RebuildRefused.begun_meanwhile(pipeline=following.name)
+    begun.begin(paths)
     Paths(str(paths.root), following, place).ensure_writable()
 
 
@@ -118,12 +116,22 @@ def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
         )
 
 
+def is_begun(paths: Paths) -> bool:
+    """Whether a rebuild is there, or what an older Sluice had beside, or a note that is torn."""
+    try:
+        return read_begun(paths) is not None or older_root(paths).exists()
+    except CheckpointBroken:
+        return True
+
+
 def discard(paths: Paths) -> Callable[[], None]:
     """What removes the place of a rebuild, and what an older Sluice had beside.
 
-    Raises RebuildRefused while it is drained; what it returns LeaseHeld.
+    Raises RebuildRefused while it is drained; what it returns LeaseHeld, and LeaseLost if another
+    has begun one meanwhile.
     """
     _unheld(paths)
+    begun = _begun(paths)
 
     def remove() -> None:
         with ExitStack() as held:
@@ -132,19 +140,31 @@ def discard(paths: Paths) -> Callable[[], None]:
             for place in _folders(paths)[:1]:
                 if place.exists():
                     held.enter_context(lease(place / paths.lease.name, "sluice rebuild --discard"))
-            _remove(paths)
+            _remove(paths, begun)
 
     return remove
 
 
-def _remove(paths: Paths) -> None:
+def _begun(paths: Paths) -> Begun | None:
+    """None for a note that is torn too."""
+    try:
+        return read_begun(paths)
+    except CheckpointBroken:
+        return None
+
+
+def _remove(paths: Paths, begun: Begun | None) -> None:
     rows = _rows(paths)
     for table in OF_GENERATIONS:
         if rows and ops_tables.exists(paths.root, table):
             ops_tables.remove(paths.root, table, rows)
     for folder in (*_folders(paths), older_root(paths)):
         remove_folder(folder)
-    paths.rebuild.unlink(missing_ok=True)  # last: until then the command may be repeated
+    # Last: until then the command may be repeated.
+    if begun:
+        begun.end(paths, None)
+    else:  # it is torn
+        paths.rebuild.unlink(missing_ok=True)
 
 
 def older_root(paths: Paths) -> UPath:
@@ -171,11 +191,7 @@ def _rows(paths: Paths) -> str:
 
 def _folders(paths: Paths) -> tuple[UPath, ...]:
     """All that a rebuild has under the root but its rows in the ops tables."""
-    try:
-        begun = read_begun(paths)
-    except CheckpointBroken:
-        return ()
-    fact = read_live(paths)
+    begun, fact = _begun(paths), read_live(paths)
     if begun is None or (fact is not None and begun.folder == fact.folder):  # it is switched to
         return ()
     staged = paths.root / "staging" / begun.table

@@ -65,7 +65,8 @@ def switch_back(spec: Pipeline, former: Pipeline, root: str, run_id: str) -> Liv
 def end_rebuild(facts: GoesLive, scene: Scene) -> None:
     """Let no run work in the place as one of a rebuild."""
     del facts
-    scene.paths.rebuild.unlink(missing_ok=True)
+    if begun := read_begun(scene.paths):
+        begun.end(scene.paths, scene.held)
 
 
 def _ended(spec: Pipeline, fact: Live) -> Live:

@@ -58,7 +58,7 @@ def place_of(above: UPath, pipeline: Pipeline) -> Place:
     if named is not None and named["version"] == version:
         # An older Sluice named neither: all its versions have one table.
         return Place(named.get("folder") or first, named.get("table") or table)
-    begun = read(above / REBUILD)
+    begun = rebuilt(above)
     if begun is not None and begun["version"] == version:
         return Place(begun["folder"], begun["table"], beside=True)
     return Place(first, table if named is None else f"{table}.{first}")
@@ -68,8 +68,14 @@ def live_version(above: UPath) -> int | None:
     """The state version that drains; None if nothing says so: SPEC's. Raises as `place_of`."""
     if (named := named_live(above)) is not None:
         return int(named["version"])
-    begun = read(above / REBUILD)
+    begun = rebuilt(above)
     return None if begun is None else int(begun["replaces"])
+
+
+def rebuilt(above: UPath) -> Content | None:
+    """What rebuild.json says while a rebuild is under way. Raises as `read`."""
+    begun = read(above / REBUILD)
+    return None if begun is None or begun.get("ended") else begun
 
 
 def named_live(above: UPath) -> Content | None:
@@ -88,6 +94,8 @@ def read(path: UPath) -> Content | None:
         return None
     found = _parsed(text)
     if not isinstance(found, dict) or not isinstance(found.get("version"), int):
+        if path.name == REBUILD:
+            raise CheckpointBroken.rebuild_unreadable(note=path, pipeline=path.parent.name)
         raise CheckpointBroken.live_unreadable(
             path=path,
             folder=path.parent,

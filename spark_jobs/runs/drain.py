@@ -98,7 +98,8 @@ def _run(
         outcome.lost, outcome.held = found.lost, found.topic.held
         held.confirm()  # without the lease, another run may write these files now
         if spec.is_archive:
-            note_removed(paths, {p: [(at, last + 1)] for p, (at, last) in found.lost.items()})
+            gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
+            note_removed(paths, gone, held)
         remove_orphan_checksums(found.checkpoint)
         outcome.lap("settle")
         stop.raise_if_asked()

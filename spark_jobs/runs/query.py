@@ -212,9 +212,8 @@ class Query:
         self._audit.check_after(version)
 
     def _store(self, identity: Identity) -> None:
-        # Overwriting another run's identity would separate its checkpoint from its table.
-        self._run.lease.confirm()
-        identity.write(self._run.paths.identity)
+        path = self._run.paths.identity
+        identity.over(path).put(path, self._run.lease)
 
     def _capture_policy(self) -> CapturePolicy:
         """A record behind the committed watermark is late, one ahead of the first batch's clock

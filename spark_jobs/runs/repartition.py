@@ -117,7 +117,8 @@ def move_state(facts: Repartition, scene: Scene) -> None:
 
 def count_batch(facts: Repartition, scene: Scene) -> None:
     """Let the batch count."""
-    facts.identity.write(scene.paths.identity)
+    path = scene.paths.identity
+    facts.identity.over(path).put(path, scene.held)
     failpoint.at("repartition.counts")
 
 

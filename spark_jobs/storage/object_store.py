@@ -8,10 +8,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import obstore
-from obstore.exceptions import AlreadyExistsError
+from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from spark_jobs.errors import RootRefused, SluiceError
@@ -21,9 +21,12 @@ from spark_jobs.root.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_rem
 from spark_jobs.root.store_errors import translate_store_error
 
 if TYPE_CHECKING:
+    from obstore import UpdateVersion
     from upath import UPath
 
 RETRIES = {"max_retries": 7, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
+OTHER_TAG = '"00000000000000000000000000000000"'
+"""A tag that no object has."""
 FRESH = timedelta(minutes=5)
 """How long obstore uses a temporary key before it asks for it again. botocore renews the key in
 time.
@@ -77,10 +80,11 @@ def require_writable(paths: Paths) -> None:
 
 
 def refuse_unusable(url: str) -> None:
-    """Put an object, put it again with the condition that it is absent, and remove it.
+    """Put an object, put it again with the conditions that it is absent and that it is another, and
+    remove it.
 
-    Raises RootRefused if the store refuses these keys or this bucket, or makes the second put: many
-    stores that do not know the condition ignore it silently, and would give each lease and each
+    Raises RootRefused if the store refuses these keys or this bucket, or makes another put: many
+    stores that do not know a condition ignore it silently, and would give each lease and each
     commit to two processes. Raises RootUnreachable if the store does not answer within some 20
     seconds. Creates no bucket.
     """
@@ -96,13 +100,16 @@ def refuse_unusable(url: str) -> None:
 
 def _overwrites(store: ObjectStore, name: str) -> bool:
     """Whether the store puts an object that exists, although the put has the condition that it is
-    absent.
+    absent, or that it has another tag.
     """
-    try:
-        obstore.put(store, name, b"", mode="create")
-    except AlreadyExistsError:
-        return False
-    return True
+    conditions: tuple[Literal["create"] | UpdateVersion, ...] = "create", {"e_tag": OTHER_TAG}
+    for condition in conditions:
+        try:
+            obstore.put(store, name, b"", mode=condition)
+        except (AlreadyExistsError, PreconditionError):
+            continue
+        return True
+    return False
 
 
 def require_readable(root: str) -> None:

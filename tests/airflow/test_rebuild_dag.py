@@ -19,6 +19,7 @@ from sluice_airflow.tasks.rebuild import question
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
 from spark_jobs.rebuild.beside import beside_paths, discard
 from spark_jobs.rebuild.switch import switch
@@ -132,7 +133,7 @@ def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(
     assert "5 rows -> 6, 0 changed, 1 added, 0 removed" in question
     assert "1 late records stay waiting: sales" in question
     assert (live.table.version(), installation.version) == (before, None)
-    assert live.paths.rebuild.exists()
+    assert read_begun(live.paths) is not None
 
     def drains_go_on() -> None:
         installation.topic_has(8)
@@ -144,7 +145,7 @@ def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(
     after = Drains.of(live.settings.root, NEXT)
     assert after.rows == [*range(8)], "it has caught up with what was drained before the answer"
     assert (live.table.version(), installation.version) == (before + 3, 2)
-    assert not live.paths.rebuild.exists()
+    assert read_begun(live.paths) is None
     kinds = [kind for kind, _ in live.ops("runs", "kind, run_id")]
     assert kinds == ["drain", "drain", "rebuild", "rebuild"]
 
@@ -195,7 +196,7 @@ def test_a_plan_refuses_what_cannot_be_in_words_and_begins_nothing(installation)
     installation.next_is(None)
     with pytest.raises(RebuildRefused, match="defines no NEXT"):
         run("plan", {})
-    assert not installation.live.paths.rebuild.exists()
+    assert read_begun(installation.live.paths) is None
     assert ("rebuild", "REBUILD_REFUSED") in installation.live.ops("runs", "kind, problem")
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from local import airflow
 from local.airflow_api import POLL_SECONDS, Api
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from tests.e2e import changed
 from tests.e2e.changed.miles_flown.spec import SPEC
 from tests.harness.long_form import long_form
@@ -121,7 +122,7 @@ def test_a_rebuild_by_the_form_runs_beside_drains_asks_switches_and_is_published
     person.done(BACKFILL, "rebuild")
     states = person.tasks(BACKFILL, "rebuild")
     assert set(states.values()) == {"success"}, states
-    assert not scene.paths.rebuild.exists()
+    assert read_begun(scene.paths) is None
     assert installed.rows(name=f"{NAME}.v2") == installed.rows("published")
     assert deltalake.DeltaTable(str(scene.paths.published_table)).version() > shown
     runs = [row for row in scene.ops("runs") if row["kind"] == "rebuild"]

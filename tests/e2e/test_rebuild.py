@@ -6,6 +6,7 @@ import signal
 
 import deltalake
 
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
 from tests.e2e import changed
@@ -37,7 +38,7 @@ def test_a_rebuild_computes_compares_and_switches_and_a_kill_in_the_switch_is_me
     dry = undone(sluice(scene, changed.__name__, "rebuild", NAME))
     assert "Kafka has every record that the live table was made from" in dry
     assert "nothing is done yet: add --execute" in dry
-    assert not scene.paths.rebuild.exists()
+    assert read_begun(scene.paths) is None
 
     killed = sluice(
         scene,
@@ -61,4 +62,4 @@ def test_a_rebuild_computes_compares_and_switches_and_a_kill_in_the_switch_is_me
 
     answer(sluice(scene, changed.__name__, "rebuild", NAME, "--back", "--execute", "--yes"))
     assert farthest(scene) == sums
-    assert not scene.paths.rebuild.exists()
+    assert read_begun(scene.paths) is None

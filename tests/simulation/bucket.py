@@ -21,6 +21,7 @@ import deltalake
 import fsspec
 import obstore
 from fsspec.spec import AbstractFileSystem
+from obstore.exceptions import PreconditionError
 from obstore.store import LocalStore
 
 from spark_jobs.root.store import SCHEME
@@ -151,6 +152,19 @@ def _deleted(delete: Any) -> Any:
     return deleted
 
 
+def _compared(put: Any) -> Any:
+    """A folder's store does not put over what was read alone."""
+
+    def compared(store: Any, name: str, content: Any, *, mode: Any = None) -> Any:
+        if isinstance(mode, dict):
+            if obstore.head(store, name)["e_tag"] != mode["e_tag"]:  # one actor runs at a time
+                raise PreconditionError(name)
+            mode = "overwrite"
+        return put(store, name, content, **({"mode": mode} if mode else {}))
+
+    return compared
+
+
 @contextmanager
 def in_reach() -> Iterator[None]:
     """Within the block every client finds the store."""
@@ -178,6 +192,7 @@ def in_reach() -> Iterator[None]:
             patch.object(deltalake.DeltaTable, "is_deltatable", staticmethod(led(looks))),
             patch.object(deltalake, "write_deltalake", led(write)),
             patch.object(obstore, "delete", _deleted(obstore.delete)),
+            patch.object(obstore, "put", _compared(obstore.put)),
             patch.object(object_store, "_credentials", lambda: None),
             patch.object(
                 object_store,

@@ -76,9 +76,9 @@ class Drain(NamedTuple):
         known = read_identity(self.paths)
         if known is None:
             known = _identity(self.spec)
-            known.write(self.paths.identity)
+            known.put(self.paths.identity, held)
         if not self.paths.cursor.exists():
-            Cursor(judged_table_version=0).write(self.paths.cursor)
+            Cursor(judged_table_version=0).put(self.paths.cursor, held)
         folder = self.paths.checkpoint
         if not (folder / "sources" / "0" / "0").exists():
             remove_folder(folder)  # Spark begins again what was killed in between
@@ -86,7 +86,7 @@ class Drain(NamedTuple):
         if not known.table_id:
             table.ensure(self.paths.table, COLUMNS, self.spec, known.generation)
             known = known.model_copy(update={"table_id": table.identifier(self.paths.table)})
-            known.write(self.paths.identity)
+            known.put(self.paths.identity, held)
         return known
 
     def _batch(self, batch: int, known: Identity, held: HeldLease) -> None:
@@ -167,8 +167,7 @@ class Drain(NamedTuple):
         )
 
     def _move(self, held: HeldLease, **changes: int | None) -> None:
-        held.confirm()
-        read_cursor(self.paths.cursor).model_copy(update=changes).write(self.paths.cursor)
+        read_cursor(self.paths.cursor).model_copy(update=changes).put(self.paths.cursor, held)
 
 
 def _identity(spec: Pipeline) -> Identity:

@@ -99,7 +99,9 @@ def _told(of: Any, name: str, original: Any) -> Any:
             return call(*args, **more)
         what = f"delta {name}"
         if of is obstore:
-            what = f"{'create' if more.get('mode') == 'create' else name} {args[1]}"
+            mode = more.get("mode")
+            kind = name if mode is None else "create" if mode == "create" else "update"
+            what = f"{kind} {args[1]}"
         with one_write(what, OSError if of is obstore else DeltaError):
             return call(*args, **more)
 

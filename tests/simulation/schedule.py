@@ -12,9 +12,9 @@ from spark_jobs.errors import LeaseLost, SluiceError
 from tests.simulation.places import acting
 
 PATIENCE_SECONDS = 60.0
-LOOK, CREATES = "confirm", "create "
+LOOK, COMPARED = "confirm", ("create ", "update ")
 """Before a look at the lease, or a conditional put, an actor may sleep longer than its lease."""
-COMMITS = ("delta ", "os.rename", "airflow", "put ", "create ", "remove ", "delete ")
+COMMITS = ("delta ", "os.rename", "airflow", "put ", "create ", "update ", "remove ", "delete ")
 """What makes a change seen; other writes are the files of which there are many."""
 LEASES = ("put lease.", "create lease.", "delete lease.", "put .sluice", "create .sluice")
 OFTEN = 0.15
@@ -59,7 +59,7 @@ class BySeed:
             return ""
         self.hits -= 1
         ends = () if place == LOOK else ("dies", "dies", "loses")
-        return self.random.choice(ends + ("sleeps",) * place.startswith((LOOK, CREATES)))
+        return self.random.choice(ends + ("sleeps",) * place.startswith((LOOK, *COMPARED)))
 
     def next(self, actors: Sequence[str]) -> str:
         if self.last not in actors or self.random.random() < CHANGE:

@@ -1,20 +1,94 @@
-"""A process that slept for longer than its lease comes late, and does nothing any more."""
+"""A process that slept for longer than its lease comes late, and writes no note any more: whatever
+the next holder has written stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import pytest
 
+from spark_jobs import failpoint
 from spark_jobs.errors import LeaseLost
+from spark_jobs.rebuild.beside import begin
 from tests.simulation import bucket
 from tests.simulation.clock import Clock
+from tests.simulation.model import Key
 from tests.simulation.places import watched
-from tests.simulation.schedule import Actor, At, play
-from tests.simulation.world import FIRST, World
+from tests.simulation.schedule import Actor, play
+from tests.simulation.world import FIRST, World, spec_of
+
+NOTES = ("cursor.json", "identity.json", "live.json", "rebuild.json", "journal.json")
+
+
+class Late(NamedTuple):
+    """Who sleeps, before which write, and what others do meanwhile."""
+
+    command: Callable[[World], object]
+    place: str
+    times: int
+    meanwhile: Callable[[World], object]
+
+
+class Sleeps:
+    """The first that stands there, and nobody after it."""
+
+    changes = 0
+
+    def __init__(self, place: str, times: int = 1) -> None:
+        self.place, self.times, self.done = place, times, False
+
+    def hit(self, place: str, times: int) -> str:
+        if self.done or self.place not in place or times != self.times:
+            return ""
+        self.done = True
+        return "sleeps"
+
+    def next(self, actors: Sequence[str]) -> str:
+        return actors[0]
+
+
+def rewound(world: World) -> None:
+    world.rewind(FIRST - 2)
+
+
+def switched(world: World) -> None:
+    world.rebuild([])
+
+
+def rebuilds_again(world: World) -> None:
+    world.drain()
+    begin(world.paths, spec_of(world.spec.state.version + 1), "topic-1", "ben")
+
+
+def swaps_and_dies(world: World) -> None:
+    world.drain()
+    world.stage("r1", Key(0, "b"), [])
+    failpoint.ACTIVE["swap.committed"] = "raise"
+    with pytest.raises(failpoint.Failure):
+        world.swap("r1")
+    failpoint.ACTIVE.clear()
+
+
+LATE = {
+    "a drain before its account": Late(World.drain, "cursor.json", 1, World.drain),
+    "a drain before its verdict": Late(World.drain, "cursor.json", 2, World.drain),
+    "a rewind before its note": Late(rewound, "journal.json", 1, World.drain),
+    "a rewind before its cursor": Late(rewound, "update cursor.json", 1, World.drain),
+    "a rewind before its generation": Late(
+        rewound, "update identity.json", 1, lambda world: (world.drain(), rewound(world))
+    ),
+    "a rewind before its end": Late(rewound, "journal.json", 11, swaps_and_dies),
+    "a reset before it is live": Late(
+        World.reset, "live.json", 2, lambda world: (world.drain(), switched(world))
+    ),
+    "a reset before its end": Late(World.reset, "journal.json", 4, swaps_and_dies),
+    "a switch before its rebuild's end": Late(switched, "update rebuild.json", 1, rebuilds_again),
+}
 
 
 @pytest.fixture
@@ -26,17 +100,46 @@ def world() -> Iterator[World]:
         yield World.begun(Path(folder) / "root", frozenset(), remote=True)
 
 
-def test_a_rewind_that_slept_before_its_note_is_not_completed_by_others(world: World) -> None:
-    clock, place = Clock(), "create journal.json"
+def notes(world: World) -> dict[str, str]:
+    above = world.folder / "checkpoints"
+    found = (each for name in NOTES for each in above.rglob(name))
+    return {str(each.relative_to(above)): each.read_text() for each in found}
+
+
+@pytest.mark.parametrize("who", LATE)
+def test_who_comes_late_writes_no_note(world: World, who: str) -> None:
+    case, clock, left = LATE[who], Clock(), list[dict[str, str]]()
+
+    def meanwhile() -> None:
+        case.meanwhile(world)
+        left.append(notes(world))
+
     with clock.told():
-        late = Actor("late", lambda: world.rewind(FIRST - 2))
-        prompt = Actor("prompt", world.drain)
+        late = Actor("late", lambda: case.command(world) and None)
+        prompt = Actor("prompt", meanwhile)
         told = play(
-            [late, prompt], At("sleeps", place), lambda: clock.passes(world.folder / "checkpoints")
+            [late, prompt],
+            Sleeps(case.place, case.times),
+            lambda: clock.passes(world.folder / "checkpoints"),
         )
-        assert told == [f"late sleeps at: {place} #1"]
-        assert isinstance(late.error, LeaseLost)
         assert prompt.error is None
+        assert len(told) == 1
+        assert case.place in told[0]
+        assert isinstance(late.error, LeaseLost)
+        assert notes(world) == left[0]
+        clock.passes(world.folder / "checkpoints")
+        world.drain()
+
+
+def test_a_rewind_that_slept_before_its_note_is_not_completed_by_others(world: World) -> None:
+    clock = Clock()
+    with clock.told():
+        late, prompt = Actor("late", lambda: rewound(world)), Actor("prompt", world.drain)
+        play(
+            [late, prompt],
+            Sleeps("journal.json"),
+            lambda: clock.passes(world.folder / "checkpoints"),
+        )
         clock.passes(world.folder / "checkpoints")
         world.drain()
     assert {key.batch for key in world.rows()} == {*range(FIRST + 3)}

@@ -130,7 +130,8 @@ class World:
     @property
     def under_way(self) -> bool:
         """Whether a change has begun and not ended: whoever takes the lease next completes it."""
-        return bool(self.paths.journal.exists())
+        journal = self.paths.journal
+        return journal.exists() and not json.loads(journal.read_text()).get("ended")
 
     def cursor(self) -> Cursor:
         return read_cursor(self.paths.cursor)
@@ -138,14 +139,14 @@ class World:
     @contextmanager
     def remembered(self) -> Iterator[None]:
         """Within the block it sees what the cursor says."""
-        write = Cursor.write
+        put = Cursor.put
 
-        def seen(cursor: Cursor, path: Any) -> None:
+        def seen(cursor: Cursor, path: Any, held: Any) -> None:
             passed = self.rows(cursor.judged_table_version)
             self.failed_passed |= BAD_SALES in passed.values()
-            write(cursor, path)
+            put(cursor, path, held)
 
-        with patch.object(Cursor, "write", seen):
+        with patch.object(Cursor, "put", seen):
             yield
 
     # Commands

@@ -17,6 +17,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken, RepartitionRefused
+from spark_jobs.journal.begun import under_way
 from spark_jobs.launch import submit
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.processes import kill_tree
@@ -104,7 +105,7 @@ def test_state_that_lacks_its_last_store_is_not_moved(images, tmp_path):
     with pytest.raises(CheckpointBroken, match=r"state/\d+/1/.* is missing"):
         moved(made, 4)
     assert number(made) == 2
-    assert not made.paths.journal.exists()
+    assert under_way(made.paths) is None
 
 
 @long_form
@@ -200,7 +201,7 @@ def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_an
     report = killed.drain("behind it", said.append)
     assert report.status == "succeeded", report.problem
     begun = old and place != "repartition.leased"
-    assert not killed.paths.journal.exists()
+    assert under_way(killed.paths) is None
     assert any("is taken back" in line for line in said) is begun
     killed.assert_exact()
     stores = {

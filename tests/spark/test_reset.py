@@ -15,7 +15,9 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
+from spark_jobs.checkpoint.notes.superseded import read_superseded
 from spark_jobs.errors import LeaseHeld, StateUnreadable
+from spark_jobs.journal.begun import under_way
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
@@ -176,7 +178,7 @@ def test_the_next_run_completes_a_rewind_that_was_cut_off(drained):
     assert "a rewind to the end of batch 0" in reason
     report = drained.run("the next")
     assert report.batches[0] == 1
-    assert not drained.paths.journal.exists()
+    assert under_way(drained.paths) is None
     drained.assert_exact()
 
 
@@ -214,5 +216,5 @@ def test_a_spec_that_is_corrected_before_anything_was_accepted_reads_the_topic_a
     accounts = made.ops("batches", "generation, run_id, read")
     assert {row["run_id"] for row in accounts} == {"first", "corrected"}
     assert len({row["generation"] for row in accounts}) == 2
-    assert not made.paths.superseded.exists()
+    assert read_superseded(made.paths) is None
     assert plan(made.spec, made.settings).reasons == ()

@@ -98,7 +98,7 @@ def begin(made: Vain, spec: Pipeline = RENAMED) -> tuple[str, ...]:
 def test_a_plan_says_that_the_changed_spec_begins_anew_and_a_run_does_it(vain, spec):
     [reason] = planning.plan(spec, vain.settings).reasons
     assert "none of the 20 records that were read is accepted" in reason
-    assert not vain.paths.superseded.exists(), "a plan writes nothing"
+    assert read_superseded(vain.paths) is None, "a plan writes nothing"
     lines = begin(vain, spec)
     assert lines[0] == reason
     assert (vain.paths.identity.exists(), vain.paths.table.exists()) == (False, False)
@@ -235,11 +235,11 @@ def test_what_is_read_again_is_in_quarantine_once_and_the_rest_stays_until_it_is
     run = superseding(vain, OLD, until=30)
     take_out_read_again(run)
     assert left(vain) == {("g0", 25), ("g1", 3)}
-    assert vain.paths.superseded.exists(), "offsets 20 to 29 are not read again yet"
+    assert read_superseded(vain.paths) is not None, "offsets 20 to 29 are not read again yet"
     vain.batch(2)
     take_out_read_again(run)
     assert left(vain) == {("g1", 3)}
-    assert not vain.paths.superseded.exists()
+    assert read_superseded(vain.paths) is None
 
 
 def test_where_kafka_has_records_no_longer_only_what_is_kept_again_goes(vain: Vain) -> None:
@@ -253,7 +253,7 @@ def test_the_offsets_of_another_topic_are_other_records(vain: Vain) -> None:
     run = superseding(vain, OLD.model_copy(update={"topic_id": "topic-0"}), until=30)
     take_out_read_again(run)
     assert left(vain) == {("g0", 3), ("g0", 4), ("g0", 25), ("g1", 3)}
-    assert not vain.paths.superseded.exists()
+    assert read_superseded(vain.paths) is None
 
 
 def test_a_run_that_was_killed_before_it_took_them_out_leaves_work_for_the_next(vain: Vain) -> None:

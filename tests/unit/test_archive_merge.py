@@ -13,6 +13,7 @@ import pytest
 
 from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.checkpoint.notes.live import Live
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.rebuild import (
@@ -59,7 +60,7 @@ def test_a_switch_without_what_only_the_archive_has_is_refused(it: Rebuilding) -
     assert archive_merge.pending(it) == {0: (0, 3)}
     with pytest.raises(RebuildRefused, match=r"3 records that only the topic's archive has.*stage"):
         rebuilding.switched(it, nobody)
-    assert it.paths.rebuild.exists()
+    assert read_begun(it.paths) is not None
 
 
 def nobody(_: object) -> None:
@@ -215,7 +216,7 @@ def merged(it: Rebuilding, monkeypatch: pytest.MonkeyPatch) -> tuple[Brought, li
     monkeypatch.setattr(archive_merge, "repair_beside", lambda *_: (found, None))
     assert archive_merge.merge_archived(it._replace(say=said.append)) == (found,)
     request, brought = asked
-    assert request.repair == "backfill"
+    assert request.kind == "backfill"
     return brought, said
 
 
@@ -242,5 +243,5 @@ def test_an_initial_state_by_name_is_the_live_table_of_that_pipeline(it: Rebuild
     assert initial_state_path("before", it.paths.root) == before
     assert initial_state_path("/elsewhere/before", it.side.root) == "/elsewhere/before"
     live = Live(version=3, since=NOON, folder="v3", table="before.v3")
-    live.write_whole(it.paths.root / "checkpoints" / "before")
+    live.write_whole(it.paths.root / "checkpoints" / "before", None)
     assert initial_state_path("before", it.paths.root) == f"{before}.v3"

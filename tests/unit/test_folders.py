@@ -18,6 +18,7 @@ from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.errors import LeaseHeld, LeaseLost
+from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.due import Announced
@@ -117,8 +118,9 @@ def test_a_reset_beside_a_stage_leaves_it_its_folder_which_goes_with_its_place(t
     now = Paths(made.settings.root, SPEC)
     fact = read_live(now)
     assert fact is not None
-    for dead in fact.dead:
-        remove_place(now, dead)
+    with lease(now.lease, "maintain") as held:
+        for dead in fact.dead:
+            remove_place(now, dead, held)
     assert not rows.exists()
 
 
@@ -142,7 +144,7 @@ def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path) -> N
     root.drain(0, 2)
     root.paths.journal.write_text("{")
     run(reset(SPEC, root.settings))
-    assert not root.paths.journal.exists()
+    assert under_way(root.paths) is None
     assert list(root.paths.version.glob("given-up-*/journal.json"))
     assert Paths(root.settings.root, SPEC).place != root.paths.place
 

@@ -88,7 +88,7 @@ def test_one_that_is_killed_before_its_first_step_is_taken_back_by_whoever_comes
 
 def test_nothing_is_taken_back_without_the_lease(root: Root) -> None:
     class Lost:
-        fence = settled = 0
+        fence = 0
 
         def confirm(self) -> None:
             if under_way(root.paths):

@@ -11,6 +11,7 @@ from spark_jobs import failpoint
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import ApprovalMissing, SwapRefused
+from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import repairs
 from spark_jobs.repair.compute.stage import stage
@@ -185,7 +186,7 @@ def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(scene, monke
         scene.drain(6, 6)
     event = listener.publish(scene.paths, SPEC)
     assert [each.repair_id for each in event.repairs] == ["r1"]
-    assert not scene.paths.journal.exists()
+    assert under_way(scene.paths) is None
 
 
 def test_one_that_was_killed_before_its_commit_is_dropped(scene, monkeypatch):

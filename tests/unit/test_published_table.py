@@ -38,7 +38,7 @@ class Root:
     def begin_again(self) -> None:
         """In another place, as a reset does."""
         live = following(self.paths, 1, Place("v1.2", f"{SPEC.name}.v1.2"))
-        live.write_whole(self.paths.above)
+        live.write_whole(self.paths.above, None)
         self.paths = Paths(str(self.paths.root), SPEC)
         self.live = str(self.paths.table)
 

@@ -34,7 +34,7 @@ from spark_jobs.errors import (
 )
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.journal import runner
-from spark_jobs.journal.begun import Begun
+from spark_jobs.journal.begun import Begun, under_way
 from spark_jobs.messages.report import StateUse
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.runs.repartition import Repartition
@@ -131,7 +131,7 @@ def settled(root: Drains) -> str:
     runner.settle(SPEC, root.paths, "drain")
     lines = "\n".join(settle(SPEC, root.paths, Held()))
     assert settle(SPEC, root.paths, Held()) == (), "and it is done"
-    assert not root.paths.journal.exists()
+    assert under_way(root.paths) is None
     return lines
 
 
@@ -502,7 +502,7 @@ def test_a_rewind_to_one_that_counts_goes_on_in_its_stores(root: Drains) -> None
     execute = rewind(SPEC, root.settings, NEWEST + 1).execute
     assert execute is not None
     execute()
-    assert not root.paths.journal.exists()
+    assert under_way(root.paths) is None
     assert number(root) == 4
 
 
@@ -538,7 +538,7 @@ def test_nothing_is_taken_back_without_the_lease(root: Drains) -> None:
     written(root, 4)
     with pytest.raises(LeaseLost):
         runner.complete(SPEC, root.paths, Lost())
-    assert root.paths.journal.exists()
+    assert under_way(root.paths) is not None
     assert Checkpoint(root.paths.checkpoint).committed() == [0, 1, 2, 3]
 
 

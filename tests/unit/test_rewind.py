@@ -91,7 +91,7 @@ def end_state(root: Drains, batch: int = 2) -> None:
     assert [record.batch for record in read_failing(root.paths.failing).records] == [2]
     [kept] = root.paths.version.parent.glob("v1.kept-*")
     assert {path.name for path in (kept / "spark" / "commits").glob("[0-9]*")} == set("01234")
-    assert not root.paths.journal.exists()
+    assert under_way(root.paths) is None
     refuse_replaced(root.paths.table, SPEC.name, identity.table_id)
     refuse_restored(root.paths, cursor.judged_table_version)
 
@@ -251,7 +251,7 @@ def test_a_note_of_another_sluice_is_refused_in_words(root: Drains, other: Any) 
 def test_a_batch_that_is_not_there_changes_nothing(root: Drains) -> None:
     with pytest.raises(StateUnreadable, match="batches 0 to 4"):
         rewind(SPEC, root.settings, 7)
-    assert not root.paths.journal.exists()
+    assert under_way(root.paths) is None
 
 
 def test_a_batch_without_an_account_keeps_its_rejected_records_and_no_row_of_a_killed_run(

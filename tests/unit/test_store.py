@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import obstore
 import pytest
+from obstore.store import MemoryStore
 
 from spark_jobs.errors import JarsMissing, RootRefused, RootUnreachable, SettingInvalid, SluiceError
 from spark_jobs.launch import submit
@@ -18,6 +20,7 @@ from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.store import Store, is_remote, is_s3, sluice_url
 from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.storage import object_store
 from spark_jobs.storage.object_store import client, refuse_unusable
 
 ENDPOINT = "http://127.0.0.1:7070"
@@ -142,18 +145,21 @@ def test_the_bucket_is_in_the_path_or_in_the_host_and_no_part_of_a_key_is_taken_
     assert asked == [asked_for]
 
 
-def test_a_store_that_leaves_the_condition_of_a_put_out_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("left_out", [str, dict])
+def test_a_store_that_leaves_a_condition_of_a_put_out_is_refused(
+    monkeypatch: pytest.MonkeyPatch, left_out: type
 ) -> None:
-    root = f"file://{tmp_path}"
-    put = obstore.put
-    refuse_unusable(root)
-    monkeypatch.setattr(obstore, "put", lambda store, path, content, **_: put(store, path, content))
-    with pytest.raises(
-        RootRefused, match="overwrites an object that it was asked to put only if it is absent"
-    ):
-        refuse_unusable(root)
-    assert list(tmp_path.iterdir()) == [], "what was put is taken away"
+    store, put = MemoryStore(), obstore.put
+    monkeypatch.setattr(object_store, "client", lambda _: store)
+    refuse_unusable("s3://bucket/root")
+
+    def careless(store: Any, path: str, content: bytes, *, mode: Any = "overwrite") -> Any:
+        return put(store, path, content, mode="overwrite" if type(mode) is left_out else mode)
+
+    monkeypatch.setattr(obstore, "put", careless)
+    with pytest.raises(RootRefused, match="overwrites an object that it was asked to put only if"):
+        refuse_unusable("s3://bucket/root")
+    assert obstore.list_with_delimiter(store)["objects"] == [], "what was put is taken away"
 
 
 def test_what_is_said_wrongly_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ from spark_jobs.errors import (
     StagingStale,
     VersionNotLive,
 )
+from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.published import table as published_table
@@ -147,7 +148,7 @@ def assert_drains(rebuilt: Rebuilt, spec: Pipeline, generation: str, batch: int)
     assert cursor.table_version == cursor.judged_table_version == table.version()
     assert paths.lease.parent == paths.above
     assert not paths.place.beside
-    assert not paths.journal.exists()
+    assert under_way(paths) is None
 
 
 def rows(paths: Paths) -> list[int]:
@@ -170,7 +171,7 @@ def test_a_switch_is_one_write_of_a_file(rebuilt) -> None:
     assert rows(rebuilt.paths()) == [0, 1, 2, 3, 4, 5]
     assert (rebuilt.live.table.version(), rebuilt.side.table.version()) == before
     assert_drains(rebuilt, NEXT, "g2", 5)
-    assert not rebuilt.paths().rebuild.exists()
+    assert read_begun(rebuilt.paths()) is None
     assert rebuilt.live.accounted() == sorted(
         [(batch, "g1") for batch in range(5)] + [(batch, "g2") for batch in range(6)]
     )
@@ -194,7 +195,7 @@ def test_a_switch_that_was_killed_is_completed_by_the_next_run_with_either_spec(
     assert_drains(rebuilt, NEXT, "g2", 5)
     rebuilt.complete(NEXT)
     assert_drains(rebuilt, NEXT, "g2", 5)
-    assert not rebuilt.paths().rebuild.exists()
+    assert read_begun(rebuilt.paths()) is None
 
 
 @pytest.mark.parametrize("place", [None, *range(PLACES_BACK)])
@@ -272,7 +273,7 @@ def refused(rebuilt: Rebuilt, error: type[SluiceError], words: str) -> None:
     with pytest.raises(error, match=words):
         rebuilt.switch()
     assert not rebuilt.paths().live.exists()
-    assert not rebuilt.paths(SPEC).journal.exists()
+    assert under_way(rebuilt.paths(SPEC)) is None
     assert read_identity(rebuilt.live.paths) is not None
 
 
@@ -330,7 +331,8 @@ def test_discard_removes_what_is_half_done_and_never_beside_its_drain(rebuilt) -
     with lease(side.lease, "rebuild"), pytest.raises(RebuildRefused, match="run rebuild"):
         discard(rebuilt.live.paths)
     discard(rebuilt.live.paths)()
-    assert not any(each.exists() for each in (side.rebuild, side.table, side.version))
+    assert read_begun(rebuilt.live.paths) is None
+    assert not any(each.exists() for each in (side.table, side.version))
     assert rebuilt.live.rows == [0, 1, 2, 3, 4]
     assert rebuilt.live.accounted() == [(batch, "g1") for batch in range(5)]
     side.ensure_writable()  # as a run of it that was begun before

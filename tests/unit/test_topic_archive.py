@@ -29,6 +29,7 @@ from spark_jobs.analysis.ranged import unranged
 from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.audit.overtaken import note_overtaken, overtaken
 from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.removed import Removed, note_removed, read_removed
 from spark_jobs.cli import app
@@ -167,8 +168,9 @@ def test_what_has_no_time_is_never_old(tmp_path: Path) -> None:
     for offset, days in enumerate([90, None, 90]):
         root.append("topic-1", offset, None if days is None else NOW - timedelta(days=days))
     root.append("topic-1", 3, datetime(9999, 1, 1, tzinfo=UTC))
-    for _, do in kept_steps(root.paths, NOW - timedelta(days=30)):
-        do()
+    with lease(root.paths.lease, "maintain") as held:
+        for _, do in kept_steps(root.paths, NOW - timedelta(days=30)):
+            do(held)
     assert root.offsets == [("topic-1", offset) for offset in (1, 2, 3)]
 
 
@@ -278,9 +280,10 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: P
     root = Root(tmp_path)
     root.batches([9, 5, 2, 1])
     assert root.has == {0: ((0, 4),)}
-    note_removed(root.paths, {0: [(1, 3)]})
-    assert root.has == {0: ((0, 1), (3, 4))}
-    note_removed(root.paths, {0: [(0, 1)]})
+    with lease(root.paths.lease, "a drain") as held:
+        note_removed(root.paths, {0: [(1, 3)]}, held)
+        assert root.has == {0: ((0, 1), (3, 4))}
+        note_removed(root.paths, {0: [(0, 1)]}, held)
     assert (root.has, read_removed(root.paths).offsets) == ({0: ((3, 4),)}, {0: ((0, 3),)})
     assert archived(root.paths.root, TOPIC, "topic-2") == {}
     root.paths.removed.write_text("{")
@@ -310,7 +313,9 @@ def test_what_retention_took_during_a_batch_is_what_neither_kafka_nor_the_table_
     batch = Batch(2, {0: 2}, {0: 12, 1: 5}, 0, 0)
     assert overtaken(root.paths.table, "topic-1", batch, {0: 2, 1: 0}) == {}
     assert overtaken(root.paths.table, "topic-1", batch, {0: 9, 1: 0}) == {0: ((2, 4), (6, 8))}
-    assert note_overtaken(root.paths, "topic-1", batch, {0: 99, 1: 3}) == 2 + 2 + 3 + 3
+    with lease(root.paths.lease, "a drain") as held:
+        lacks = note_overtaken(root.paths, "topic-1", batch, {0: 99, 1: 3}, held)
+    assert lacks == 2 + 2 + 3 + 3
     assert read_removed(root.paths).offsets == {0: ((2, 4), (6, 8), (9, 12)), 1: ((0, 3),)}
 
 

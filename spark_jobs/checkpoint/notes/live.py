@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.checkpoint.notes.stored import Held, Stored
 from spark_jobs.errors import CheckpointBroken, RebuildRefused, VersionNotLive
 from spark_jobs.registry import find as registry
-from spark_jobs.root.live_place import LIVE, Place, live_version, named_live, place_of, read
+from spark_jobs.root.live_place import LIVE, Place, live_version, named_live, place_of, rebuilt
 from spark_jobs.root.paths import checkpoints
 from spark_jobs.settings.installation import about_next
 
@@ -69,12 +69,13 @@ class Live(Stored):
     """What a switch replaced; None behind the way back, and behind a reset."""
     dead: tuple[Dead, ...] = ()
 
-    def write_whole(self, above: UPath) -> None:
-        """Make the place live, after its copy is in its folder. May be repeated."""
-        folder = above / self.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self.write(folder / LIVE)
-        self.write(above / LIVE)
+    def write_whole(self, above: UPath, held: Held | None) -> None:
+        """Make the place live, after its copy is in its folder. May be repeated. Raises
+        LeaseLost.
+        """
+        (above / self.folder).mkdir(parents=True, exist_ok=True)
+        for path in (above / self.folder / LIVE, above / LIVE):
+            self.over(path).put(path, held)
 
 
 def read_live(paths: Paths) -> Live | None:
@@ -157,7 +158,7 @@ def refuse_dead(paths: Paths) -> None:
     if fact is None:
         return
     if paths.place.beside:
-        begun = read(paths.rebuild)
+        begun = rebuilt(paths.above)
         if begun is None or begun["folder"] != paths.place.folder:
             raise _moved(paths)
     elif (fact.folder or f"v{fact.version}") != paths.place.folder:

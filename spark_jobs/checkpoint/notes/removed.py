@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field as Described
 
-from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.checkpoint.notes.stored import Held, Stored
 from spark_jobs.errors import CheckpointBroken
 
 if TYPE_CHECKING:
@@ -60,13 +60,11 @@ def read_removed(paths: Paths) -> Removed:
         ) from None
 
 
-def note_removed(paths: Paths, more: Mapping[int, Iterable[Offset]]) -> int:
-    """Add these offsets to the file; how many it did not have. The caller holds the archive's
-    lease.
-    """
+def note_removed(paths: Paths, more: Mapping[int, Iterable[Offset]], held: Held) -> int:
+    """Add these offsets to the file; how many it did not have. `held` is the archive's lease."""
     known = read_removed(paths)
     if (now := known.and_(more)) != known:
-        now.write(paths.removed)
+        now.put(paths.removed, held)
     return now.number - known.number
 
 

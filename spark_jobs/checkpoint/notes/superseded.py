@@ -1,5 +1,5 @@
 """Superseded: the note of generations of which no record was accepted, and whose records another
-generation reads again: until it has, by superseded.json above the checkpoint.
+generation reads again, in superseded.json above the checkpoint. Empty once it has.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ class Superseded(Stored):
 def read_superseded(paths: Paths) -> Superseded | None:
     """The note; None without one. Raises CheckpointBroken if it does not parse."""
     try:
-        return Superseded.read(paths.superseded) if paths.superseded.exists() else None
+        note = Superseded.read(paths.superseded)
+    except FileNotFoundError:
+        return None
     except ValueError:
         raise checkpoint_broken(f"{paths.superseded} does not parse", paths.pipeline) from None
+    return note if note.generations else None

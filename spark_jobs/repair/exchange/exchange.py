@@ -227,4 +227,5 @@ def move_cursor(facts: Exchange, scene: Scene) -> None:
         return
     if cursor.judged != cursor.audited or history.rows_changed(paths.table, judged, version - 1):
         return
-    cursor.model_copy(update={"judged_table_version": version}).write(paths.cursor)
+    passed = cursor.model_copy(update={"judged_table_version": version})
+    passed.put(paths.cursor, scene.held)

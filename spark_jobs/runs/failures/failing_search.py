@@ -71,12 +71,11 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     if before + len(found) > MOST_ASIDE:
         why = f"It fails on more than {MOST_ASIDE:,} records of batch {batch.id}: the expression is"
         raise _nobody(run, error, f"{why} wrong, not the records.")
-    run.lease.confirm()  # without the lease, the planned batch may belong to the next run
     few = bool(alone) and before + len(found) <= MOST
     if not few and run.spec.on_failing_expression == "refuse":
-        known.model_copy(update={"proposed": tuple(found)}).write(run.target.failing)
+        known.model_copy(update={"proposed": tuple(found)}).put(run.target.failing, run.lease)
         raise _for_a_person(run, error, found)
-    known.with_more(found, audited).write(run.target.failing)
+    known.with_more(found, audited).put(run.target.failing, run.lease)
     # Without the reasons, which may contain values: logs are read by more people than the records.
     LOG.warning(
         "%s: batch %d: an expression fails on %d record(s), which are malformed: %s; "

@@ -110,7 +110,8 @@ def begin_anew(spec: Pipeline, paths: Paths, held: HeldLease, run_id: str) -> tu
 
 def note_generations(facts: BeginAnew, scene: Scene) -> None:
     """Let the next runs know whose records they read again (read_again.py)."""
-    facts.superseded.write(scene.paths.superseded)
+    path = scene.paths.superseded
+    facts.superseded.over(path).put(path, scene.held)
 
 
 ANEW = Change(

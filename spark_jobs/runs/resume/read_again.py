@@ -39,8 +39,7 @@ def take_out_read_again(run: Run) -> None:
                 _take_out(run, table, note, _within(first, end), exact=_gaps(now))
         if not now or any(end.get(p, 0) < at for p, at in _reach(before)[1].items()):
             return  # a limit or a stop ended the run: the rest is read by the next
-    run.lease.confirm()
-    run.paths.superseded.unlink()
+    note.model_copy(update={"generations": ()}).put(run.paths.superseded, run.lease)
 
 
 def _rows(run: Run, generations: Iterable[str]) -> list[Row]:

@@ -60,8 +60,7 @@ def forget_failing(run: Run) -> None:
     begun = max(run.checkpoint.committed(), default=-1)
     kept = known.up_to(max(begun, newest_batch(run.target.table, run.target.owner)))
     if kept != known:
-        run.lease.confirm()
-        kept.write(run.target.failing)
+        kept.put(run.target.failing, run.lease)
 
 
 def _query(run: Run, spec: Pipeline) -> DataFrame:

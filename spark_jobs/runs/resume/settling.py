@@ -45,8 +45,7 @@ def _settled(paths: Paths, held: HeldLease) -> tuple[str, ...]:
         return ()
     if number is None or number == told:
         return ()
-    held.confirm()
-    known.with_partitions(number).write(paths.identity)
+    known.with_partitions(number).put(paths.identity, held)
     return (
         f"{paths.pipeline}: {paths.identity} said that the state is in {told} stores for each "
         f"step, and its newest batch has {number}: it says so now",

@@ -1,0 +1,102 @@
+"""A note is put over what was read of it, and over nothing that another has written since: on a
+disk as in an object store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import obstore
+import pytest
+
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import LeaseLost
+from spark_jobs.root.store import opened
+from tests.simulation import bucket
+
+
+@pytest.fixture(params=["disk", "store"])
+def path(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with (
+        TemporaryDirectory(dir=bucket.FOLDER) as folder,
+        bucket.in_reach() if request.param == "store" else nullcontext(),
+    ):
+        root = f"s3://{Path(folder).relative_to(bucket.FOLDER)}"
+        yield opened(root if request.param == "store" else folder) / "cursor.json"
+
+
+class Held:
+    """A lease that nobody takes."""
+
+    def confirm(self) -> None:
+        """It is held."""
+
+
+HELD = Held()
+
+
+def test_it_is_put_over_what_was_read_again_and_again(path: Any) -> None:
+    first = Cursor(audited=1)
+    first.put(path, HELD)
+    first.model_copy(update={"audited": 2}).put(path, HELD)
+    read = Cursor.read(path)
+    read.model_copy(update={"audited": 3}).put(path, HELD)
+    assert Cursor.read(path) == Cursor(audited=3)
+
+
+def test_it_is_not_put_over_what_another_has_written_since(path: Any) -> None:
+    Cursor(audited=1).put(path, HELD)
+    late, prompt = Cursor.read(path), Cursor.read(path)
+    prompt.model_copy(update={"audited": 2}).put(path, HELD)
+    for note in (late.model_copy(update={"audited": 9}), Cursor(audited=9)):
+        with pytest.raises(LeaseLost):
+            note.put(path, HELD)
+    assert Cursor.read(path).audited == 2
+
+
+def test_what_was_not_read_is_put_over_what_is_there_if_it_says_so(path: Any) -> None:
+    path.write_text("{")
+    torn = Cursor(audited=1).over(path)
+    torn.put(path, HELD)
+    assert Cursor.read(path).audited == 1
+
+
+def test_one_whose_answer_was_lost_is_this_ones(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client sends it again, and the store finds the tag of its own object."""
+    Cursor(audited=1).put(path, HELD)
+    again = Cursor.read(path).model_copy(update={"audited": 2})
+    put = obstore.put
+
+    def twice(*args: Any, **more: Any) -> Any:
+        put(*args, **more)
+        return put(*args, **more)
+
+    monkeypatch.setattr(obstore, "put", twice)
+    again.put(path, HELD)
+    again.model_copy(update={"audited": 3}).put(path, HELD)
+    assert Cursor.read(path).audited == 3
+
+
+def test_without_the_lease_nothing_is_written(path: Any) -> None:
+    class Lost(Held):
+        def confirm(self) -> None:
+            raise LeaseLost("it is another's")
+
+    with pytest.raises(LeaseLost):
+        Cursor(audited=1).put(path, Lost())
+    assert not path.exists()
+
+
+def test_notes_are_equal_by_what_they_say() -> None:
+    class Other(Stored):
+        audited: int = 1
+
+    assert Cursor(audited=1) == Cursor(audited=1)
+    assert Cursor(audited=1) != Cursor(audited=2)
+    assert Cursor(audited=1) != Other()
+    assert len({Cursor(audited=1), Cursor(audited=1)}) == 1
