@@ -23,14 +23,17 @@ if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
 
 
-def new_rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
+def new_rows(
+    paths: Paths, manifest: Manifest, columns: pa.Schema, *, older: bool = False
+) -> pa.Table:
     """The staged rows of the spans that differ, with the columns of the table.
 
-    Raises StagingStale if the table has other columns now, but for added ones.
+    Raises StagingStale if the table has other columns now. `older`: the table has had these rows,
+    and those that were added since are null in them.
     """
     stored = open_table(paths.staging(manifest.repair_id) / "rows")
     has = [field.name for field in stored.schema().fields]
-    if not {*has} <= {*columns.names}:
+    if not ({*has} <= {*columns.names} if older else {*has} == {*columns.names}):
         raise StagingStale.columns_changed(
             table=paths.table,
             columns=", ".join(columns.names),
@@ -44,7 +47,7 @@ def old_rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
     """The rows of the same spans from before the swap: the staged ones without what was added or
     changed, with what was removed or changed.
     """
-    new = new_rows(paths, manifest, columns)
+    new = new_rows(paths, manifest, columns, older=True)
     changes = open_table(paths.staging(manifest.repair_id) / "changes")
     has = {field.name for field in arrow_schema(changes).field("after").type}
     before, after = (

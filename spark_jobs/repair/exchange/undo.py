@@ -78,9 +78,8 @@ def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> 
         commit_id=f"{manifest.repair_id}{UNDO}",
         compared_at=row["table_version"],
     )
-    wanted = Wanted(
-        UNDONE, facts, partial(_rows, paths, manifest), partial(new_rows, paths, manifest)
-    )
+    swapped_in = partial(new_rows, paths, manifest, older=True)
+    wanted = Wanted(UNDONE, facts, partial(_rows, paths, manifest), swapped_in)
     return exchange(spec, paths, wanted, run_id)
 
 
