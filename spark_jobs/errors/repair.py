@@ -41,10 +41,10 @@ class StagingStale(SluiceError):
     ) -> None: ...
 
     @reason(
-        "{pipeline}: a swap of what was staged before has begun.",
-        "Let it end.",
+        "repair {repair} was staged again since its rows were read.",
+        "Try again: then the new rows go in.",
     )
-    def swap_begun(self, pipeline: object) -> None: ...
+    def staged_again(self, repair: object) -> None: ...
 
     @reason(
         "the rows of the range in {table}, as they were at version {version} when they were "

@@ -47,6 +47,8 @@ class Manifest(Stored):
     """The content of manifest.json."""
 
     repair_id: str
+    attempt: str = ""
+    """Of the stage that made it: two of one repair differ in it alone, as a rule."""
     pipeline: str
     generation: str
     kind: AskedKind

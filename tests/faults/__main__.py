@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shutil
 import sys
@@ -26,6 +27,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="end behind so many, verified"
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--repairs", action="store_true", help="kill stages and swaps of repairs, not drains"
@@ -57,6 +61,7 @@ def _which(wanted: argparse.Namespace) -> str:
 
 
 def _run(folder: Path, wanted: argparse.Namespace, again: str) -> list[str]:
+    until = time.monotonic() + wanted.minutes * 60
     if wanted.swaps:
         return Swapping(folder, wanted.seed, say).run(wanted.kills).lines
     os.environ["SLUICE_PIPELINES"] = PIPELINES
@@ -72,14 +77,16 @@ def _run(folder: Path, wanted: argparse.Namespace, again: str) -> list[str]:
                         say,
                         deliveries=wanted.kills + repairing.FIRST,
                     )
-                    .run(wanted.kills)
+                    .run(wanted.kills, until)
                     .lines
                 )
             if wanted.warm:
-                return warm_campaign.run(kafka, folder, wanted.seed, wanted.kills, say, again)
+                return warm_campaign.run(
+                    kafka, folder, wanted.seed, wanted.kills, say, again, until
+                )
             drains = Campaign(kafka, folder, schedule(wanted.seed, wanted.kills), say, again)
             drains.measure()
-            return drains.run().lines
+            return drains.run(until=until).lines
     finally:
         broker.stop(folder / "kafka")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import signal
 import time
@@ -97,8 +98,14 @@ class Repairing:
         self._processes = multiprocessing.get_context("forkserver")
         self._processes.set_forkserver_preload([__name__])
 
-    def run(self, kills: int) -> Figures:
-        """Raises AssertionError at the first wrong thing."""
+    def run(self, kills: int, until: float = math.inf) -> Figures:
+        """No repair begins behind `until`, of time.monotonic(). Raises AssertionError at the first
+        wrong thing.
+        """
+
+        def goes_on() -> bool:
+            return self._kills.total() < kills and time.monotonic() < until
+
         for _ in range(FIRST):
             self._first.deliver()
         for scene in self._scenes:
@@ -106,7 +113,7 @@ class Repairing:
             self._drain(scene)
             length = time.monotonic() - began
             self._lengths[scene.spec.name] = Lengths(length, length / 3)
-        while self._kills.total() < kills:
+        while goes_on():
             for scene in self._scenes:
                 self._first.deliver()
                 self._drain(scene)
@@ -115,7 +122,7 @@ class Repairing:
                 )
                 if plan.idle:
                     self._say(f"{scene.spec.name}: no late record waits")
-                elif self._kills.total() < kills:
+                elif goes_on():
                     self._repair(scene, plan, next(self._rounds))
         stages, swaps = self._kills["stage"], self._kills["swap"]
         return Figures(stages, swaps, self._repairs, self._merged, self._landed)

@@ -17,7 +17,13 @@ BATCH = 0.3
 
 
 def run(
-    kafka: str, folder: Path, seed: int, kills: int, say: Callable[[str], None], again: str
+    kafka: str,
+    folder: Path,
+    seed: int,
+    kills: int,
+    say: Callable[[str], None],
+    again: str,
+    until: float,
 ) -> list[str]:
     """What it found, in words; raises AssertionError too if no worker did more than one drain."""
     workers = Workers(str(folder / ROOT))
@@ -26,7 +32,7 @@ def run(
             kafka, folder, schedule(seed, kills), say, again, start=workers, stores=STORES
         )
         drains.measure(BATCH)
-        found = drains.run()
+        found = drains.run(until=until)
     finally:
         workers.end()
         for line in workers.lines:

@@ -10,7 +10,6 @@ product against a real server.
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,16 +25,20 @@ from obstore.store import LocalStore
 
 from spark_jobs.root.store import SCHEME
 from spark_jobs.storage import object_store
-from tests.simulation.places import one_write
+from tests.simulation.places import FOLDER, one_write
 
-FOLDER = Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else os.environ.get("TMPDIR", "/tmp"))
-"""Where all roots are: in memory, if the machine lets."""
 Info = dict[str, Any]
 
 
 def folder_of(url: str) -> Path:
     """The folder of an address in the store."""
     return FOLDER / url.removeprefix(SCHEME)
+
+
+def local(path: Any) -> Path:
+    """Where a path of the product is, on a disk or in the store."""
+    text = str(path)
+    return folder_of(text) if text.startswith(SCHEME) else Path(text)
 
 
 class Objects(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, tzinfo
@@ -59,12 +58,15 @@ class Clock:
 
     def monotonic(self) -> float:
         """As time.monotonic."""
-        return time.monotonic() + self.passed
+        return self.passed
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Within the block the product has this clock."""
-        with patch.object(object_lease, "time", SimpleNamespace(monotonic=self.monotonic)):
+        """Within the block the product has this clock, and nobody renews a lease behind it."""
+        with (
+            patch.object(object_lease, "time", SimpleNamespace(monotonic=self.monotonic)),
+            patch.object(object_lease, "RENEW_SECONDS", threading.TIMEOUT_MAX),
+        ):
             yield
 
 

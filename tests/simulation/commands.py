@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, NamedTuple
 
+from spark_jobs.checkpoint.notes.live import GRACE
 from spark_jobs.sink import table
+from tests.simulation import clock
 from tests.simulation.model import SHOPS, Batch, Delete, Key, Model, Swap, Undo
+from tests.simulation.places import arrived
+from tests.simulation.stage import Plan
 from tests.simulation.world import FIRST, World
 
 
@@ -27,6 +32,7 @@ class Commands:
         self.world = world
         self.staged: dict[str, list[Swap]] = {}
         """Repair -> what it does to the table, once it is staged."""
+        self.planned: dict[str, Plan] = {}
 
     def of(self, kind: str, number: int) -> Given | None:
         """One of this kind; None if there is nothing to which it could be given."""
@@ -42,7 +48,7 @@ class Commands:
 
         def batches(model: Model) -> Model:
             until = drained[-1] + 1 if drained else newest + 2
-            return model.done(Batch(each) for each in range(until))
+            return model.drained(until, self.world.topic.seen)
 
         return Given("drain", lambda: drained.append(self.world.drain()), batches)
 
@@ -51,11 +57,25 @@ class Commands:
         made = self.staged[name] = []
 
         def stage_and_swap() -> None:
-            self.world.stage(name, key, made)
-            if made:
-                self.world.swap(name)
+            plan = self.world.plan(name, key)
+            if plan is None:
+                return
+            self.planned[name] = plan
+            arrived("planned")
+            self.world.stage(plan, made)
+            self.world.swap(name)
 
         return Given(f"repair {name} of {tuple(key)}", stage_and_swap, lambda m: m.done(made))
+
+    def _stage(self, chance: random.Random) -> Given | None:
+        """Airflow's task `stage`, cleared."""
+        if not self.planned:
+            return None
+        name = chance.choice([*self.planned])
+        return Given(
+            f"stage {name} again",
+            lambda: self.world.stage(self.planned[name], self.staged[name]),
+        )
 
     def _swap(self, chance: random.Random) -> Given | None:
         """Airflow's retry of one whose task was killed."""
@@ -98,11 +118,30 @@ class Commands:
     def _lose_live(self, _: random.Random) -> Given:
         return Given("live.json is lost", self.world.lose_live)
 
+    def _discard(self, _: random.Random) -> Given:
+        return Given("discard", self.world.discard)
+
+    def _retention(self, chance: random.Random) -> Given:
+        before = self.world.read_to() - chance.choice((0, 1, 2))
+        return Given(f"retention up to {before}", lambda: self.world.topic.removes(before))
+
+    def _topic_anew(self, _: random.Random) -> Given:
+        return Given("a topic made anew", self.world.topic.made_anew)
+
     def _publish(self, _: random.Random) -> Given:
         return Given("publish", self.world.publish)
 
     def _maintain(self, _: random.Random) -> Given:
         return Given("maintain", self.world.maintain)
+
+    def _maintain_later(self, _: random.Random) -> Given:
+        """When dead places go."""
+
+        def act() -> None:
+            with clock.ahead(GRACE + timedelta(days=1)):
+                self.world.maintain()
+
+        return Given("maintain after the days of grace", act)
 
     def _delete_bad(self, _: random.Random) -> Given:
         return Given("delete bad", self.world.delete_bad, self._deleted(None))

@@ -1,27 +1,28 @@
-"""Drain: what stands in for Spark and Kafka. It writes what a real one writes, in its order."""
+"""Drain: what stands in for Spark. It writes what a real one writes, in its order: tests/spark/
+test_stand_in.py holds it against one.
+"""
 
 from __future__ import annotations
 
 import json
-import uuid
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import deltalake
+from pyspark.sql.types import StructType
 
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
-from spark_jobs.fingerprint.environment import environment
-from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.journal.runner import leased
+from spark_jobs.errors import CheckFailed, RecordsGone, SluiceError
+from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
+from spark_jobs.runs.begun import begun
+from spark_jobs.runs.preflight import preflight
+from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
@@ -29,13 +30,15 @@ from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.object_store import require_writable
+from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, SHOPS, Key, Model
 from tests.simulation.rows import EVENING, row_of, rows_in
+from tests.simulation.topic import Topic
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.repaired import DAY, SPEC, STRUCT, Root
 
 CHECK = "expect_x"
-COLUMNS: Any = SimpleNamespace(json=lambda: json.dumps(STRUCT), jsonValue=lambda: STRUCT)
+COLUMNS = StructType.fromJson(STRUCT)
 
 
 class Drain(NamedTuple):
@@ -45,98 +48,117 @@ class Drain(NamedTuple):
     paths: Paths
     settings: Settings
     model: Model
-    folder: Path
-    """Of the root."""
+    topic: Topic
+    run_id: str
 
     def run(self) -> int:
-        """Complete what an earlier drain left, then one batch; judge; its number."""
+        """Complete what an earlier drain left, then one batch; judge; its number. Raises what
+        refuses it.
+        """
+        outcome = RunOutcome("drain", SPEC.name, self.run_id)
+        report = Report(
+            pipeline=SPEC.name,
+            run_id=self.run_id,
+            status="failed",
+            started_at=outcome.started_at,
+            ended_at=datetime.now(UTC),
+        )
+        try:
+            report = self._run(outcome, report)
+        except SluiceError as error:
+            append_row(report.model_copy(update={"problem": Problem.of(error)}), self.settings.root)
+            raise
+        append_row(report, self.settings.root)
+        return report.batches[-1]
+
+    def _run(self, outcome: RunOutcome, report: Report) -> Report:
         require_writable(self.paths)
-        with leased(self.spec, self.paths, "drain") as held:
-            require_writable(self.paths)
-            known = self._identity(held)
+        settle(self.spec, self.paths, self.run_id)
+        with leased(self.spec, self.paths, self.run_id) as held, begun(self.paths, outcome):
+            found = preflight(self.spec, self.settings, self.paths)
+            held.confirm()
+            known = self._claim_table(found.identity, held)
             cursor = read_cursor(self.paths.cursor)
-            owner = known.owner(SPEC.name)
-            table.refuse_replaced(self.paths.table, SPEC.name, known.table_id)
-            refuse_restored(self.paths, cursor.judged_table_version)
             checkpoint = Checkpoint(self.paths.checkpoint)
-            table.refuse_ahead(self.paths.table, owner, checkpoint)
             committed = checkpoint.committed()
             for batch in (each for each in committed if each > cursor.audited):
-                self._account(batch, known, held)
+                cursor = self._account(batch, known, cursor, held)
             left = [each for each in checkpoint.planned() if each not in committed]
             batch = left[0] if left else max(committed, default=-1) + 1
             self._batch(batch, known, held)
-            self._account(batch, known, held)
-            self._judge(batch, known, held)
-        return batch
+            cursor = self._account(batch, known, cursor, held)
+            return self._judged(batch, known, cursor, held, report)
 
-    def _identity(self, held: HeldLease) -> Identity:
-        """The checkpoint's; behind a reset that of a new one, with its table."""
-        held.confirm()
-        known = read_identity(self.paths)
-        if known is None:
-            known = _identity(self.spec)
+    def _claim_table(self, known: Identity, held: HeldLease) -> Identity:
+        """With its table; behind a reset both are new."""
+        if read_identity(self.paths) is None:
             known.put(self.paths.identity, held)
-        if not self.paths.cursor.exists():
-            Cursor(judged_table_version=0).put(self.paths.cursor, held)
+        version = table.ensure(self.paths.table, COLUMNS, self.spec, known.generation)
+        known = known.model_copy(
+            update={"table_id": known.table_id or table.identifier(self.paths.table)}
+        )
+        if read_identity(self.paths) != known:
+            known.over(self.paths.identity).put(self.paths.identity, held)
+        cursor = read_cursor(self.paths.cursor)
+        if cursor.judged_table_version is None:
+            self._moved(cursor, held, judged_table_version=version)
         folder = self.paths.checkpoint
         if not (folder / "sources" / "0" / "0").exists():
             remove_folder(folder)  # Spark begins again what was killed in between
-            begin(folder, {0: 0}, "sales")
-        if not known.table_id:
-            table.ensure(self.paths.table, COLUMNS, self.spec, known.generation)
-            known = known.model_copy(update={"table_id": table.identifier(self.paths.table)})
-            known.put(self.paths.identity, held)
+            begin(folder, {0: self.topic.now.offset}, "sales")
         return known
 
     def _batch(self, batch: int, known: Identity, held: HeldLease) -> None:
-        folder = self.paths.checkpoint
-        if batch not in Checkpoint(folder).planned():
-            held.confirm()
-            plan_batch(folder, batch, {0: batch + 1}, topic="sales")
-        owner = known.owner(SPEC.name)
+        checkpoint, folder = Checkpoint(self.paths.checkpoint), self.paths.checkpoint
+        if batch not in checkpoint.planned():
+            plan_batch(folder, batch, {0: _first(checkpoint, batch) + 1}, topic="sales")
+        read, owner = checkpoint.batch(batch).start[0], known.owner(SPEC.name)
         if table.newest_batch(self.paths.table, owner) < batch:
-            rows = [row_of(Key(batch, shop), self.model.sales(batch, shop)) for shop in SHOPS]
-            said = {"userMetadata": json.dumps({"sluice": owner, "batch": batch})}
+            if read < self.topic.now.offset:
+                raise RecordsGone.unread_removed(loss="offsets", reset="sluice reset")
+            of = self.topic.now._replace(offset=read)
+            rows = [row_of(Key(read, shop), self.model.sales(of, shop)) for shop in SHOPS]
+            note = {"sluice": owner, "batch": batch, "run": self.run_id}
             held.confirm()
             Root(self.settings.root, paths=self.paths).append(
-                rows, said, [deltalake.Transaction(owner, batch)]
+                rows,
+                {"userMetadata": json.dumps(note)},
+                [deltalake.Transaction(owner, batch)],
             )
         store = folder / "state" / "0" / "0"
         store.mkdir(parents=True, exist_ok=True)
         (store / f"{batch + 1}.snapshot").write_bytes(b"state")
-        held.confirm()
         commit_batch(folder, batch)
 
-    def _account(self, batch: int, known: Identity, held: HeldLease) -> None:
+    def _account(self, batch: int, known: Identity, cursor: Cursor, held: HeldLease) -> Cursor:
         counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
-        now = table.version(self.paths.table)
+        now, done = table.version(self.paths.table), Checkpoint(self.paths.checkpoint).batch(batch)
         told = counts | {
             "pipeline": SPEC.name,
             "generation": known.generation,
             "batch_id": batch,
-            "run_id": f"run-{batch}",
-            "offsets_start": "{}",
-            "offsets_end": json.dumps({0: batch + 1}),
+            "run_id": self.run_id,
+            "offsets_start": json.dumps(done.start),
+            "offsets_end": json.dumps(done.end),
             "audited_at": datetime.now(UTC),
-            "watermark": DAY + timedelta(hours=EVENING + batch),
+            "watermark": DAY + timedelta(hours=EVENING + done.end[0] - 1),
             "table_version": now,
         }
         where = ops_tables.equals(
             {"pipeline": SPEC.name, "generation": known.generation, "batch_id": batch}
         )
-        held.confirm()
         ops_tables.replace(self.paths.root, "batches", [told], where)
-        self._move(held, audited=batch, table_version=now)
+        return self._moved(cursor, held, audited=batch, table_version=now)
 
-    def _judge(self, batch: int, known: Identity, held: HeldLease) -> None:
+    def _judged(
+        self, batch: int, known: Identity, cursor: Cursor, held: HeldLease, report: Report
+    ) -> Report:
         """Great Expectations' part: no row that is not judged yet is bad."""
-        cursor, judged = read_cursor(self.paths.cursor), table.version(self.paths.table)
+        judged = table.version(self.paths.table)
         refuse_restored(self.paths, cursor.judged_table_version)
-        folder = self.folder / "tables" / self.paths.table.name
+        folder = local(self.paths.table)
         before = rows_in(folder, cursor.judged_table_version)
         red = [k for k, n in rows_in(folder).items() if n == BAD_SALES and before.get(k) != n]
-        now = datetime.now(UTC)
         result = CheckResult.model_validate(
             {
                 "suite": "output",
@@ -148,33 +170,29 @@ class Drain(NamedTuple):
             }
         )
         if not red:
-            self._move(held, judged=batch, judged_table_version=judged)
-        append_row(
-            Report(
-                pipeline=SPEC.name,
-                run_id=f"run-{batch}",
-                status="failed" if red else "succeeded",
-                problem=Problem(code="CHECK_FAILED", what="") if red else None,
-                started_at=now,
-                ended_at=now,
-                generation=known.generation,
-                table_version=judged,
-                table_version_before=cursor.judged_table_version,
-                batches=(batch,),
-                checks=(result,),
-            ),
-            self.settings.root,
+            self._moved(cursor, held, judged=batch, judged_table_version=judged)
+        return report.model_copy(
+            update={
+                "status": "failed" if red else "succeeded",
+                "problem": Problem(code=CheckFailed.code, what="rows are bad") if red else None,
+                "ended_at": datetime.now(UTC),
+                "generation": known.generation,
+                "table_version": judged,
+                "table_version_before": cursor.judged_table_version,
+                "batches": (batch,),
+                "checks": (result,),
+            }
         )
 
-    def _move(self, held: HeldLease, **changes: int | None) -> None:
-        read_cursor(self.paths.cursor).model_copy(update=changes).put(self.paths.cursor, held)
+    def _moved(self, cursor: Cursor, held: HeldLease, **changes: int | None) -> Cursor:
+        moved = cursor.model_copy(update=changes)
+        moved.put(self.paths.cursor, held)
+        return moved
 
 
-def _identity(spec: Pipeline) -> Identity:
-    """That of a checkpoint without a table."""
-    return Identity(
-        generation=uuid.uuid4().hex[:8],
-        topic_id="topic-1",
-        fingerprint=fingerprint(spec, version("pyspark")),
-        environment=environment(spec),
-    )
+def _first(checkpoint: Checkpoint, batch: int) -> int:
+    """The offset that a new batch reads."""
+    if batch:
+        return checkpoint.batch(batch - 1).end[0]
+    noted = (checkpoint.folder / "sources" / "0" / "0").read_text().splitlines()[-1]
+    return int(json.loads(noted)["sales"]["0"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 SHOPS = ("a", "b", "c")
@@ -11,16 +11,25 @@ BAD_SALES = 13
 
 
 class Key(NamedTuple):
-    """What a row is of: the batch that brings the hour of its window, and a shop."""
+    """What a row is of: the offset whose record brings the hour of its window, and a shop."""
 
-    batch: int
+    offset: int
     shop: str
 
 
+class Begins(NamedTuple):
+    """Where a place begins to read: which topic of the name, and its first offset then."""
+
+    topic: int
+    offset: int
+
+
 class Batch(NamedTuple):
-    """A batch of a drain wrote its rows."""
+    """A batch of a drain wrote the rows of one record."""
 
     number: int
+    of: Begins
+    """The record."""
 
 
 class Swap(NamedTuple):
@@ -60,13 +69,18 @@ class Model(NamedTuple):
     """What may be true of the table: one of several lists of deeds."""
 
     bad: frozenset[int]
-    """The batches that bring a bad row."""
+    """The offsets that bring a bad row."""
     possible: frozenset[Deeds] = frozenset({()})
 
     def done(self, deeds: Iterable[Deed]) -> Model:
         """These were done."""
         added = tuple(deeds)
         return self._replace(possible=frozenset(_with(each, added) for each in self.possible))
+
+    def drained(self, until: int, first: Collection[Begins]) -> Model:
+        """All batches before this one were; the first one of a place began at one of these."""
+        found = {_filled(each, until, at) for each in self.possible for at in first}
+        return self._replace(possible=frozenset(found))
 
     def rewound(self, batch: int) -> Model:
         """Back to the end of that batch."""
@@ -77,9 +91,13 @@ class Model(NamedTuple):
         return self._replace(possible=frozenset({()}))
 
     def switched(self, batch: int) -> Model:
-        """A table that has been computed up to this batch is the one. Its bad rows were deleted."""
-        rows = (*map(Batch, range(batch + 1)), Delete(None))
-        found = ((Switch(_alone(each)), *rows) for each in self.possible)
+        """A table that has been computed up to this batch is the one. It has all that the one
+        before was made from, and its bad rows were deleted.
+        """
+        found = set()
+        for each in self.possible:
+            began = next((deed.of for deed in each if isinstance(deed, Batch)), Begins(1, 0))
+            found.add((*_filled((Switch(_alone(each)),), batch + 1, began), Delete(None)))
         return self._replace(possible=frozenset(found))
 
     def back(self) -> Model:
@@ -106,8 +124,8 @@ class Model(NamedTuple):
         swaps = {each.repair: each for each in deeds if isinstance(each, Swap)}
         for deed in deeds:
             match deed:
-                case Batch(number):
-                    rows |= {Key(number, shop): self.sales(number, shop) for shop in SHOPS}
+                case Batch(_, of):
+                    rows |= {Key(of.offset, shop): self.sales(of, shop) for shop in SHOPS}
                 case Swap(_, key, _, after):
                     rows[key] = after
                 case Undo(repair):
@@ -118,9 +136,9 @@ class Model(NamedTuple):
                     rows.pop(key, None)
         return rows
 
-    def sales(self, batch: int, shop: str) -> int:
-        """The number that a batch brings for a shop."""
-        return BAD_SALES if batch in self.bad and shop == "a" else 1
+    def sales(self, of: Begins, shop: str) -> int:
+        """The number that a record brings for a shop."""
+        return BAD_SALES if of.offset in self.bad and shop == "a" else of.topic
 
 
 def standing(deeds: Deeds) -> dict[str, bool]:
@@ -135,14 +153,26 @@ def standing(deeds: Deeds) -> dict[str, bool]:
 def _with(deeds: Deeds, added: Deeds) -> Deeds:
     """Deeds are done once: a command that is given again completes or finds itself done."""
     for deed in added:
-        if isinstance(deed, Batch) and deed in deeds:
-            continue
         if isinstance(deed, Swap) and standing(deeds).get(deed.repair):
             continue
         if isinstance(deed, Undo) and not standing(deeds).get(deed.repair):
             continue
         deeds = (*deeds, deed)
     return deeds
+
+
+def _filled(deeds: Deeds, until: int, first: Begins) -> Deeds:
+    """With all batches before that one."""
+    done = [deed for deed in deeds if isinstance(deed, Batch)]
+    number, at = (done[-1].number + 1, _next(done[-1].of)) if done else (0, first)
+    while number < until:
+        deeds = (*deeds, Batch(number, at))
+        number, at = number + 1, _next(at)
+    return deeds
+
+
+def _next(of: Begins) -> Begins:
+    return of._replace(offset=of.offset + 1)
 
 
 def _alone(deeds: Deeds) -> Deeds:
@@ -157,6 +187,6 @@ def _before(deeds: Deeds) -> Deeds:
 def _until(deeds: Deeds, batch: int) -> Deeds:
     """Without what came behind the batch; all where it is not there."""
     for at, deed in enumerate(deeds):
-        if deed == Batch(batch):
+        if isinstance(deed, Batch) and deed.number == batch:
             return deeds[: at + 1]
     return deeds

@@ -2,7 +2,8 @@
 or to lose the answer: then it is done, and fails.
 
 Python tells its audit hooks of each file that is opened for writing, renamed or removed, so no
-write of the product can be forgotten. delta-rs and obstore write without Python: their calls that
+write of the product can be forgotten. Only those below the roots count: what Python or a library
+writes elsewhere, once a process, would make a schedule another one than the same alone. delta-rs and obstore write without Python: their calls that
 write are wrapped. To die behind a write is to die before the next one.
 
 A dead actor writes nothing more, whatever its `finally` would tidy up: SIGKILL leaves no time.
@@ -15,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -23,9 +25,12 @@ from deltalake.exceptions import DeltaError
 from deltalake.table import TableAlterer, TableMerger, TableOptimizer
 
 from spark_jobs.checkpoint.object_lease import ObjectLease
+from spark_jobs.root.store import SCHEME
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink"})
+NAMES = frozenset({"os.link", "os.symlink"})
+"""Of these the second path is written."""
 CALLS: tuple[tuple[Any, str], ...] = (
     (deltalake, "write_deltalake"),
     (deltalake.DeltaTable, "create"),
@@ -45,6 +50,10 @@ CALLS: tuple[tuple[Any, str], ...] = (
 """What of delta-rs and obstore writes: one write each. A look at the lease is a place too."""
 LOST = "the answer of this write was lost"
 
+FOLDER = Path("/dev/shm" if os.access("/dev/shm", os.W_OK) else os.environ.get("TMPDIR", "/tmp"))
+"""Where all roots are: in memory, if the machine lets."""
+ROOTS = "sluice-simulation-"
+"""How their folders begin there."""
 Arrive = Callable[[str], bool]
 """Whether the answer of the write is to be lost."""
 _acting = threading.local()
@@ -97,6 +106,8 @@ def _told(of: Any, name: str, original: Any) -> Any:
         if of is ObjectLease:
             arrived(name)
             return call(*args, **more)
+        if name == "create" and not str(args[0]).startswith((SCHEME, f"{FOLDER}/{ROOTS}")):
+            return call(*args, **more)  # an ops table without rows, once a process
         what = f"delta {name}"
         if of is obstore:
             mode = more.get("mode")
@@ -119,8 +130,19 @@ def _hook_python() -> None:
 def _heard(event: str, args: tuple[Any, ...]) -> None:
     if getattr(_acting, "arrive", None) is None:
         return
-    if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & WRITES):
-        arrived(f"{event} {os.path.basename(os.fspath(args[0]))}")  # noqa: PTH119 - a hook makes no objects
+    writes = event == "open" and isinstance(args[2], int) and args[2] & WRITES
+    if not (event in CHANGES or writes):
+        return
+    path = os.fsdecode(args[event in NAMES])
+    if _is_of_a_root(path, -1 if event == "open" else args[-1]):
+        arrived(f"{event} {os.path.basename(path)}")  # noqa: PTH119 - a hook makes no objects
+
+
+def _is_of_a_root(path: str, folder: int) -> bool:
+    """`folder` is the descriptor to which the path is relative, or -1."""
+    if not path.startswith("/") and folder >= 0:
+        path = str(Path(f"/proc/self/fd/{folder}").readlink())
+    return path.startswith(f"{FOLDER}/{ROOTS}")
 
 
 def arrived(what: str) -> bool:

@@ -11,7 +11,7 @@ from tests.simulation.model import Key, Rows
 from tests.unit.repaired import hour, row
 
 EVENING = 20
-"""The hour of the first batch: a day is final some batches later."""
+"""The hour of the first record: a day is final some records later."""
 
 
 def rows_in(folder: Path, at: int | None = None) -> Rows:
@@ -27,7 +27,7 @@ def rows_in(folder: Path, at: int | None = None) -> Rows:
 
 def row_of(key: Key, sales: int) -> dict[str, Any]:
     """The table's row."""
-    return row(EVENING + key.batch, key.shop, sales)
+    return row(EVENING + key.offset, key.shop, sales)
 
 
 def of_day(rows: Rows, day: date) -> Rows:
@@ -35,5 +35,5 @@ def of_day(rows: Rows, day: date) -> Rows:
     return {
         key: sales
         for key, sales in rows.items()
-        if (hour(EVENING + key.batch) - timedelta(microseconds=1)).date() == day
+        if (hour(EVENING + key.offset) - timedelta(microseconds=1)).date() == day
     }

@@ -12,8 +12,8 @@ from spark_jobs.errors import LeaseLost, SluiceError
 from tests.simulation.places import acting
 
 PATIENCE_SECONDS = 60.0
-LOOK, COMPARED = "confirm", ("create ", "update ")
-"""Before a look at the lease, or a conditional put, an actor may sleep longer than its lease."""
+LOOK, COMPUTES, COMPARED = "confirm", "computes", ("create ", "update ")
+"""Before a look at the lease, a conditional put, or in a stage, an actor may sleep beyond its lease."""
 COMMITS = ("delta ", "os.rename", "airflow", "put ", "create ", "update ", "remove ", "delete ")
 """What makes a change seen; other writes are the files of which there are many."""
 LEASES = ("put lease.", "create lease.", "delete lease.", "put .sluice", "create .sluice")
@@ -51,7 +51,7 @@ class BySeed:
     def hit(self, place: str, times: int) -> str:
         del times
         often = OFTEN / 20
-        if place == LOOK:
+        if place in {LOOK, COMPUTES}:
             often = OFTEN / 4
         elif place.startswith(COMMITS) and not place.startswith(LEASES):
             often = OFTEN
@@ -59,7 +59,8 @@ class BySeed:
             return ""
         self.hits -= 1
         ends = () if place == LOOK else ("dies", "dies", "loses")
-        return self.random.choice(ends + ("sleeps",) * place.startswith((LOOK, *COMPARED)))
+        sleeps = ("sleeps",) * place.startswith((LOOK, COMPUTES, *COMPARED))
+        return self.random.choice(ends + sleeps)
 
     def next(self, actors: Sequence[str]) -> str:
         if self.last not in actors or self.random.random() < CHANGE:
@@ -69,16 +70,27 @@ class BySeed:
 
 
 class At(NamedTuple):
-    """Decides by name: one after the other, and the first one is hit at one place."""
+    """Who comes to a place first is hit there."""
 
     what: str
     place: str
     """A part of its name: disk and object store have others."""
     times: int = 1
-    changes: int = 0
+
+
+class ByName:
+    """Decides by name: one after the other, and one of them is hit."""
+
+    changes = 0
+
+    def __init__(self, at: At) -> None:
+        self.at: At | None = at
 
     def hit(self, place: str, times: int) -> str:
-        return self.what if self.place in place and times == self.times else ""
+        if self.at is None or self.at.place not in place or times != self.at.times:
+            return ""
+        what, self.at = self.at.what, None
+        return what
 
     def next(self, actors: Sequence[str]) -> str:
         return actors[0]
@@ -148,8 +160,13 @@ class Actor:
         return self._loses
 
 
-def play(actors: Sequence[Actor], chooser: Chooser, passes: Callable[[], None]) -> list[str]:
-    """Run all to their ends; what was decided, a line each; `passes` as one falls asleep."""
+def play(
+    actors: Sequence[Actor],
+    chooser: Chooser,
+    passes: Callable[[], None],
+    trace: Callable[[str], object] = str,
+) -> list[str]:
+    """Run all to their ends; who was hit, a line each; `passes` as one falls asleep."""
     told: list[str] = []
     running = list(actors)
     while running:
@@ -157,6 +174,7 @@ def play(actors: Sequence[Actor], chooser: Chooser, passes: Callable[[], None]) 
         name = chooser.next(awake or [each.name for each in running])
         actor = next(each for each in running if each.name == name)
         times = actor.seen[actor.place]
+        trace(f"{name}: {actor.place} #{times}")
         hit = chooser.hit(actor.place, times) if times and not actor.asleep else ""
         if hit:
             actor.hit = hit

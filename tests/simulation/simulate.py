@@ -18,8 +18,8 @@ from tests.simulation.clock import Clock
 from tests.simulation.commands import Commands, Given
 from tests.simulation.invariants import Violation
 from tests.simulation.model import BAD_SALES, Model
-from tests.simulation.places import LOST, watched
-from tests.simulation.schedule import Actor, At, BySeed, Chooser, play
+from tests.simulation.places import FOLDER, LOST, ROOTS, watched
+from tests.simulation.schedule import Actor, At, ByName, BySeed, Chooser, play
 from tests.simulation.world import FIRST, World
 
 TRIES = 12
@@ -29,8 +29,9 @@ KINDS = (
     *("repair",) * 6,
     *("publish",) * 5,
     *("swap", "undo", "undo", "rewind", "rewind", "accept", "accept", "reset", "delete bad"),
-    *("maintain", "delete", "optimize", "vacuum", "newer", "restore"),
-    *("rebuild", "rebuild", "back", "lose live"),
+    *("maintain", "delete", "optimize", "vacuum", "newer", "restore", "stage"),
+    *("rebuild", "rebuild", "back", "lose live", "discard", "maintain later"),
+    *("retention", "topic anew"),
 )
 AHEAD = (0, 0, 0, 0, -4, 4, -180)
 """Minutes by which the machine of a command is ahead."""
@@ -58,6 +59,8 @@ class Outcome(NamedTuple):
     """Those at which it was killed, fell asleep or lost the answer."""
     changes: int
     """Those behind which another one went on."""
+    trace: tuple[str, ...]
+    """Who went on, and from which write: all that was decided."""
 
 
 def rounds(seed: int) -> tuple[Round, ...]:
@@ -86,7 +89,7 @@ def run(schedule: Sequence[Round], seed: int) -> Outcome:
     chance, time = random.Random(seed), Clock()
     bad = frozenset(n for n in range(FIRST + 1, FIRST + 30) if chance.random() < 0.2)
     with (
-        TemporaryDirectory(prefix="sluice-simulation-", dir=bucket.FOLDER) as folder,
+        TemporaryDirectory(prefix=ROOTS, dir=FOLDER) as folder,
         bucket.in_reach(),
         watched(),
         clock.machines(),
@@ -94,7 +97,7 @@ def run(schedule: Sequence[Round], seed: int) -> Outcome:
         _nobody_waits(),
     ):
         world = World.begun(Path(folder) / "root", bad, remote=bool(seed % 2))
-        with world.remembered():
+        with world.remembered(), world.with_topic():
             return _Play(world, time).through(schedule)
 
 
@@ -104,6 +107,7 @@ class _Play:
         self.lines: list[str] = []
         self.commands = Commands(world)
         self.places = self.hits = self.changes = 0
+        self.trace: list[str] = []
 
     def through(self, schedule: Sequence[Round]) -> Outcome:
         violation = None
@@ -115,13 +119,20 @@ class _Play:
             invariants.hold(self.world)
         except Violation as found:
             violation = found
-        return Outcome(tuple(self.lines), violation, self.places, self.hits, self.changes)
+        return Outcome(
+            tuple(self.lines),
+            violation,
+            self.places,
+            self.hits,
+            self.changes,
+            tuple(self.trace),
+        )
 
     def _round(self, each: Round) -> None:
         numbers = [number for _, number in each.commands]
         found = [self.commands.of(kind, number) for kind, number in each.commands]
         given = [(one, AHEAD[n % len(AHEAD)]) for one, n in zip(found, numbers, strict=True) if one]
-        self._given(given, each.at or BySeed(each.seed, each.hits))
+        self._given(given, ByName(each.at) if each.at else BySeed(each.seed, each.hits))
         invariants.published_is_good(self.world)
 
     def _given(self, given: Sequence[tuple[Given, int]], chooser: Chooser) -> list[Actor]:
@@ -129,7 +140,7 @@ class _Play:
         for at, (command, minutes) in enumerate(given):
             name = f"{at} {command.name}" + (f" ({minutes:+} min)" if minutes else "")
             actors.append(Actor(name, _on_its_machine(command, minutes)))
-        told = play(actors, chooser, self._time_passes)
+        told = play(actors, chooser, self._time_passes, self.trace.append)
         outcomes = []
         for actor, (command, _) in zip(actors, given, strict=True):
             self.places += actor.seen.total()
@@ -215,6 +226,13 @@ def _named(world: World, text: str) -> list[Callable[[], Any]]:
             world.model = world.model.rewound(batch)
 
         found.append(again)
+    elif "reset" in words:
+
+        def anew() -> None:
+            world.reset()
+            world.model = world.model.reset()
+
+        found.append(anew)
     return found
 
 

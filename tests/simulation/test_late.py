@@ -4,7 +4,7 @@ the next holder has written stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +18,8 @@ from spark_jobs.rebuild.beside import begin
 from tests.simulation import bucket
 from tests.simulation.clock import Clock
 from tests.simulation.model import Key
-from tests.simulation.places import watched
-from tests.simulation.schedule import Actor, play
+from tests.simulation.places import FOLDER, ROOTS, watched
+from tests.simulation.schedule import Actor, At, ByName, play
 from tests.simulation.world import FIRST, World, spec_of
 
 NOTES = ("cursor.json", "identity.json", "live.json", "rebuild.json", "journal.json")
@@ -32,24 +32,6 @@ class Late(NamedTuple):
     place: str
     times: int
     meanwhile: Callable[[World], object]
-
-
-class Sleeps:
-    """The first that stands there, and nobody after it."""
-
-    changes = 0
-
-    def __init__(self, place: str, times: int = 1) -> None:
-        self.place, self.times, self.done = place, times, False
-
-    def hit(self, place: str, times: int) -> str:
-        if self.done or self.place not in place or times != self.times:
-            return ""
-        self.done = True
-        return "sleeps"
-
-    def next(self, actors: Sequence[str]) -> str:
-        return actors[0]
 
 
 def rewound(world: World) -> None:
@@ -67,7 +49,9 @@ def rebuilds_again(world: World) -> None:
 
 def swaps_and_dies(world: World) -> None:
     world.drain()
-    world.stage("r1", Key(0, "b"), [])
+    plan = world.plan("r1", Key(0, "b"))
+    assert plan is not None
+    world.stage(plan, [])
     failpoint.ACTIVE["swap.committed"] = "raise"
     with pytest.raises(failpoint.Failure):
         world.swap("r1")
@@ -94,10 +78,12 @@ LATE = {
 @pytest.fixture
 def world() -> Iterator[World]:
     with ExitStack() as stack:
-        folder = stack.enter_context(TemporaryDirectory(dir=bucket.FOLDER))
+        folder = stack.enter_context(TemporaryDirectory(prefix=ROOTS, dir=FOLDER))
         stack.enter_context(bucket.in_reach())
         stack.enter_context(watched())
-        yield World.begun(Path(folder) / "root", frozenset(), remote=True)
+        begun = World.begun(Path(folder) / "root", frozenset(), remote=True)
+        stack.enter_context(begun.with_topic())
+        yield begun
 
 
 def notes(world: World) -> dict[str, str]:
@@ -119,7 +105,7 @@ def test_who_comes_late_writes_no_note(world: World, who: str) -> None:
         prompt = Actor("prompt", meanwhile)
         told = play(
             [late, prompt],
-            Sleeps(case.place, case.times),
+            ByName(At("sleeps", case.place, case.times)),
             lambda: clock.passes(world.folder / "checkpoints"),
         )
         assert prompt.error is None
@@ -137,9 +123,9 @@ def test_a_rewind_that_slept_before_its_note_is_not_completed_by_others(world: W
         late, prompt = Actor("late", lambda: rewound(world)), Actor("prompt", world.drain)
         play(
             [late, prompt],
-            Sleeps("journal.json"),
+            ByName(At("sleeps", "journal.json")),
             lambda: clock.passes(world.folder / "checkpoints"),
         )
         clock.passes(world.folder / "checkpoints")
         world.drain()
-    assert {key.batch for key in world.rows()} == {*range(FIRST + 3)}
+    assert {key.offset for key in world.rows()} == {*range(FIRST + 3)}

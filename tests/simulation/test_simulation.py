@@ -63,15 +63,59 @@ FOUND_BEFORE = {
     ),
 }
 """Schedules that failed before the journal: by name what `make simulate` showed of a seed."""
+FEARED = {
+    "a rebuild is discarded beside its switch": (
+        Round((("rebuild", NUMBER), ("discard", NUMBER)), at=At("sleeps", "live.json")),
+        *LATER,
+    ),
+    "two begin a rebuild": (
+        Round((("rebuild", NUMBER), ("rebuild", NUMBER)), at=At("sleeps", "create rebuild.json")),
+        *LATER,
+    ),
+    "maintain was killed amid the removal of a dead place": (
+        *(Round(((kind, NUMBER),)) for kind in ("rebuild", "publish")),
+        Round((("maintain later", NUMBER),), at=At("dies", "offsets")),
+        *(Round(((kind, NUMBER),)) for kind in ("back", "drain", "maintain later", "lose live")),
+    ),
+    "a topic was made anew between plan and stage": (
+        Round((("repair", NUMBER), ("topic anew", NUMBER)), at=At("sleeps", "planned")),
+        *LATER,
+    ),
+    "records went at the head, and a rebuild would lose their rows": (
+        *(Round(((kind, NUMBER),)) for kind in ("drain", "retention", "rebuild", "publish")),
+        *LATER,
+    ),
+    "records went at the head, and a reset begins behind them": (
+        *(Round(((kind, NUMBER),)) for kind in ("retention", "reset", "drain", "publish")),
+        *LATER,
+    ),
+    "a stage was cleared while the one before held its lease": (
+        Round((("repair", NUMBER),), at=At("dies", "delta write_deltalake", 4)),
+        Round(
+            (("stage", NUMBER), ("stage", NUMBER), ("swap", NUMBER)), at=At("sleeps", "computes")
+        ),
+        *LATER,
+    ),
+    "a newer Sluice was killed amid a change": (
+        Round((("rewind", NUMBER),), at=At("dies", "delta set_table_properties")),
+        *(Round(((kind, NUMBER),)) for kind in ("newer", "drain", "publish", "repair")),
+    ),
+    "a store has swapped, and its answer is lost": (
+        Round((("repair", NUMBER),), at=At("loses", "delta write_deltalake", 5)),
+        *LATER,
+    ),
+}
+"""Schedules of what a hostile reading has only read."""
+NAMED = FOUND_BEFORE | FEARED
 GOOD, BAD = (2, 3), (2010, 2003)
 """Seeds on a disk and over an object store: whose next batches are good, and whose next is bad."""
 
 
 @pytest.mark.parametrize("remote", [False, True])
-@pytest.mark.parametrize("what", FOUND_BEFORE)
-def test_what_it_found_before_the_journal_holds(what: str, remote: bool) -> None:
+@pytest.mark.parametrize("what", NAMED)
+def test_what_was_found_or_feared_holds(what: str, remote: bool) -> None:
     seeds = BAD if "failed" in what or "acceptance" in what else GOOD
-    outcome = run(FOUND_BEFORE[what], seeds[remote])
+    outcome = run(NAMED[what], seeds[remote])
     assert outcome.violation is None, outcome.lines
 
 

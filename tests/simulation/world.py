@@ -19,15 +19,14 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
-from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import TableContended
-from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.messages.event import Event
-from spark_jobs.ops import repairs
-from spark_jobs.rebuild.beside import begin, beside_paths
+from spark_jobs.rebuild.back import plan_back, refuse_lost as lost_back
+from spark_jobs.rebuild.beside import begin, beside_paths, discard
+from spark_jobs.rebuild.older import read_to
+from spark_jobs.rebuild.plan import plan_rebuild, refuse_lost
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.repair.exchange.swap import swap
@@ -37,14 +36,16 @@ from spark_jobs.root.paths import Paths, checkpoints
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Pipeline
+from spark_jobs.source.sources import SOURCES
+from spark_jobs.spec import Pipeline, Topic as Kafka
 from spark_jobs.storage import delta
-from tests.simulation.bucket import FOLDER
 from tests.simulation.drain import CHECK, Drain
 from tests.simulation.log import files, is_table
-from tests.simulation.model import BAD_SALES, Batch, Key, Model, Rows, Swap
-from tests.simulation.places import arrived, one_write
-from tests.simulation.rows import EVENING, of_day, row_of, rows_in
+from tests.simulation.model import BAD_SALES, Key, Model, Rows, Swap
+from tests.simulation.places import FOLDER, ROOTS, arrived, one_write
+from tests.simulation.rows import EVENING, of_day, rows_in
+from tests.simulation.stage import Plan, planned, stage
+from tests.simulation.topic import Topic
 from tests.unit.repaired import SPEC, Root, hour
 
 FIRST = 5
@@ -71,6 +72,8 @@ class World:
         root = f"s3://{folder.relative_to(FOLDER)}" if remote else str(folder)
         self.settings = Settings(root, "broker:9092", Path("jars"), "local[1]", "1g")
         self.model = Model(bad)
+        self.topic = Topic()
+        self.drains = 0
         self.airflow: list[Event] = []
         """The events that consumers had, in their order."""
         self.by_day: dict[date, Rows] = {}
@@ -92,15 +95,16 @@ class World:
     def begun(cls, folder: Path, bad: frozenset[int], *, remote: bool) -> World:
         """One with its first batches, all of which are good."""
         if not _MADE:
-            made = TemporaryDirectory(prefix="sluice-simulated-", dir=FOLDER)
+            made = TemporaryDirectory(prefix=f"{ROOTS}first-", dir=FOLDER)
             Root(Path(made.name))
             first = cls(Path(made.name), frozenset(), remote=False)
-            for _ in range(FIRST + 1):
-                first.drain()
+            with first.with_topic():
+                for _ in range(FIRST + 1):
+                    first.drain()
             _MADE.append(made)
         shutil.copytree(_MADE[0].name, folder)
         world = cls(folder, bad, remote=remote)
-        world.model = world.model.done(Batch(n) for n in range(FIRST + 1))
+        world.model = world.model.drained(FIRST + 1, world.topic.seen)
         return world
 
     # What is there
@@ -133,8 +137,18 @@ class World:
         journal = self.paths.journal
         return journal.exists() and not json.loads(journal.read_text()).get("ended")
 
+    def read_to(self) -> int:
+        """The offset that the next batch reads."""
+        return read_to(self.paths).get(0, 0)
+
     def cursor(self) -> Cursor:
         return read_cursor(self.paths.cursor)
+
+    @contextmanager
+    def with_topic(self) -> Iterator[None]:
+        """Within the block the product finds the topic."""
+        with patch.dict(SOURCES, {Kafka: lambda *_: self.topic}):
+            yield
 
     @contextmanager
     def remembered(self) -> Iterator[None]:
@@ -156,14 +170,18 @@ class World:
         return self._drain(self.spec, self.paths)
 
     def _drain(self, spec: Pipeline, paths: Paths) -> int:
-        return Drain(spec, paths, self.settings, self.model, self.folder).run()
+        self.drains += 1
+        run_id = f"drain-{self.drains}"
+        return Drain(spec, paths, self.settings, self.model, self.topic, run_id).run()
 
     def rebuild(self, done: list[int]) -> None:
         """Compute all beside, and switch to it. Behind that `done` has the last batch."""
         spec, live = self.spec, self.paths
         following = spec_of(spec.state.version + 1)
-        if read_begun(live) is None:
-            begin(live, following, "topic-1", "ana")
+        plan = plan_rebuild(spec, following, self.settings)
+        refuse_lost(spec, plan)
+        if plan.begun is None:
+            begin(live, following, plan.topic_id, "ana")
         beside = beside_paths(live, following)
         for _ in range(TRIES):
             if delta.is_table(beside.table):
@@ -176,34 +194,25 @@ class World:
         self.moves += 1
         switch(spec, following, self.settings.root, "switch")
 
+    def discard(self) -> None:
+        """Give up what is computed beside."""
+        discard(self.paths)()
+
     def back(self) -> None:
         """Go back to the table of before the switch."""
         self.moves += 1
         spec = self.spec
-        switch_back(spec, spec_of(spec.state.version - 1), self.settings.root, "back")
+        former = spec_of(spec.state.version - 1)
+        lost_back(former, plan_back(spec, former, self.settings))
+        switch_back(spec, former, self.settings.root, "back")
 
-    def stage(self, repair: str, key: Key, made: list[Swap]) -> None:
-        """What a stage leaves for another number in one row, if there is such a row."""
-        with lease(self.paths.staging_lease, f"stage of {repair}"):
-            refuse_under_way(self.paths)
-            known = read_identity(self.paths)
-            before = self.rows().get(key) if self.has_table and known else None
-            if before in {None, BAD_SALES}:
-                return
-            assert before is not None
-            old, new = row_of(key, before), row_of(key, before + 100)
-            deed = Swap(repair, key, before, before + 100)
-            Root(self.settings.root, paths=self.paths).stage(repair, [(old, new)])
-            told = {
-                "pipeline": SPEC.name,
-                "repair_id": repair,
-                "generation": known.generation if known else "",
-                "state": "staged",
-                "kind": "repair",
-                "horizon": json.dumps({0: key.batch + 1}),
-            }
-            repairs.put(self.paths.root, [told])
-        made.append(deed)
+    def plan(self, repair: str, key: Key) -> Plan | None:
+        """To give one row another number; None without such a row."""
+        return planned(self.spec, self.paths, self.topic, repair, key)
+
+    def stage(self, plan: Plan, made: list[Swap]) -> None:
+        """Compute it; then `made` is what it does to the table."""
+        made[:] = [stage(plan, self.spec, self.paths, self.settings, self.topic)]
 
     def swap(self, repair: str) -> None:
         swap(self.spec, self.settings.root, repair, f"swap of {repair}")
@@ -275,7 +284,7 @@ class World:
 
     def delete(self, key: Key) -> None:
         self.touched.add(key)
-        end = hour(EVENING + key.batch)
+        end = hour(EVENING + key.offset)
         self._of_person(
             lambda found: found.delete(
                 f"shop = '{key.shop}' AND `windowEnd` = "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import uuid
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
@@ -254,6 +255,7 @@ class Root:
         made = Manifest(
             **{
                 "repair_id": repair_id,
+                "attempt": uuid.uuid4().hex,
                 "pipeline": SPEC.name,
                 "generation": self.identity.generation,
                 "kind": "repair",
@@ -270,7 +272,7 @@ class Root:
             | more
         )
         folder = self.paths.staging(repair_id)
-        after = self._within(made.spans)
+        after = self._within(made.spans, made.table_version)
         for gone in (before for before, _ in changes if before):
             after.remove(next(each for each in after if texts([each]) == texts([gone])))
         after += [new for _, new in changes if new]
@@ -293,9 +295,10 @@ class Root:
         made.write(folder / "manifest.json")
         return made
 
-    def _within(self, spans: tuple[Span, ...]) -> list[Row]:
+    def _within(self, spans: tuple[Span, ...], version: int | None = None) -> list[Row]:
         sql = f"SELECT * FROM t WHERE {POSITION.sql(spans)}"
-        found = deltalake.QueryBuilder().register("t", self.table).execute(sql)
+        table = deltalake.DeltaTable(str(self.paths.table), version=version)
+        found = deltalake.QueryBuilder().register("t", table).execute(sql)
         rows: list[Row] = pa.table(found.read_all()).cast(NULLABLE).to_pylist()
         return rows
 
@@ -333,7 +336,8 @@ def _first_batches(last: int, hourly: bool) -> str:
 
 
 def write(folder: Any, rows: pa.Table) -> None:
-    deltalake.write_deltalake(str(folder), rows)
+    """In place of what an earlier stage has left there."""
+    deltalake.write_deltalake(str(folder), rows, mode="overwrite")
 
 
 def texts(rows: list[Row]) -> list[str]:

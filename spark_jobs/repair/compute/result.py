@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -87,6 +88,7 @@ def put_staged(
         return
     Manifest(
         repair_id=plan.repair_id,
+        attempt=uuid.uuid4().hex,
         pipeline=plan.pipeline,
         generation=plan.generation,
         kind=plan.kind,

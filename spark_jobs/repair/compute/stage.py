@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from spark_jobs import failpoint
 from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.published import publisher
+from spark_jobs.checkpoint.lease import HeldLease, lease
 from spark_jobs.checks import expectations
 from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.fingerprint.fields import in_force
@@ -28,7 +27,6 @@ from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.messages.withheld import SETTING
-from spark_jobs.ops import repairs
 from spark_jobs.repair.compute import kept, sessions
 from spark_jobs.repair.compute.account import Compared, change_of, counted, drained_of
 from spark_jobs.repair.compute.bad import Bad, write_bad
@@ -38,13 +36,11 @@ from spark_jobs.repair.compute.fates import fates, places
 from spark_jobs.repair.compute.result import put_staged
 from spark_jobs.repair.compute.rows import Computed, compute
 from spark_jobs.repair.compute.staged import differing, write_changes, write_rows
-from spark_jobs.repair.exchange.exchange import is_going_in
+from spark_jobs.repair.exchange.again import refuse_done, withdraw
 from spark_jobs.repair.exchange.sample import sample, sample_lines
-from spark_jobs.repair.exchange.unready import refuse_ended
 from spark_jobs.repair.find.late_spans import LateSpans
 from spark_jobs.repair.find.plan import RepairPlan, digest, read_plan
 from spark_jobs.repair.find.reachable import refuse_unreachable
-from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.failures.data_error import DataError
@@ -96,6 +92,8 @@ class _Scene(NamedTuple):
     paths: Paths
     plan: RepairPlan
     spark: SparkSession
+    held: HeldLease
+    """That of stagings: who slept for longer than it lasts stages nothing any more."""
 
 
 def _run(
@@ -105,7 +103,7 @@ def _run(
     plan = read_plan(paths, outcome.repair_id)
     outcome.kind = plan.kind
     settle(spec, paths, outcome.run_id)
-    _refuse_ended(paths, plan)
+    refuse_done(paths, plan.repair_id)
     known = read_identity(paths)
     if known is None or known.generation != plan.generation:
         raise StagingStale.generation_changed(pipeline=spec.name)
@@ -113,16 +111,20 @@ def _run(
         raise StagingStale.spec_changed_since_plan(pipeline=spec.name)
     refuse_unreachable(spec, settings, plan)
     spec = in_force(spec, known.fingerprint)
-    with lease(paths.staging_lease, outcome.run_id), Cluster(spec.name, settings) as cluster:
+    with (
+        lease(paths.staging_lease, outcome.run_id) as held,
+        Cluster(spec.name, settings) as cluster,
+    ):
         outcome.lap("settle")
         stop.raise_if_asked()
+        withdraw(spec, paths, plan.repair_id, outcome.run_id)
         warming = expectations.warm_up()
         spark = cluster.session(spec.state)
         refuse_unsafe_trees(spark, spec)
         outcome.lap("start")
         stop.raise_if_asked()
         try:
-            scene = _Scene(ranged(spec), settings, paths, plan, spark)
+            scene = _Scene(ranged(spec), settings, paths, plan, spark, held)
             with for_records(spark, plan.records_read):
                 return _named_if_data_fails(scene, outcome, stop, warming)
         finally:
@@ -138,23 +140,6 @@ def _remove_kept(paths: Paths, plan: RepairPlan) -> None:
         LOG.warning("%s: %s stays for now: %s", plan.pipeline, kept.folder(paths, plan), error)
 
 
-def _refuse_ended(paths: Paths, plan: RepairPlan) -> None:
-    """Raise StagingStale for a repair that is or was in the table, SwapRefused for one that a
-    person has declined.
-    """
-    row = repairs.one(paths.root, plan.pipeline, plan.repair_id)
-    if row is not None and row["state"] not in {"staged", "failed"}:
-        if row["state"] == "rejected":
-            refuse_ended(read_manifest(paths, plan.repair_id), row)
-        told = f" {publisher(paths)}, if none has." if row["state"] == "swapped" else ""
-        raise StagingStale.repair_ended(
-            repair=plan.repair_id,
-            pipeline=plan.pipeline,
-            state=row["state"],
-            told=told,
-        )
-
-
 def _named_if_data_fails(
     scene: _Scene, outcome: RunOutcome, stop: StopRequest, warming: Thread
 ) -> SluiceError | None:
@@ -166,7 +151,7 @@ def _named_if_data_fails(
             _refuse_overtaken(scene)
             raise
         stop.raise_if_asked()
-        way, settings, paths, plan, spark = scene
+        way, settings, paths, plan, spark, _ = scene
         spark.catalog.clearCache()
         raise expression_failed(spark, way, settings, paths, plan, data) from error
 
@@ -201,10 +186,7 @@ def _compute_and_judge(
     outcome.change = change_of(way, plan, told, compared.carried, computed, merged)
     outcome.drained = drained_of(plan, computed, outcome.change)
     LOG.info("%s: %s", plan.pipeline, outcome.change)
-    # Not before: until its rows are replaced, what an earlier try has staged can be swapped in.
-    if is_going_in(scene.paths, plan.repair_id):
-        raise StagingStale.swap_begun(pipeline=plan.pipeline)
-    (folder / "manifest.json").unlink(missing_ok=True)
+    scene.held.confirm()
     write_changes(paired, folder)
     parts = differing(told.hours, way.replaced(plan.spans))
     write_rows(paired, way.position, parts, folder, compared.carried)
@@ -225,6 +207,7 @@ def _compute_and_judge(
     whole = Span(plan.spans[0].start, plan.spans[-1].end)
     proved = None if KINDS[plan.kind].swaps else whole
     problem = staged_verdict(plan.pipeline, outcome.checks, proved)
+    scene.held.confirm()
     put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
     failpoint.at("staged.judged")
     if problem and not outcome.change.thinned:

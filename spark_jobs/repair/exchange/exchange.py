@@ -27,6 +27,7 @@ from spark_jobs.repair.exchange.preconditions import (
     refuse_foreign,
     refuse_overlapped,
     refuse_rewound,
+    refuse_withdrawn,
 )
 from spark_jobs.repair.exchange.staging import arrow_schema
 from spark_jobs.repair.manifest import Manifest, read_manifest
@@ -105,6 +106,7 @@ def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Excha
             failpoint.at("swap.leased")
             known = refuse_foreign(paths, claim)
             refuse_rewound(known, claim)
+            refuse_withdrawn(paths, claim)
             if made.base.touched():
                 continue
             refuse_overlapped(paths, known, claim)

@@ -9,7 +9,7 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import RepairOverlapped, StagingStale
 from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
-from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.spans.span import Span
 from spark_jobs.storage import delta
@@ -63,6 +63,14 @@ def refuse_rewound(known: Identity, claim: Claim) -> None:
     """
     if not claim.repair_id.endswith(UNDO) and claim.manifest.generation != known.generation:
         raise _stale(claim, f"{claim.manifest.pipeline} was rewound since")
+
+
+def refuse_withdrawn(paths: Paths, claim: Claim) -> None:
+    """Raise StagingStale if the repair was staged again since its rows were read, RepairUnknown
+    while it is.
+    """
+    if read_manifest(paths, claim.manifest.repair_id) != claim.manifest:
+        raise StagingStale.staged_again(repair=claim.repair_id)
 
 
 def refuse_overlapped(paths: Paths, known: Identity, claim: Claim) -> None:

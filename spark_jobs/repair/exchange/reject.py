@@ -24,17 +24,17 @@ def reject(paths: Paths, repair_id: str, who: str) -> None:
 
     Raises SwapRefused if a swap of it has begun.
     """
-    row = repairs.one(paths.root, paths.pipeline, repair_id)
-    if row is None or row["state"] != "staged":
-        state = "not recorded" if row is None else row["state"]
-        LOG.warning("%s: repair %s is %s, and stays so", paths.pipeline, repair_id, state)
-        return
     try:
         manifest = read_manifest(paths, repair_id)
     except RepairUnknown:  # no swap has had what it needs
         manifest = None
     if is_going_in(paths, repair_id):
         raise SwapRefused.swap_begun(repair=repair_id, pipeline=paths.pipeline)
+    row = repairs.one(paths.root, paths.pipeline, repair_id)
+    if row is None or row["state"] != "staged":
+        state = "not recorded" if row is None else row["state"]
+        LOG.warning("%s: repair %s is %s, and stays so", paths.pipeline, repair_id, state)
+        return
     repairs.put(paths.root, [row | {"state": "rejected"}])
     if manifest:
         answer = {"rejected_by": who, "rejected_at": datetime.now(UTC)}

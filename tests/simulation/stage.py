@@ -1,0 +1,92 @@
+"""Stage: what stands in for the plan of a repair and its computation. It gives one row of the table
+another number, and leaves what a real one leaves, in its order.
+"""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.errors import StagingStale
+from spark_jobs.journal.runner import settle
+from spark_jobs.ops import repairs
+from spark_jobs.repair.exchange.again import refuse_done, withdraw
+from spark_jobs.repair.find.reachable import refuse_unreachable
+from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import Settings
+from spark_jobs.sink import table
+from spark_jobs.spec import Pipeline
+from spark_jobs.storage import delta
+from tests.simulation.bucket import local
+from tests.simulation.model import BAD_SALES, Begins, Key, Swap
+from tests.simulation.places import arrived
+from tests.simulation.rows import row_of, rows_in
+from tests.simulation.schedule import COMPUTES
+from tests.simulation.topic import Topic
+from tests.unit.repaired import SPEC, Root
+
+MORE = 100
+"""What late records add to a row's number."""
+
+
+class Plan(NamedTuple):
+    """What is to be computed."""
+
+    repair: str
+    key: Key
+    before: int
+    version: int
+    """Of the table, with which it is compared."""
+    topic: Begins
+    generation: str
+
+
+def planned(spec: Pipeline, paths: Paths, topic: Topic, repair: str, key: Key) -> Plan | None:
+    """None without such a row, and of one that failed its check."""
+    settle(spec, paths, f"plan of {repair}")
+    known = read_identity(paths)
+    if known is None or not delta.is_table(paths.table):
+        return None
+    version = table.version(paths.table)
+    before = rows_in(local(paths.table), version).get(key)
+    if before in {None, BAD_SALES}:
+        return None
+    assert before is not None
+    return Plan(repair, key, before, version, topic.now, known.generation)
+
+
+def stage(plan: Plan, spec: Pipeline, paths: Paths, settings: Settings, topic: Topic) -> Swap:
+    """What it does to the table. Raises as stage (repair/compute/stage.py) does."""
+    settle(spec, paths, f"stage of {plan.repair}")
+    refuse_done(paths, plan.repair)
+    known = read_identity(paths)
+    if known is None or known.generation != plan.generation:
+        raise StagingStale.generation_changed(pipeline=SPEC.name)
+    wanted: Any = SimpleNamespace(
+        parts={0: ((plan.key.offset, plan.key.offset + 1),)}, topic_id=f"topic-{plan.topic.topic}"
+    )
+    refuse_unreachable(spec, settings, wanted)
+    with lease(paths.staging_lease, f"stage of {plan.repair}") as held:
+        withdraw(spec, paths, plan.repair, f"stage of {plan.repair}")
+        # From the records that are there now: of a topic that was made anew others.
+        after = plan.before + MORE + MORE * (topic.now.topic - plan.topic.topic)
+        arrived(COMPUTES)
+        held.confirm()
+        told = {
+            "pipeline": SPEC.name,
+            "repair_id": plan.repair,
+            "generation": plan.generation,
+            "state": "staged",
+            "kind": "repair",
+            "horizon": json.dumps({0: plan.key.offset + 1}),
+        }
+        repairs.put(paths.root, [told])
+        Root(settings.root, paths=paths).stage(
+            plan.repair,
+            [(row_of(plan.key, plan.before), row_of(plan.key, after))],
+            table_version=plan.version,
+        )
+    return Swap(plan.repair, plan.key, plan.before, plan.before + MORE)

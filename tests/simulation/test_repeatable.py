@@ -1,0 +1,38 @@
+"""A schedule is a seed: it is the same in another process, whatever that has done before."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+PLAY = """
+import sys
+from tests.simulation.simulate import rounds, run
+for seed in map(int, sys.argv[1:]):
+    outcome = run(rounds(seed), seed)
+print(*outcome.trace, outcome.violation, sep="\\n")
+"""
+OBJECTS, DISK = 1003, 1002
+"""Seeds, the first of which came once to another end than ever after."""
+_OF_A_RUN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|now-\S+|\.kept-\S+")
+"""Numbers that are made anew each time, in names."""
+
+
+def trace(*seeds: int, hashes: str) -> list[str]:
+    """Who went on from which write, in the last of these schedules, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", PLAY, *map(str, seeds)],
+        env=os.environ | {"PYTHONHASHSEED": hashes},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return _OF_A_RUN.sub("", done.stdout).splitlines()
+
+
+def test_a_schedule_is_the_same_alone_and_behind_another_one():
+    alone = trace(OBJECTS, hashes="1")
+    assert len(alone) > 100
+    assert trace(DISK, OBJECTS, hashes="2") == alone
