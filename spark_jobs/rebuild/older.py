@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.offsets.archived import archived_or_why
 from spark_jobs.repair.offsets.beginning import beginning
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Pipeline, Topic
@@ -69,7 +71,7 @@ def put_in(side: Paths, name: str) -> bool:
     """Whether a rebuild has put them into its table: what the archive loses from then on is lost
     to nobody. Their slices alone say nothing: they are noted first.
     """
-    known = read_identity(side)
+    known = begun_identity(side)
     if known is None:
         return False
     return bool(
@@ -82,6 +84,11 @@ def put_in(side: Paths, name: str) -> bool:
     )
 
 
+def begun_identity(side: Paths) -> Identity | None:
+    """Of a rebuild that has begun: before, its place is nobody's, and is not read as a live one."""
+    return read_identity(side) if read_begun(side) else None
+
+
 def read_to(paths: Paths) -> Offsets:
     """The end of the newest batch of a checkpoint; nothing without one."""
     checkpoint = Checkpoint(paths.checkpoint)
@@ -91,7 +98,7 @@ def read_to(paths: Paths) -> Offsets:
 
 def _begins(side: Paths) -> Offsets:
     """Where NEXT's first batch began; nothing before it."""
-    known = read_identity(side)
+    known = begun_identity(side)
     if known is None or not read_to(side):
         return {}
     return beginning(side, known.generations, drained=True)

@@ -19,7 +19,7 @@ from spark_jobs.rebuild.beside import (
     older_root,
     refuse_other,
 )
-from spark_jobs.rebuild.older import Older, older, put_in, read_to, unusable
+from spark_jobs.rebuild.older import Older, begun_identity, older, put_in, read_to, unusable
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
@@ -116,7 +116,7 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
 
 
 def _lost(paths: Paths, known: Identity, topic: SourceState, side: Paths, archived: Older) -> Lost:
-    begun, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
+    begun, committed = begun_identity(side), Checkpoint(side.checkpoint).committed()
     # Before it is put in, what the archive had is as good as not read.
     drained = not put_in(side, side.pipeline)
     first = beginning(side, begun.generations, drained=drained) if begun and committed else {}

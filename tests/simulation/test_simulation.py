@@ -119,6 +119,14 @@ def test_what_was_found_or_feared_holds(what: str, remote: bool) -> None:
     assert outcome.violation is None, outcome.lines
 
 
+@pytest.mark.parametrize("first", ["reset", "rebuild"])
+def test_a_rebuild_may_follow_a_reset_and_another_one(first: str) -> None:
+    """It was refused for good: nothing was in the place that it would take."""
+    outcome = run([Round(((kind, NUMBER),)) for kind in (first, "drain", "rebuild")], GOOD[1])
+    assert outcome.violation is None
+    assert any("rebuild" in line and line.endswith("done") for line in outcome.lines[2:])
+
+
 def test_a_swap_that_nobody_completes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulator looks: without the journal's one rule it finds what the rule is for."""
     monkeypatch.setattr(runner, "complete", lambda *_: None)
