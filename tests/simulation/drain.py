@@ -5,6 +5,7 @@ test_stand_in.py holds it against one.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.object_store import require_writable
 from tests.simulation.bucket import local
-from tests.simulation.model import BAD_SALES, SHOPS, Key, Model
+from tests.simulation.model import BAD_SALES, SHOPS, Key, Model, Rows
 from tests.simulation.rows import EVENING, row_of, rows_in
 from tests.simulation.topic import Topic
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -157,7 +158,9 @@ class Drain(NamedTuple):
         judged = table.version(self.paths.table)
         refuse_restored(self.paths, cursor.judged_table_version)
         folder = local(self.paths.table)
-        before = rows_in(folder, cursor.judged_table_version)
+        before: Rows = {}
+        with suppress(FileNotFoundError):  # a person's VACUUM: all rows are judged
+            before = rows_in(folder, cursor.judged_table_version)
         red = [k for k, n in rows_in(folder).items() if n == BAD_SALES and before.get(k) != n]
         result = CheckResult.model_validate(
             {

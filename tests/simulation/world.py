@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -156,8 +156,9 @@ class World:
         put = Cursor.put
 
         def seen(cursor: Cursor, path: Any, held: Any) -> None:
-            passed = self.rows(cursor.judged_table_version)
-            self.failed_passed |= BAD_SALES in passed.values()
+            with suppress(FileNotFoundError):  # a person's VACUUM: it was seen when it passed
+                passed = self.rows(cursor.judged_table_version)
+                self.failed_passed |= BAD_SALES in passed.values()
             put(cursor, path, held)
 
         with patch.object(Cursor, "put", seen):
