@@ -6,7 +6,7 @@ looks a day ahead of it, and "year 0 is out of range".
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import Column, functions as F, types
@@ -34,6 +34,8 @@ def literal(value: Value) -> Column:
     """As F.lit, which takes a time before 1582 through the calendar of those days, two days off in
     the year 1.
     """
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return literal(value.replace(tzinfo=UTC)).cast("timestamp_ntz")  # the session's zone is UTC
     if isinstance(value, datetime):
         return F.timestamp_micros(F.lit((value - EPOCH) // timedelta(microseconds=1)))
     if isinstance(value, date):

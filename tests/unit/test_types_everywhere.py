@@ -1,0 +1,97 @@
+"""Every type of a field where its values are compared, kept, shown and typed, without Spark."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from spark_jobs.ops.record import raw_shown
+from spark_jobs.repair.exchange.row_set import same, without
+from spark_jobs.repair.exchange.staging import arrow_schema, within
+from spark_jobs.spec import Field, Topic
+from spark_jobs.state.literal import parse
+from spark_jobs.state.text import format_value
+from spark_jobs.values.conversions import arrow_array, arrow_type
+from tests.unit.decoding import Decoding
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
+LOCAL = AT.replace(tzinfo=None)
+# What the record has, what a row has, and how `sluice state` shows it.
+VALUES: dict[str, tuple[Any, Any, str]] = {
+    "string": ("ü\n", "ü\n", "ü\\n"),
+    "smallint": (-5, -5, "-5"),
+    "int": (7, 7, "7"),
+    "bigint": (2**62, 2**62, "4611686018427387904"),
+    "float": (1.5, 1.5, "1.5"),
+    "double": (0.1, 0.1, "0.1"),
+    "boolean": (True, True, "true"),
+    "binary": (base64.b64encode(b"\0\xff").decode(), b"\0\xff", "0x00ff"),
+    "timestamp": (AT.isoformat(), AT, "2026-01-02 03:04:05.678901"),
+    "timestamp_ntz": (LOCAL.isoformat(), LOCAL, "2026-01-02 03:04:05.678901"),
+    "date": ("2026-01-02", date(2026, 1, 2), "2026-01-02"),
+    "decimal(12,2)": (12.5, Decimal("12.50"), "12.50"),
+    "array<decimal(4,1)>": ([1.5, None], [Decimal("1.5"), None], "[1.5, null]"),
+    "array<timestamp>": ([AT.isoformat()], [AT], "[2026-01-02 03:04:05.678901]"),
+    "struct<a:int,b:binary>": ({"a": 1, "b": "AP8="}, {"a": 1, "b": b"\0\xff"}, "{a 1, b 0x00ff}"),
+    "map<string,smallint>": ({"k": 1}, [("k", 1)], "[[k, 1]]"),
+    "map<string,array<date>>": (
+        {"k": ["2026-01-02"]},
+        [("k", [date(2026, 1, 2)])],
+        "[[k, [2026-01-02]]]",
+    ),
+}
+KINDS = pytest.mark.parametrize("kind", VALUES)
+
+
+def fields(kind: str) -> tuple[Field, ...]:
+    return (
+        Field(name="at", type="timestamp"),
+        Field(name="v", type=kind, required=False),
+    )
+
+
+@KINDS
+def test_a_value_is_decoded_shown_on_a_page_and_in_the_look_at_state(kind: str) -> None:
+    given, row, text = VALUES[kind]
+    value = json.dumps({"at": AT.isoformat(), "v": given}).encode()
+    topic = Topic(name="t", event_time="at", fields=fields(kind))
+    assert Decoding(topic).row(value) == ((AT, row), None)
+    assert format_value(row) == text
+    shown = raw_shown(value, topic.keys_of_a_value)
+    assert shown is not None
+    assert shown.fields is not None
+    [line] = [each for each in shown.fields if each.name == "v"]
+    assert line.declared == kind
+
+
+@KINDS
+def test_rows_of_a_table_are_compared_and_taken_apart(kind: str, tmp_path: Path) -> None:
+    row = VALUES[kind][1]
+    rows = pa.table({"n": [1, 2, 3], "v": arrow_array([row, None, row], kind)})
+    path = str(tmp_path / "t")
+    deltalake.write_deltalake(path, rows.slice(0, 2))
+    deltalake.write_deltalake(path, rows.slice(2), mode="append")
+    table = deltalake.DeltaTable(path)
+    columns = arrow_schema(table)
+    read = within(table, "n > 0", columns)
+    assert same(read, rows.cast(columns))
+    assert without(read, within(table, "n = 2", columns)).num_rows == 2
+    assert not same(read, within(table, "n < 3", columns))
+    assert arrow_type(kind) is not None
+
+
+@KINDS
+def test_a_person_types_a_key_of_any_type_without_parts(kind: str) -> None:
+    _, row, text = VALUES[kind]
+    if "<" in kind or kind == "string":
+        return
+    typed = row.hex() if kind == "binary" else text
+    assert parse("v", typed, kind) == row
