@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 MOST: Final = 50
 """Keys that are told of a pipeline: of records whose keys are data there is no end."""
+MOST_LINES: Final = 10
+"""Keys of which a plan has a line: it has them as long as no field names them."""
 
 
 def tell(
@@ -47,11 +49,16 @@ def declarations(topic: Topic, paths_: Paths) -> tuple[str, ...]:
     the spec that would.
     """
     taken, lines = {*topic.columns}, list[str]()
-    for key in _unnamed(topic, read_new_keys(paths_.new_keys)).keys:
+    known = _unnamed(topic, read_new_keys(paths_.new_keys)).keys
+    for key in known[:MOST_LINES]:
         taken.add(name := key.name(taken))
         declared = key.declaration(name)
         lines.append(f"{key.line}. {f'To declare it: {declared}' if declared else 'None can'}")
-    return tuple(lines)
+    more = len(known) - len(lines)
+    return (
+        *lines,
+        *([f"{more:,} other keys that no field names are in {paths_.new_keys}"] if more else []),
+    )
 
 
 def _unnamed(topic: Topic, known: NewKeys) -> NewKeys:

@@ -202,6 +202,8 @@ class Query:
         if made is None:
             self._store(run.identity)
         newer = new_fields(made.fingerprint, run.identity.fingerprint) if made else ()
+        if newer:
+            run.lease.confirm()  # another process may have begun from the former columns
         version = table.ensure(
             run.target.table, rows.schema, run.spec, run.identity.generation, newer
         )
