@@ -12,14 +12,19 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from local import broker
+from spark_jobs.decode.schemed.registered import NO_HEAD, NO_ID
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.runs.drain import drain
-from spark_jobs.spec import Aggregate, Archive, Field, Pipeline, Topic, Tumbling
+from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.spec import Aggregate, Archive, Avro, Field, Pipeline, Topic, Transform, Tumbling
 from tests.harness.scene import Scene
 from tests.spark.test_archive import Archived, empty
 from tests.spark.test_repair import Repairs
+from tests.unit.test_header_ids import AT, by_avro, by_guid, dashed
+from tests.unit.test_schema_registry import answering
 
 START = datetime(2025, 11, 25, tzinfo=UTC)
 Headers = list[tuple[str, bytes | None]]
@@ -190,3 +195,39 @@ def test_late_and_bad_records_keep_their_headers_and_are_decoded_again_from_each
     assert proof.change is not None
     assert (proof.change.changed, proof.change.added, proof.change.removed) == (0, 0, 0)
     assert rows(made) == closed
+
+
+def test_records_with_ids_in_headers_are_drained_and_an_unknown_guid_is_malformed(
+    kafka: str, tmp_path: Path
+) -> None:
+    topic = Topic(
+        name="orders",
+        event_time="at",
+        format=Avro(registry="main", id_in="header"),
+        fields=(Field(name="id", type="string"), Field(name="at", type="timestamp")),
+    )
+    spec = Pipeline(name="by_guid", about="x", topic=topic, steps=(Transform(where="true"),))
+    made = Scene(kafka, tmp_path, spec, partitions=1)
+    broker.create_topic(kafka, made.topic, 1)
+    producer = Producer({"bootstrap.servers": kafka})
+    with SchemaRegistryClient.new_client({"url": "mock://headers"}) as client:
+        record = by_avro(client)
+        [(name, id_)] = record.headers
+        assert id_
+        lacking = [(name, id_[:1] + bytes(16))]
+        for headers in (record.headers, record.headers, lacking, [(name, b"\1")], []):
+            producer.produce(made.topic, record.value, headers=headers)
+        assert producer.flush(30) == 0
+        said: list[str] = []
+        with answering(by_guid(client)) as url:
+            config = KafkaConfig.of({"schema.registry.url": url}, "a test")
+            made.settings = made.settings._replace(kafka_config=config)
+            report = made.drain("first", said.append)
+    assert report.status == "succeeded", report.problem
+    assert [(row["id"], row["at"]) for row in made.table()] == [("o1", AT)] * 2
+    assert sorted(row["reason"] for row in made.ops("quarantine")) == sorted(
+        [f"the registry has no schema {dashed('0' * 32)}", NO_ID, NO_HEAD]
+    )
+    assert any(f"{dashed(record.guid)} in 2" in line for line in said)
+    kept_ = {path.name for path in made.paths.root.glob("schemas/main/*")}
+    assert kept_ == {f"{dashed(record.guid)}.json", f"{dashed('0' * 32)}.missing"}

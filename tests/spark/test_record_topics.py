@@ -26,6 +26,10 @@ Sent = tuple[bytes | None, bytes | None]
 """Key and value."""
 
 
+Published = tuple[bytes | None, bytes | None, list[tuple[str, bytes]]]
+"""Key, value and headers."""
+
+
 class Shape(NamedTuple):
     """What a topic has, how it is declared, and how DuckDB reads the good ones of its values."""
 
@@ -34,6 +38,8 @@ class Shape(NamedTuple):
     sql: str
     """Over `sent`: key and j, the value as JSON. Columns in the topic's order."""
     malformed: int
+    published: list[Published] | None = None
+    """What is published in place of `records`, which say the same."""
 
 
 def _some(of: random.Random) -> Iterator[tuple[int, int]]:
@@ -177,12 +183,21 @@ def debezium_without() -> Shape:
 
 
 def cloudevents() -> Shape:
-    of, records = random.Random(5), list[Sent]()
+    of, records, published = random.Random(5), list[Sent](), list[Published]()
     for n, at in _some(of):
         when = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
         event = {"specversion": "1.0" if n % 100 else "0.3", "id": str(uuid.UUID(int=n)), "type": "order.created",
                  "time": when, "data": {"orderId": n, "total": round(of.uniform(1, 90), 2)}}  # fmt: skip
         records.append((None, _json(event)))
+        headers = [
+            (f"ce_{name}", str(of_it).encode()) for name, of_it in event.items() if name != "data"
+        ]
+        structured = [("content-type", b"application/cloudevents+json")]
+        published.append(
+            (None, _json(event["data"]), headers)
+            if n % 2
+            else (None, _json(event), structured if n % 3 else [])
+        )
     topic = Topic(
         name="order-events",
         event_time="time",
@@ -199,7 +214,7 @@ def cloudevents() -> Shape:
         SELECT j->>'$.id', (j->>'$.time')::timestamptz::timestamp, j->>'$.type', (j->'$.data.orderId')::bigint, (j->'$.data.total')::double
         FROM sent WHERE (j->>'$.specversion') = '1.0'
     """
-    return Shape(records, topic, sql, 3)
+    return Shape(records, topic, sql, 3, published)
 
 
 def kafkas_time() -> Shape:
@@ -235,8 +250,10 @@ def test_a_topic_as_it_is_gives_what_duckdb_reads_of_its_values(kafka, tmp_path,
     scene = Scene(kafka, tmp_path, pipeline, partitions=2)
     broker.create_topic(kafka, scene.topic, 2)
     producer = Producer({"bootstrap.servers": kafka})
-    for n, (key, value) in enumerate(made.records):
-        producer.produce(scene.topic, value, key, timestamp=FIRST_MS + n * 1000)
+    for n, (key, value, headers) in enumerate(
+        made.published or ((*each, []) for each in made.records)
+    ):
+        producer.produce(scene.topic, value, key, headers=headers, timestamp=FIRST_MS + n * 1000)
     assert producer.flush(30) == 0
     account = scene.run().account
     names = [field.name for field in made.topic.fields]

@@ -1,5 +1,6 @@
 """One value as a person reads it. The clock is an argument."""
 
+import json
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.cli.tables.cell import cell
+from spark_jobs.cli.tables.formats import plain
 from spark_jobs.errors.visible import visible
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -22,6 +24,11 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
         ("problem", None, ""),
         ("value", b'{"a": "\xc3\xa9"}', '{"a": "é"}'),
         ("value", b"\xff\x00", "\\xff\\x00"),
+        (
+            "headers",
+            [{"key": "a", "value": b"\xff"}, {"key": "b\n", "value": None}],
+            "key=a, value=\\xff; key=b\\n, value=",
+        ),
         ("reason", "two\nlines and \x1b[31m red", "two\\nlines and \\x1b[31m red"),
         ("value", "[bold]:x:[/x]", "[bold]:x:[/x]"),
         ("started_at", datetime(2026, 11, 22, 14, 3, 59, 1, UTC), "2026-11-22 14:03 UTC"),
@@ -60,3 +67,11 @@ def test_when_is_the_time_since_then(before: timedelta, text: str) -> None:
 @given(st.text())
 def test_no_text_breaks_the_line_or_steers_the_terminal(text: str) -> None:
     assert visible(text).isprintable()
+
+
+def test_bytes_and_times_within_a_value_are_as_json_has_them() -> None:
+    headers = [{"key": "a", "value": b"\xff"}, {"key": "b", "value": b"c", "at": NOON}]
+    assert json.loads(json.dumps(plain(headers))) == [
+        {"key": "a", "value": {"base64": "/w=="}},
+        {"key": "b", "value": "c", "at": "2026-11-22T12:00:00Z"},
+    ]

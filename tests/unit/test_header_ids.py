@@ -5,7 +5,7 @@ confluent-kafka, with its registry in memory).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient, header_schema_id_serializer
 from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -86,14 +87,23 @@ def by_protobuf(client: SchemaRegistryClient, folder: Path) -> Made:
     return Made(bytes(write(message, context)), context.headers)
 
 
+def by_guid(client: SchemaRegistryClient) -> Callable[[str], Answer]:
+    """What a registry answers that finds schemas by their GUIDs alone."""
+
+    def answer(path: str) -> Answer:
+        try:
+            found = client.get_schema_by_guid(path.rsplit("/", 1)[1])
+        except SchemaRegistryError:
+            return 404, {"error_code": 40403, "message": "Schema not found"}
+        return 200, {"schema": found.schema_str, "schemaType": found.schema_type}
+
+    return answer
+
+
 def fetched(client: SchemaRegistryClient, root: Path, *guids: str) -> None:
     """Keep these schemas, as a run does that has seen them in headers."""
 
-    def answer(path: str) -> Answer:
-        found = client.get_schema_by_guid(path.rsplit("/", 1)[1])
-        return 200, {"schema": found.schema_str, "schemaType": found.schema_type}
-
-    with answering(answer) as url:
+    with answering(by_guid(client)) as url:
         had = Kept(str(root), "main").fetch(guids, lambda: Registry({"url": url}))
     assert all(had.values())
 

@@ -7,7 +7,14 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.ops.record import MOST_FIELDS, MOST_HEX, MOST_TEXT, raw_shown
+from spark_jobs.ops.record import (
+    MOST_FIELD,
+    MOST_FIELDS,
+    MOST_HEX,
+    MOST_TEXT,
+    headers_shown,
+    raw_shown,
+)
 
 DECLARED = {"id": "string", "n": "long"}
 
@@ -70,3 +77,21 @@ def test_five_megabytes_and_a_thousand_fields_are_cut_and_it_is_said() -> None:
     many = raw_shown(json.dumps({f"f{n}": n for n in range(1000)}).encode(), {})
     assert many is not None
     assert (len(many.fields), many.not_decoded) == (MOST_FIELDS, "900 more fields")
+
+
+def test_headers_are_shown_in_their_order_with_what_is_declared_of_them_and_are_cut() -> None:
+    hostile = [("id", b"x\x1b[31m"), ("more\n", b"\xff" * 5_000), ("id", None), ("none", b"")]
+    shown = headers_shown([{"key": k, "value": v} for k, v in hostile], {"id": "string"})
+    assert shown is not None
+    assert [(each.name, each.declared, each.size) for each in shown] == [
+        ("id", "string", 6),
+        ("more\\n", None, 5_000),
+        ("id", "string", None),
+        ("none", None, 0),
+    ]
+    assert [each.value for each in shown][::2] == ["x\\x1b[31m", None]
+    assert len(str(shown[1].value)) < MOST_FIELD + 50
+    assert headers_shown(None, {}) is None
+    many = headers_shown([{"key": "a", "value": b"b"}] * 1_000, {})
+    assert many is not None
+    assert len(many) == MOST_FIELDS

@@ -32,9 +32,17 @@ def cell(name: str, value: Any, now: datetime) -> str:
         return str(value) if name in NUMBERED else f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.1f}"
+    if isinstance(value, list | dict):
+        return _parts(name, value, now)
     return visible(
         value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
     )
+
+
+def _parts(name: str, value: list[Any] | dict[str, Any], now: datetime) -> str:
+    if isinstance(value, list):
+        return "; ".join(cell(name, each, now) for each in value)
+    return ", ".join(f"{key}={cell(key, each, now)}" for key, each in value.items())
 
 
 def ago(then: datetime, now: datetime) -> str:

@@ -64,7 +64,7 @@ def as_csv(rows: Rows) -> Iterator[str]:
     for values in rows.values:
         yield _record(
             [
-                json.dumps(value) if isinstance(value, dict) else value
+                json.dumps(value) if isinstance(value, dict | list) else value
                 for value in map(plain, values)
             ]
         )
@@ -79,6 +79,10 @@ def plain(value: Any) -> Any:
             return value.decode()
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
     return value
 
 
