@@ -24,10 +24,14 @@ SPARKS = "kafka"
 
 
 def reader(spark: SparkSession) -> str:
-    """The format of the records: READER, or without its jar SPARKS."""
+    """The format of the records: READER; or SPARKS without its jar, or with that of an older
+    Sluice, which gives no headers.
+    """
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - no Python form
+    ours = jvm.sluice.kafka.Records
     # What is no class is taken for the name of a package.
-    return READER if isinstance(jvm.sluice.kafka.Records, JavaClass) else SPARKS
+    newest = isinstance(ours, JavaClass) and "headers" in ours().inferSchema(None).fieldNames()
+    return READER if newest else SPARKS
 
 
 def _kafka_columns(read: DataFrame, *, headers: bool) -> DataFrame:

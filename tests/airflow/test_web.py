@@ -149,6 +149,11 @@ def _tables(root: Any, name: str) -> None:
         "kafka_timestamp": NOON,
         "value": VALUE,
         "key": b"secret of a person",
+        "headers": [
+            {"key": HOSTILE[:1000], "value": HOSTILE.encode()},
+            {"key": "carrier", "value": b"secret of a header"},
+            {"key": "nothing", "value": None},
+        ],
     }
     late = {
         "offset": 7,
@@ -605,6 +610,10 @@ def test_hostile_bytes_are_text_and_hexadecimal_and_bounded(get, monkeypatch):
     assert fields["event_id"] == ("string", "7")
     assert fields["carrier"] == ("string", None), "declared, and missing"
     whole = get(f"/api/pipelines/{MINE}/record{BAD}", role="user").json()
+    assert [(each["size"], each["value"]) for each in whole["headers"][1:]] == [
+        (18, "secret of a header"),
+        (None, None),
+    ]
     assert len(json.dumps(whole)) < 20_000
     assert (whole["value"]["size"], whole["value"]["text_whole"]) == (
         len(HOSTILE.encode()) + 1,
@@ -618,6 +627,7 @@ def test_hostile_bytes_are_text_and_hexadecimal_and_bounded(get, monkeypatch):
         assert not any(found in text for found in ("\u202e", "\x1b", "\x00"))
     assert r"\u202eevil\x1b[31m\x00" in html.unescape(text)
     assert "As text, the beginning" in text
+    assert "secret of a header" in text
 
 
 def test_a_record_that_is_not_there_is_not_found(get: Callable[..., Any]) -> None:
