@@ -10,10 +10,10 @@ from pathlib import Path
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.messages.job import Drain, read
-from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import State
+from tests.harness import roots
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import deduplicate
 
@@ -47,15 +47,8 @@ def main(words: list[str]) -> None:
     late = {"pipeline": SPEC.name, "generation": "g2", "batch_id": 0, "partition": 0, "offset": 0}
     ops_tables.replace(side.paths.root, "late", [late | {"event_time": LATE}], "generation = 'g2'")
     now = datetime.now(UTC)
-    Report(
-        pipeline=SPEC.name,
-        run_id=job.run_id,
-        status="succeeded",
-        started_at=now,
-        ended_at=now,
-        generation="g2",
-        batches=tuple(batches),
-    ).write(Path(job.report))
+    done = roots.report(SPEC.name, job.run_id, at=now, generation="g2", batches=tuple(batches))
+    done.write(Path(job.report))
 
 
 if __name__ == "__main__":

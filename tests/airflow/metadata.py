@@ -57,15 +57,16 @@ def no_other_dags() -> Iterator[None]:
         yield
 
 
-def add_dag(dag: DAG) -> None:
-    """Put one more DAG into the database, which `rest_api` has made."""
+def add_dag(*dags: DAG) -> None:
+    """Put more DAGs into the database, which `rest_api` has made."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
         from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db  # noqa: PLC0415 - the home comes first
 
         bag = DagBag(REPO / "dags" / "none", bundle_path=REPO / "dags", bundle_name=BUNDLE)
-        dag.fileloc, dag.relative_fileloc = str(REPO / "dags" / "sluice.py"), "sluice.py"
-        bag.dags[dag.dag_id] = dag
+        for dag in dags:
+            dag.fileloc, dag.relative_fileloc = str(REPO / "dags" / "sluice.py"), "sluice.py"
+            bag.dags[dag.dag_id] = dag
         sync_bag_to_db(bag, BUNDLE, None)
 
 

@@ -21,7 +21,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.publish import days
 from spark_jobs.spec import Ranges
-from tests.airflow.metadata import BUNDLE, REPO, no_other_dags, rest_api
+from tests.airflow.metadata import add_dag, no_other_dags, rest_api
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, POSITION, SPEC, Root, row
@@ -63,19 +63,6 @@ class Publishes(BaseOperator):
         assert not self.fails, "as the test says"
 
 
-def put(*dags: DAG) -> None:
-    """The DAGs, in the database as the DAG processor puts them there."""
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db  # noqa: PLC0415 - the home comes first
-
-    bag = DagBag(REPO / "dags" / "none", bundle_path=REPO / "dags", bundle_name=BUNDLE)
-    for dag in dags:
-        dag.fileloc, dag.relative_fileloc = str(REPO / "dags" / "sluice.py"), "sluice.py"
-        bag.dags[dag.dag_id] = dag
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Airflow's own
-        sync_bag_to_db(bag, BUNDLE, None)
-
-
 def ran(dag: DAG, hour: int) -> tuple[str, dict[str, str]]:
     """The state of one DAG run, and of each of its tasks."""
     with warnings.catch_warnings():
@@ -111,7 +98,7 @@ def one_is_late(root: Root) -> None:
 
 
 def test_late_records_start_one_repair_and_never_a_second_beside_it(api: Any, root: Root) -> None:
-    put(dag := behind_a_drain(), build_backfill(SPEC))
+    add_dag(dag := behind_a_drain(), build_backfill(SPEC))
     root.drain(0, 0)
     assert ran(dag, 0) == ("success", {"publish": "success", "repair": "skipped"})
     assert started(api) == [], "nothing is late"
@@ -139,7 +126,7 @@ def test_late_records_start_one_repair_and_never_a_second_beside_it(api: Any, ro
 
 def test_a_repair_that_cannot_be_started_leaves_the_verdict_of_the_drain(api, root):
     one_is_late(root)
-    put(dag := behind_a_drain())
+    add_dag(dag := behind_a_drain())
     dag.get_task("repair").trigger_dag_id = "no_such_dag"
     assert ran(dag, 5) == ("success", {"publish": "success", "repair": "failed"})
 
@@ -199,7 +186,7 @@ def test_a_dag_that_runs_by_the_day_runs_for_the_days_that_a_drain_ended_or_a_re
         PublishOperator(task_id="publish", pipeline=NAME, by_day=True)
     with DAG("repairs", schedule=None) as repairs:
         PublishOperator(task_id="publish", pipeline=NAME, by_day=True, through=repairs_of(NAME))
-    put(drains, repairs, consumer())
+    add_dag(drains, repairs, consumer())
     root.drain(0, 49)
     assert ran(drains, 6)[0] == "success"
     assert days_begun() == ["2026-03-01", "2026-03-02"]

@@ -1,8 +1,6 @@
 """The DAG file: what Airflow finds in it, and what reading it costs."""
 
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +19,7 @@ from sluice_airflow.dags.maintain import DAG_ID as MAINTAIN, maintain_dag
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Pipeline, Ranges, Schedule
+from tests.harness.ran import python
 
 REPO = Path(__file__).parents[2]
 LATER = ["drain", "check_output", "check_state", "publish"]
@@ -248,15 +247,7 @@ def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_
     """CPU seconds, the best of three: what else the machine does is not the DAG file's doing."""
     took = []
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", PARSE],
-            cwd=REPO,
-            env=_environment(),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        seconds, dags, *heavy = done.stdout.splitlines()[-1].split()
+        seconds, dags, *heavy = last_line(PARSE).split()
         assert heavy == []
         assert int(dags) == 3 * len(registry.names()) + 1
         took.append(float(seconds))
@@ -265,8 +256,10 @@ def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_
     pytest.fail(f"seconds of the processor: {took}")
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": f"{REPO}{os.pathsep}{REPO / 'plugins'}"}
+def last_line(script: str) -> str:
+    """What another Python says at last."""
+    env = {**os.environ, "PYTHONPATH": f"{REPO}{os.pathsep}{REPO / 'plugins'}"}
+    return python(script, env=env).stdout.splitlines()[-1]
 
 
 def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> None:
@@ -278,16 +271,7 @@ def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> No
         "print([q.name for q in found if q.name == 'sluice'], errors, 'operators' in sys.modules, "
         "'checks' in sys.modules, [*p.get_timetables_plugins()])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=REPO,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert done.stdout.splitlines()[-1] == (
+    assert last_line(script) == (
         "['sluice'] {} False False ['sluice_airflow.dags.timetable.OnRequest']"
     )
 

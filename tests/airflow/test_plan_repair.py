@@ -19,6 +19,7 @@ from spark_jobs.repair.find import planner as planning
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import Span
+from tests.harness import roots
 
 NAME = "departure_delays"
 DAY = Span(datetime(2013, 2, 1, tzinfo=UTC), datetime(2013, 2, 2, tzinfo=UTC))
@@ -33,20 +34,13 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
 
 
 def planned(*spans: Span) -> RepairPlan:
-    return RepairPlan(
+    return roots.repair_plan(
+        NAME,
         repair_id="20260301T120000-abcdef",
-        pipeline=NAME,
         kind="backfill",
         spans=spans,
-        needed=spans,
-        generations=("g",),
-        table_version=7,
-        batch=3,
-        horizon={0: 10},
         records=10,
-        topic_id="t",
         parts={0: ((0, 10),)} if spans else {},
-        late=0,
         until=DAY.end,
         lines=("the plan",),
     )

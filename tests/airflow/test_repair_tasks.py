@@ -32,6 +32,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import local_report_path
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline
+from tests.harness import roots
 from tests.harness.roots import ROOT
 
 NAME = "departure_delays"
@@ -211,28 +212,12 @@ def run(task: Any, handed_over: dict[str, Any], **context: Any) -> Any:
 
 
 def report(*checks: CheckResult, **more: Any) -> Report:
-    return Report(
-        pipeline=NAME,
-        run_id="manual__1-repair-try1",
-        status="succeeded",
-        started_at=NOON,
-        ended_at=NOON,
-        checks=checks,
-        **more,
-    )
+    return roots.report(NAME, "manual__1-repair-try1", checks=checks, **more)
 
 
 def check(outcome: str, column: str = "unexplained", suite: str = "change") -> CheckResult:
-    return CheckResult.model_validate(
-        {
-            "suite": suite,
-            "type": "expect_column_values_to_be_between",
-            "column": column,
-            "severity": "critical",
-            "outcome": outcome,
-            "unexpected": 3,
-        }
-    )
+    kind = "expect_column_values_to_be_between"
+    return roots.check(outcome, column, suite=suite, type=kind, unexpected=3)
 
 
 PLANNED: dict[str, Any] = {"repair_id": REPAIR_ID, "kind": "repair", "offsets": 5_000_000}

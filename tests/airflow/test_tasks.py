@@ -51,6 +51,7 @@ from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
+from tests.harness import roots
 from tests.harness.roots import ROOT
 
 NAME = "flight_events"
@@ -140,19 +141,20 @@ class Installation:
         return rows
 
 
+def connection(host: str, **more: Any) -> str:
+    return json.dumps({"conn_type": "spark", "host": host, **more})
+
+
 @pytest.fixture
 def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
     return Installation(tmp_path, monkeypatch)
 
 
 def report(problem: SluiceError | None = None, *checks: CheckResult) -> Report:
-    return Report(
-        pipeline=NAME,
-        run_id="manual__1-try1",
-        status="failed" if problem else "succeeded",
-        started_at=NOON,
-        ended_at=NOON,
-        problem=Problem.of(problem) if problem else None,
+    return roots.report(
+        NAME,
+        "manual__1-try1",
+        Problem.of(problem) if problem else None,
         checks=checks,
         table_version=7,
         watermark=NOON,
@@ -162,17 +164,8 @@ def report(problem: SluiceError | None = None, *checks: CheckResult) -> Report:
 
 
 def check(outcome: str, severity: str = "critical", suite: str = "output") -> CheckResult:
-    return CheckResult.model_validate(
-        {
-            "suite": suite,
-            "type": "expect_column_values_to_be_unique",
-            "column": "event_id",
-            "severity": severity,
-            "outcome": outcome,
-            "unexpected": 3,
-            "sample": '["a", "b"]',
-        }
-    )
+    of_this = {"type": "expect_column_values_to_be_unique", "sample": '["a", "b"]'}
+    return roots.check(outcome, "event_id", suite=suite, severity=severity, unexpected=3, **of_this)
 
 
 class TestPlan:
@@ -263,12 +256,8 @@ class TestDrain:
     ):
         monkeypatch.setenv("SLUICE_SPARK_CONF", "spark.executor.memory=1g spark.cores.max=8")
         extra = {"conf": {"spark.executor.memory": "2g", "spark.speculation": True}}
-        monkeypatch.setenv(
-            "AIRFLOW_CONN_SLUICE_SPARK",
-            json.dumps(
-                {"conn_type": "spark", "host": "master.example", "port": 7077, "extra": extra}
-            ),
-        )
+        given = connection("master.example", port=7077, extra=extra)
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", given)
         plain = str(installation.root.with_name("root"))  # on a cluster an odd one is refused
         monkeypatch.setenv("SLUICE_ROOT", plain)
         installation.report = local_report_path(plain, NAME, "manual__1-try1")
@@ -284,16 +273,8 @@ class TestDrain:
     def test_an_option_that_is_sluices_is_refused_by_its_name_before_spark_starts(
         self, installation, monkeypatch
     ):
-        monkeypatch.setenv(
-            "AIRFLOW_CONN_SLUICE_SPARK",
-            json.dumps(
-                {
-                    "conn_type": "spark",
-                    "host": "local[2]",
-                    "extra": {"conf": {"spark.executor.extraClassPath": "/x"}},
-                }
-            ),
-        )
+        extra = {"conf": {"spark.executor.extraClassPath": "/x"}}
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection("local[2]", extra=extra))
         installation.spark_reports(report(), 0)
         with pytest.raises(
             SettingInvalid, match=r"connection 'sluice_spark': conf in its extra has"
@@ -302,16 +283,8 @@ class TestDrain:
         assert not installation.called.exists()
 
     def test_options_that_are_no_object_are_refused_and_not_shown(self, installation, monkeypatch):
-        monkeypatch.setenv(
-            "AIRFLOW_CONN_SLUICE_SPARK",
-            json.dumps(
-                {
-                    "conn_type": "spark",
-                    "host": "local[2]",
-                    "extra": {"conf": "spark.my.password=canary"},
-                }
-            ),
-        )
+        extra = {"conf": "spark.my.password=canary"}
+        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection("local[2]", extra=extra))
         installation.spark_reports(report(), 0)
         with pytest.raises(
             SettingInvalid, match="conf in its extra is str, not an object"

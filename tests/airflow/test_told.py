@@ -29,8 +29,9 @@ from sluice_airflow.telling import bounded
 from sluice_airflow.telling.message import Place, began, is_over, of_checks, of_error
 from sluice_airflow.telling.told import CALLBACKS, on_skipped
 from spark_jobs.errors import KafkaUnreachable, ProcessorFailed, SluiceError, SpecInvalid
-from spark_jobs.messages.report import CheckResult, Report
-from tests.airflow.metadata import BUNDLE, REPO, fill, no_other_dags
+from spark_jobs.messages.report import CheckResult
+from tests.airflow.metadata import REPO, add_dag, fill, no_other_dags
+from tests.harness import roots
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "x\r\nBcc: all@example.org\r\n\r\n<script>alert(1)</script> {{ 7 * 7 }} <!channel> \u202egpj\x1b[2J"
@@ -83,12 +84,8 @@ def database() -> None:
 def mails(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
     with serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mailbox)) as server:
         server.mails = []
-        extra = {
-            "to": "data@example.org",
-            "from_email": "sluice@example.org",
-            "disable_ssl": True,
-            "disable_tls": True,
-        }
+        extra = {"to": "data@example.org", "from_email": "sluice@example.org"}
+        extra |= {"disable_ssl": True, "disable_tls": True}
         connection = {"conn_type": "smtp", "host": "127.0.0.1", "port": server.server_address[1]}
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_MAIL", json.dumps(connection | {"extra": extra}))
         yield server.mails
@@ -98,13 +95,8 @@ def mails(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
 def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), Hook)) as server:
         server.posts, server.status = [], 200
-        connection = {
-            "conn_type": "http",
-            "schema": "http",
-            "host": "127.0.0.1",
-            "port": server.server_address[1],
-            "password": PATH,
-        }
+        connection = {"conn_type": "http", "schema": "http", "host": "127.0.0.1"}
+        connection |= {"port": server.server_address[1], "password": PATH}
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_WEBHOOK", json.dumps(connection))
         yield server
 
@@ -125,14 +117,9 @@ class Does(BaseOperator):
 
 def ran(dag: DAG, hour: int) -> str:
     """The state of one DAG run, of a DAG that the database knows."""
+    add_dag(dag)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
-        from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db  # noqa: PLC0415 - the home comes first
-
-        bag = DagBag(REPO / "dags" / "none", bundle_path=REPO / "dags", bundle_name=BUNDLE)
-        dag.fileloc, dag.relative_fileloc = str(REPO / "dags" / "sluice.py"), "sluice.py"
-        bag.dags[dag.dag_id] = dag
-        sync_bag_to_db(bag, BUNDLE, None)
         with no_other_dags():
             return str(dag.test(logical_date=NOON + timedelta(hours=hour)).state)
 
@@ -218,17 +205,13 @@ def test_a_server_that_fails_changes_no_verdict_and_the_next_run_tells(hook, cap
 
 
 def report(*checks: CheckResult) -> dict[str, Any]:
-    return Report(
-        pipeline="told_checks", run_id="r", status="failed", started_at=NOON, ended_at=NOON,
-        table_version=7, checks=checks,
-    ).model_dump(mode="json")  # fmt: skip
+    told = roots.report("told_checks", status="failed", table_version=7, checks=checks)
+    return told.model_dump(mode="json")
 
 
 def result(column: str, severity: Any, outcome: Any) -> CheckResult:
-    return CheckResult(
-        suite="output", type="not_null", column=column, severity=severity, outcome=outcome,
-        unexpected=3, sample='["a person"]', observed="a person",
-    )  # fmt: skip
+    seen = {"unexpected": 3, "sample": '["a person"]', "observed": "a person"}
+    return roots.check(outcome, column, type="not_null", severity=severity, **seen)
 
 
 def checked(drained: Any) -> DAG:
@@ -310,13 +293,9 @@ def test_the_document_shows_messages_as_they_are() -> None:
     later = run.replace("T12", "T13")
     assert is_over(Place(pipeline, pipeline, "plan", later), of_error(down)).text in page
     checks = (
-        CheckResult(
-            suite="output", type="expect_column_values_to_be_between", column="flights",
-            severity="critical", outcome="failed", unexpected=3,
-        ),
-        CheckResult(
-            suite="output", type="expect_column_values_to_not_be_null", column="carrier",
-            severity="warning", outcome="failed", unexpected=3,
+        roots.check(column="flights", type="expect_column_values_to_be_between"),
+        roots.check(
+            column="carrier", type="expect_column_values_to_not_be_null", severity="warning"
         ),
     )  # fmt: skip
     assert began(Place(pipeline, pipeline, "check_output", run), of_checks(checks)).text in page

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -21,7 +20,7 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.messages.report import Account, Problem, Report, StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import archive_spec
@@ -33,6 +32,8 @@ from spark_jobs.source import topic_state
 from spark_jobs.spec import Archive
 from spark_jobs.state.answer import StateAnswer, StepAnswer, VariableAnswer
 from tests.airflow.metadata import rest_api
+from tests.harness import roots
+from tests.harness.ran import python
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 REPO = Path(__file__).parents[2]
@@ -89,21 +90,18 @@ def _checkpoint(folder: Path, name: str) -> None:
 def _report(name: str, place: int) -> Report:
     began = NOON + timedelta(hours=place)
     failed = place == 2
-    check = CheckResult(
-        suite="output",
+    check = roots.check(
+        "failed" if failed else "passed",
+        "origin",
         type="expect_column_values_to_not_be_null",
-        column="origin",
-        severity="critical",
-        outcome="failed" if failed else "passed",
         observed=str(place),
         sample=f'["{VALUE_OF}"]{HOSTILE}',
-        unexpected=3 * failed,
     )
     distinct = check.model_copy(update={"column": "name", "observed": f'["{VALUE_OF}"]'})
     broken = check.model_copy(update={"outcome": "broken", "observed": f"no {VALUE_OF} in it"})
-    return Report(
-        pipeline=name,
-        run_id=f"scheduled__{place}+00:00-try1",
+    return roots.report(
+        name,
+        f"scheduled__{place}+00:00-try1",
         status="failed" if failed else "succeeded",
         problem=Problem(code="CHECK_FAILED", what=HOSTILE, remedy=HOSTILE) if failed else None,
         started_at=began,
@@ -746,10 +744,7 @@ def test_importing_what_the_plugin_needs_of_the_views_loads_nothing_heavy() -> N
         "print(sorted(name for name in {*sys.modules} - before if name.partition('.')[0] in "
         f"('fastapi', 'jinja2', *{heavy})))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=REPO,
-        env={**__import__("os").environ, "PYTHONPATH": f"{REPO}:{REPO / 'plugins'}"},
-    )  # fmt: skip
+    done = python(script, env=os.environ | {"PYTHONPATH": f"{REPO}:{REPO / 'plugins'}"})
     assert done.stdout.splitlines()[-1] == "[]"
 
 

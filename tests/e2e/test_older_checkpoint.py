@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from spark_jobs.settings.installation import REPO
 from tests.harness.broker import forget_topic
 from tests.harness.long_form import long_form
+from tests.harness.ran import python
 from tests.harness.scene import Scene
 
 OLDER = "fe62465"
@@ -97,18 +97,9 @@ def _resumed(scene: Scene, whole: Scene) -> None:
 
 def _drain_by(code: Path, scene: Scene) -> None:
     """A drain as that code's command line does it."""
-    drained = subprocess.run(
-        [sys.executable, "-c", SLUICE, "drain", scene.spec.name],
-        cwd=code,
-        env={
-            **os.environ,
-            **scene.settings.environment(),
-            "SLUICE_JARS": str(REPO / "jars" / "spark"),
-            "PYTHONPATH": f"{code}:{code / 'plugins'}",
-        },
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+    env = os.environ | scene.settings.environment()
+    env |= {"SLUICE_JARS": str(REPO / "jars" / "spark")}
+    env |= {"PYTHONPATH": f"{code}:{code / 'plugins'}"}
+    how = {"cwd": code, "env": env, "check": False, "timeout": PATIENCE_SECONDS}
+    drained = python(SLUICE, "drain", scene.spec.name, **how)
     assert drained.returncode == 0, drained.stdout + drained.stderr

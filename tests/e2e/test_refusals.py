@@ -23,6 +23,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state as kafka_questions
 from tests.harness.command import sluice_here
 from tests.harness.long_form import LONG
+from tests.harness.ran import ran
 from tests.harness.roots import ROOT
 
 LIMIT_SECONDS = 30
@@ -37,14 +38,7 @@ SLUICE = str(Path(sys.executable).parent / "sluice")
 
 def sluice(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the command line with these environment variables, in a process of its own."""
-    return subprocess.run(
-        [SLUICE, *words],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+    return ran(SLUICE, *words, env={**os.environ, **variables}, cwd=None)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +108,8 @@ def test_a_run_without_kafka_leaves_a_report_and_its_exit_status_soon(tmp_path):
     settings = Settings.from_environment()._replace(kafka="127.0.0.1:1", root=str(tmp_path / ROOT))
     path = tmp_path / "report.json"
     words = command(settings, job(path))
-    ended = subprocess.run(
-        [sys.executable, *words[words.index(application()) :]],
-        env={**os.environ, **environment(settings)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+    env = {**os.environ, **environment(settings)}
+    ended = ran(sys.executable, *words[words.index(application()) :], env=env, cwd=None)
     assert ended.returncode == by_code("KAFKA_UNREACHABLE").exit_status
     report = read_report(path)
     assert report.problem.code == "KAFKA_UNREACHABLE"

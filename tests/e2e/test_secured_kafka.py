@@ -22,6 +22,7 @@ from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source.topic_state import newest_record, topic_state
 from tests.harness.long_form import long_form
 from tests.harness.process import Running
+from tests.harness.ran import ran
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.harness.secured_broker import Broker, running
@@ -228,14 +229,8 @@ def written(file: Path, properties: dict[str, str]) -> Path:
 def test_the_command_line_says_it_in_one_line(broker: Broker, tmp_path: Path) -> None:
     file = written(tmp_path / "kafka.properties", sasl(broker, "SCRAM-SHA-512", "scram", CANARY))
     variables = {name: value for name, value in os.environ.items() if name != "SLUICE_KAFKA"}
-    ended = subprocess.run(
-        [str(Path(sys.executable).parent / "sluice"), "plan", "flight_events"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**variables, "SLUICE_KAFKA_CONFIG": str(file), "SLUICE_ROOT": str(tmp_path / ROOT)},
-        timeout=PATIENCE_SECONDS,
-    )
+    env = {**variables, "SLUICE_KAFKA_CONFIG": str(file), "SLUICE_ROOT": str(tmp_path / ROOT)}
+    ended = ran(Path(sys.executable).parent / "sluice", "plan", "flight_events", env=env, cwd=None)
     assert ended.returncode == by_code("KAFKA_REFUSED").exit_status
     [line] = [line for line in ended.stderr.splitlines() if line.strip()]
     assert line.startswith("KAFKA_REFUSED the brokers at")

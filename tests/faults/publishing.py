@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +14,9 @@ from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
-from spark_jobs.settings.installation import REPO
 from spark_jobs.spec import Pipeline
 from tests.harness.pipelines import variables_of
+from tests.harness.ran import ran
 
 if TYPE_CHECKING:
     from tests.harness.scene import Scene
@@ -44,14 +43,7 @@ def in_a_process(scene: Scene, events: Path, place: str = "") -> bool:
         "SLUICE_FAILPOINTS": f"{place}=exit" if place else "",
     }
     words = [sys.executable, "-m", __name__, scene.settings.root, scene.spec.name, str(events)]
-    done = subprocess.run(
-        words,
-        cwd=REPO,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(*words, env={**os.environ, **variables}, timeout=None)
     assert done.returncode in {0, -signal.SIGKILL}, f"publish failed by itself: {done.stderr}"
     return done.returncode != 0
 

@@ -15,6 +15,7 @@ from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.settings.installation import REPO
 from tests.harness.lines import as_before
+from tests.harness.ran import ran
 from tests.harness.scene import Scene
 
 SLUICE = str(Path(sys.executable).parent / "sluice")
@@ -40,15 +41,7 @@ def sluice(
         "COLUMNS": WIDE,
         **variables,
     }
-    return subprocess.run(
-        [SLUICE, *words],
-        env=env,
-        input=typed,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+    return ran(SLUICE, *words, env=env, input=typed, cwd=None, timeout=PATIENCE_SECONDS)
 
 
 def sluice_here(variables: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:

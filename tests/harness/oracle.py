@@ -9,7 +9,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tests.harness import replay
 from tests.harness.replay import Place
 
 Row = dict[str, Any]
@@ -99,13 +98,6 @@ RESULTS = {
     "departure_delays": departure_delays,
     "aircraft_rotations": aircraft_rotations,
 }
-
-
-def late_places(
-    ledger: pa.Table, batches: list[dict[int, int]], enters: str, delay: timedelta
-) -> set[Place]:
-    """Which records are late, from the batches' ends; `enters`, SQL: which reach a step."""
-    return set(replay.late(ledger, batches, enters, delay))
 
 
 def comparable(rows: list[Row]) -> list[tuple[Any, ...]]:

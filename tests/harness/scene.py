@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import pyarrow as pa
 
 from local import ledger
@@ -21,7 +20,6 @@ from local.flights import FlightEvent, flight_events
 from local.publish import publish
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.messages.report import Report
-from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
@@ -29,7 +27,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from tests.harness import oracle
 from tests.harness.lines import heard
-from tests.harness.roots import ROOT
+from tests.harness.roots import ROOT, rows_of, told
 from tests.harness.verifier import Verifier
 
 MESS = Mess(duplicate_share=0.05, late_share=0.02, malformed_share=0.02, premature_share=0.005)
@@ -133,10 +131,7 @@ class Scene:
 
     def ops(self, table: str, columns: str = "*") -> list[dict[str, Any]]:
         """Rows of an ops table."""
-        rows: list[dict[str, Any]] = ops_tables.query(
-            self.paths.root, table, f"SELECT {columns} FROM {table}"
-        ).to_pylist()
-        return rows
+        return told(self.paths.root, table, columns)
 
     def late(self) -> set[oracle.Place]:
         """Where the records are that ops.late holds; each once."""
@@ -146,13 +141,7 @@ class Scene:
 
     def table(self) -> list[dict[str, Any]]:
         """The output, read without Spark."""
-        builder = deltalake.QueryBuilder().register(
-            "t", deltalake.DeltaTable(str(self.paths.table))
-        )
-        rows: list[dict[str, Any]] = pa.table(
-            builder.execute("SELECT * FROM t").read_all()
-        ).to_pylist()
-        return rows
+        return rows_of(self.paths.table)
 
     def wait_past_the_last_batch(self, milliseconds: int) -> None:
         """Until the clock is that far past the time of the last batch."""

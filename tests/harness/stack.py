@@ -141,20 +141,9 @@ def running(home: Path) -> Iterator[Stack]:
     who = f"{os.geteuid()}:{os.getegid()}"
     subprocess.run(
         [
-            "docker",
-            "run",
-            "--rm",
-            "--network",
-            "none",
-            "--user",
-            who,
-            "--volume",
+            *f"docker run --rm --network none --user {who} --volume".split(),
             f"{home}:/project",
-            IMAGES[0],
-            "python",
-            "-m",
-            "local.stack.secrets",
-            "/project",
+            *f"{IMAGES[0]} python -m local.stack.secrets /project".split(),
         ],
         check=True,
         capture_output=True,

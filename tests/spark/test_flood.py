@@ -18,23 +18,14 @@ LIMIT = 4_000_000
 def kept(monkeypatch):
     """Batches that were read again, by what stored their rejected records."""
     batches = {"driver": [], "executors": []}
-    driver, executors = second_read.keep, second_read.keep_on_executors
-    monkeypatch.setattr(
-        second_read,
-        "keep",
-        lambda run, batch, *rest: (
-            batches["driver"].append(batch.id),
-            driver(run, batch, *rest),
-        )[1],
-    )
-    monkeypatch.setattr(
-        second_read,
-        "keep_on_executors",
-        lambda run, batch, *rest: (
-            batches["executors"].append(batch.id),
-            executors(run, batch, *rest),
-        )[1],
-    )
+    for who, name in (("driver", "keep"), ("executors", "keep_on_executors")):
+        keep = getattr(second_read, name)
+
+        def noted(run, batch, *rest, who=who, keep=keep):
+            batches[who].append(batch.id)
+            return keep(run, batch, *rest)
+
+        monkeypatch.setattr(second_read, name, noted)
     return batches
 
 

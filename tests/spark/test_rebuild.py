@@ -40,36 +40,18 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.source.topic_state import topic_state
-from spark_jobs.spec import Aggregate, Archive, Pipeline, State, Tumbling
+from spark_jobs.spec import Archive, Pipeline, State
 from spark_jobs.topics.flights import FLIGHTS
+from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene, records
 
-MILES = {"flights": "count(*)", "miles": "sum(distance_miles)"}
 FARTHEST = {"flights": "count(*)", "miles": "CAST(max(distance_miles) AS BIGINT)"}
-HOURS = Aggregate(
-    window=Tumbling(size="1 hour"), keys=("origin",), measures=MILES, counts="flights"
-)
-SPEC = Pipeline(
-    name="miles_flown",
-    about="Miles by airport and hour.",
-    topic=FLIGHTS,
-    watermark_delay="2 hours",
-    steps=(HOURS,),
-)
 ARCHIVED = SPEC.model_copy(
     update={"topic": FLIGHTS.model_copy(update={"archive": Archive(keep=None)})}
 )
-WHOLE = Pipeline(
-    name=SPEC.name,
-    about=SPEC.about,
-    topic=FLIGHTS,
-    watermark_delay="2 hours",
-    output_mode="complete",
-    state=State(budget_rows=100_000),
-    steps=SPEC.steps,
-)
+WHOLE = SPEC.model_copy(update={"output_mode": "complete", "state": State(budget_rows=100_000)})
 """Its table is the whole result, of which no range can be computed."""
 WITHOUT_TIME = {"broken_json", "null_event_time", "missing_event_time", "empty_value", "tombstone"}
 """Reasons of the generator's malformed records."""

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -28,6 +27,7 @@ from spark_jobs.state.reader import operators, read
 from spark_jobs.state.view import state_view
 from tests.harness import oracle
 from tests.harness.long_form import LONG
+from tests.harness.ran import ran
 from tests.harness.scene import Scene
 from tests.harness.verifier import ENTERS
 from tests.spark import operators as forms, processors
@@ -476,23 +476,9 @@ def test_the_command_reads_it_in_a_session_that_never_streamed(kafka, tmp_path):
     made.deliver_all()
     made.run()
     before = hashes(Path(made.settings.root))
-    words = [
-        str(Path(sys.executable).parent / "sluice"),
-        "state",
-        "departure_delays",
-        "--key",
-        "origin=JFK",
-        "--limit",
-        "2",
-    ]
-    result = subprocess.run(
-        words,
-        env={**os.environ, **environment(made.settings)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    words = ("state", "departure_delays", "--key", "origin=JFK", "--limit", "2")
+    env = {**os.environ, **environment(made.settings)}
+    result = ran(Path(sys.executable).parent / "sluice", *words, env=env, cwd=None)
     assert result.returncode == 0, result.stdout + result.stderr
     context, total, names, *rows = result.stdout.splitlines()
     assert "step 3 aggregate" in context

@@ -22,12 +22,12 @@ from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
 from spark_jobs.repair.exchange.swap import Swapped, swap
 from spark_jobs.repair.exchange.undo import undo
-from spark_jobs.repair.manifest import Manifest
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Aggregate, Check, Transform, Tumbling
+from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
@@ -67,11 +67,9 @@ class Repairing:
         self.new = _rows(changed.select("after.*"))
         self.within = _rows(here)
         known = read_identity(self.paths)
-        Manifest(
-            repair_id="r1",
-            pipeline=scene.spec.name,
+        roots.manifest(
+            scene.spec.name,
             generation=known.generation,
-            kind="repair",
             spans=self.hours,
             differing=self.hours,
             position=END,
@@ -293,17 +291,8 @@ def test_rows_behind_deletion_vectors_stay_deleted(spark: Any, tmp_path: Path) -
     spark.sql(f"DELETE FROM delta.`{path}` WHERE n % 10 = 3")
     opened = deltalake.DeltaTable(str(path))
     refuse_features(opened)
-    manifest = Manifest(
-        repair_id="r1",
-        pipeline="p",
-        generation="g",
-        kind="repair",
-        spans=(DAWN,),
-        differing=(DAWN,),
-        position=AT,
-        table_id="t",
-        table_version=opened.version(),
-    )
+    of_this = {"spans": (DAWN,), "differing": (DAWN,), "position": AT}
+    manifest = roots.manifest("p", generation="g", table_version=opened.version(), **of_this)
     base = Base(UPath(path), 1, AT, (DAWN,))
     assert base.touched()
     with pytest.raises(StagingStale):

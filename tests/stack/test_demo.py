@@ -49,24 +49,8 @@ def _verified(stack: Stack, folder: Path) -> None:
     root = stack.copy("store", "/data/store/buckets/sluice/root", folder / "root")
     ledger = folder / "ledger"
     subprocess.run(
-        [
-            "docker",
-            "run",
-            "--rm",
-            "--network",
-            "none",
-            "--user",
-            "0",
-            "--volume",
-            "sluice-tests_ledger:/from:ro",
-            "--volume",
-            f"{folder}:/to",
-            "sluice:local",
-            "cp",
-            "-r",
-            "/from",
-            "/to/ledger",
-        ],
+        f"docker run --rm --network none --user 0 --volume sluice-tests_ledger:/from:ro "
+        f"--volume {folder}:/to sluice:local cp -r /from /to/ledger".split(),
         check=True,
     )
     for spec in registry.load_all():

@@ -150,15 +150,8 @@ def test_containers_are_nobody_special(stack: Stack) -> None:
 
 def test_networks_but_the_uis_are_internal(stack: Stack) -> None:
     names = subprocess.run(
-        [
-            "docker",
-            "network",
-            "ls",
-            "--filter",
-            f"label=com.docker.compose.project={PROJECT}",
-            "--format",
-            "{{.Name}}",
-        ],
+        f"docker network ls --filter label=com.docker.compose.project={PROJECT} "
+        "--format {{.Name}}".split(),
         capture_output=True,
         text=True,
         check=True,

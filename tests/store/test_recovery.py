@@ -34,6 +34,7 @@ from spark_jobs.state.view import state_view
 from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore
 from tests.harness.process import Running
+from tests.harness.ran import ran
 from tests.harness.scene import Scene
 from tests.harness.store_proxy import Harm, between
 from tests.store.root import Root, copied, of
@@ -306,14 +307,8 @@ def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no
         **made.settings.environment(),
         "SLUICE_TEST_TOPIC": made.topic,
     }
-    drained = subprocess.run(
-        [*words, "drain", "flight_events", "--run-id", "by-hand"],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    asked = ("drain", "flight_events", "--run-id", "by-hand")
+    drained = ran(*words, *asked, env=env, cwd=None, timeout=240)
     assert drained.returncode == 0, drained.stdout + drained.stderr
     root = of(made, store)
     assert (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,23 +12,18 @@ from tempfile import TemporaryDirectory
 import deltalake
 import pyarrow as pa
 
-from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.fingerprint.environment import environment
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.messages.report import Account, Report
-from spark_jobs.ops import ops_tables
+from spark_jobs.messages.report import Account
 from spark_jobs.ops.schema import Row
-from spark_jobs.root.paths import Paths
-from spark_jobs.runs.run_record import append_row
-from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.spec import Pipeline
+from tests.harness.roots import NOON, Root
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COLUMN = pa.schema({"n": pa.int64()})
 
 
@@ -36,13 +31,11 @@ _BEGAN: dict[tuple[str, str, tuple[tuple[int, int], ...]], TemporaryDirectory[st
 """Roots after their first runs, by their spec, generation and runs."""
 
 
-class Drains:
+class Drains(Root):
     """Batch n reads the record with offset n, and writes the row n."""
 
     def __init__(self, folder: Path, spec: Pipeline = SPEC, generation: str = "g1") -> None:
-        self.spec = spec
-        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
-        self.paths = Paths(str(folder), spec)
+        super().__init__(folder, spec)
         self.paths.ensure_writable()
         self.folder = begin(Path(str(self.paths.checkpoint)), {0: 0}, "sales")
         table = deltalake.DeltaTable.create(
@@ -51,13 +44,12 @@ class Drains:
             configuration={GENERATION: generation},
             raise_if_key_not_exists=False,
         )
-        Identity(
-            generation=generation,
-            topic_id="topic-1",
+        self.identified(
+            generation,
             table_id=str(table.metadata().id),
             fingerprint=fingerprint(spec, version("pyspark")),
             environment=environment(spec),
-        ).write(self.paths.identity)
+        )
         Cursor(judged_table_version=0).write(self.paths.cursor)
         self._ended = NOON
 
@@ -65,28 +57,10 @@ class Drains:
     def of(cls, folder: str, spec: Pipeline) -> Drains:
         """The drains of a checkpoint that is there."""
         known = cls.__new__(cls)
-        known.spec, known.paths = spec, Paths(folder, spec)
-        known.settings = Settings(folder, "broker:9092", Path(folder), "local[1]", "1g")
+        Root.__init__(known, folder, spec)
         known.folder = Path(str(known.paths.checkpoint))
         known._ended = NOON + timedelta(days=1)  # noqa: SLF001 - its own
         return known
-
-    @property
-    def identity(self) -> Identity:
-        """As it is stored, also if a rewind was cut off."""
-        known = read_identity(self.paths)
-        assert known is not None
-        return known
-
-    @property
-    def cursor(self) -> Cursor:
-        """As it is stored."""
-        return read_cursor(self.paths.cursor)
-
-    @property
-    def table(self) -> deltalake.DeltaTable:
-        """The output."""
-        return deltalake.DeltaTable(str(self.paths.table))
 
     @property
     def rows(self) -> list[int]:
@@ -116,8 +90,7 @@ class Drains:
 
     def account(self, batch: int, table_version: int | None, unaccounted: int = 0) -> None:
         """Give the batch its row in ops.batches."""
-        row = self._accounted(batch, table_version, unaccounted)
-        ops_tables.append(self.paths.root, "batches", [row])
+        self.put("batches", self._accounted(batch, table_version, unaccounted))
 
     def _accounted(self, batch: int, table_version: int | None, unaccounted: int) -> Row:
         counts = Account(covered=1, read=1, accepted=1, rows_out=1, unaccounted=unaccounted)
@@ -154,39 +127,23 @@ class Drains:
 
     def _run(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0) -> None:
         table = self.table  # opened once: each batch makes its log longer to read
-        ops_tables.append(
-            self.paths.root,
-            "batches",
-            [
-                self._accounted(batch, self.commit(batch, table), unaccounted)
-                for batch in range(first, last + 1)
-            ],
+        batches = range(first, last + 1)
+        self.put(
+            "batches", *(self._accounted(n, self.commit(n, table), unaccounted) for n in batches)
         )
         now = table.version()
         self.moved(audited=last, table_version=now)
         if not red:
             self.moved(judged=last, judged_table_version=now)
         self._ended += timedelta(hours=1)
-        report = Report(
-            pipeline=SPEC.name,
-            run_id=f"{first} to {last}",
-            status="failed" if red else "succeeded",
-            started_at=self._ended,
-            ended_at=self._ended,
-            generation=self.identity.generation,
-            batches=tuple(range(first, last + 1)),
-            table_version=now,
-        )
-        append_row(report, self.settings.root, beside=self.paths.place.beside)
-
-    def moved(self, **changes: int) -> None:
-        """Move the cursor."""
-        self.cursor.model_copy(update=changes).write(self.paths.cursor)
+        of_run = {"generation": self.identity.generation, "table_version": now}
+        if red:
+            of_run["status"] = "failed"
+        self.ended(f"{first} to {last}", at=self._ended, batches=tuple(batches), **of_run)
 
     def ops(self, table: str, columns: str) -> list[tuple[object, ...]]:
         """Rows of an ops table, ordered."""
-        found = ops_tables.query(self.paths.root, table, f"SELECT {columns} FROM {table}")
-        return sorted(tuple(row.values()) for row in found.to_pylist())
+        return sorted(tuple(row.values()) for row in self.told(table, columns))
 
     def accounted(self) -> list[tuple[object, ...]]:
         """Generation and batch of each row of ops.batches."""

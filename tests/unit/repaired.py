@@ -15,21 +15,19 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 
-from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.fingerprint.environment import environment
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.messages.report import Account, Report
-from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.messages.report import Account
+from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.swap import Swapped, swap
 from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.manifest import Manifest, MergedRecord
 from spark_jobs.root.paths import Paths
-from spark_jobs.runs.run_record import append_row
-from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
+from tests.harness import roots
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
@@ -86,16 +84,15 @@ _MADE: dict[tuple[int, bool], TemporaryDirectory[str]] = {}
 """Roots after their first batches, by the last one and whether they are hourly."""
 
 
-class Root:
+class Root(roots.Root):
     """Batch n reads the record with offset n, and writes the windows of hour n."""
 
     def __init__(
         self, folder: Path | str, *, hourly: bool = False, paths: Paths | None = None
     ) -> None:
         """`hourly`: batch n's watermark is the beginning of hour n. `paths`: of a root there is."""
+        super().__init__(folder, SPEC, paths)
         self.hourly = hourly
-        self.settings = Settings(str(folder), "broker:9092", Path("jars"), "local[1]", "1g")
-        self.paths = paths or Paths(str(folder), SPEC)
         self.folder = self.paths.checkpoint
         if paths:
             return
@@ -103,32 +100,13 @@ class Root:
         begin(self.folder, {0: 0}, "sales")
         columns: Any = SimpleNamespace(json=lambda: json.dumps(STRUCT))
         table.ensure(self.paths.table, columns, SPEC, "g1")
-        Identity(
-            generation="g1",
-            topic_id="topic-1",
+        self.identified(
+            "g1",
             table_id=table.identifier(self.paths.table),
             fingerprint=fingerprint(SPEC, version("pyspark")),
             environment=environment(SPEC),
-        ).write(self.paths.identity)
+        )
         Cursor(judged_table_version=0).write(self.paths.cursor)
-
-    @property
-    def table(self) -> deltalake.DeltaTable:
-        return deltalake.DeltaTable(str(self.paths.table))
-
-    @property
-    def version(self) -> int:
-        return self.table.version()
-
-    @property
-    def cursor(self) -> Cursor:
-        return read_cursor(self.paths.cursor)
-
-    @property
-    def identity(self) -> Identity:
-        known = read_identity(self.paths)
-        assert known is not None
-        return known
 
     def rows(self, version: int | None = None) -> list[str]:
         """The table's rows, as text and in order."""
@@ -168,18 +146,9 @@ class Root:
 
     def _passed(self, first: int, last: int, version: int) -> None:
         """The row of a run in ops.runs, which judged these batches well."""
-        now = datetime.now(UTC)
-        report = Report(
-            pipeline=SPEC.name,
-            run_id=f"{first} to {last}",
-            status="succeeded",
-            started_at=now,
-            ended_at=now,
-            generation=self.identity.generation,
-            batches=tuple(range(first, last + 1)),
-            table_version=version,
-        )
-        append_row(report, self.settings.root)
+        of_run = {"generation": self.identity.generation, "table_version": version}
+        batches = tuple(range(first, last + 1))
+        self.ended(f"{first} to {last}", at=datetime.now(UTC), batches=batches, **of_run)
 
     def commit(self, batch: int, table: deltalake.DeltaTable | None = None) -> None:
         plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
@@ -199,7 +168,7 @@ class Root:
         self._put_accounts([self._accounted(batch, self.version, watermark)])
 
     def _put_accounts(self, rows: list[Row]) -> None:
-        ops_tables.append(self.paths.root, "batches", rows)
+        self.put("batches", *rows)
         newest = rows[-1]
         self.moved(audited=newest["batch_id"], table_version=newest["table_version"])
 
@@ -236,9 +205,6 @@ class Root:
             ),
         )
 
-    def moved(self, **changes: int | None) -> None:
-        self.cursor.model_copy(update=changes).write(self.paths.cursor)
-
     def stage(
         self, repair_id: str, changes: Changes, spans: tuple[Span, ...] | None = None, **more: Any
     ) -> Manifest:
@@ -252,25 +218,17 @@ class Root:
                 }
             )
         )
-        made = Manifest(
-            **{
-                "repair_id": repair_id,
-                "attempt": uuid.uuid4().hex,
-                "pipeline": SPEC.name,
-                "generation": self.identity.generation,
-                "kind": "repair",
-                "spans": spans or differing,
-                "differing": differing,
-                "position": POSITION,
-                "table_id": table.identifier(self.paths.table),
-                "table_version": self.version,
-                "added": sum(not before for before, _ in changes),
-                "removed": sum(not after for _, after in changes),
-                "changed": sum(bool(before and after) for before, after in changes),
-                "merged": (late(7, hour(0)),),
-            }
-            | more
-        )
+        of_this = {"repair_id": repair_id, "attempt": uuid.uuid4().hex}
+        of_this |= {"generation": self.identity.generation}
+        of_this |= {"table_id": table.identifier(self.paths.table), "table_version": self.version}
+        of_this |= {"spans": spans or differing, "differing": differing, "position": POSITION}
+        of_this |= {
+            "added": sum(not before for before, _ in changes),
+            "removed": sum(not after for _, after in changes),
+            "changed": sum(bool(before and after) for before, after in changes),
+            "merged": (late(7, hour(0)),),
+        }
+        made = roots.manifest(SPEC.name, **of_this | more)
         folder = self.paths.staging(repair_id)
         after = self._within(made.spans, made.table_version)
         for gone in (before for before, _ in changes if before):
@@ -316,8 +274,7 @@ class Root:
 
     def merged(self) -> list[tuple[str, int]]:
         """Repair and offset of each row of ops.merged."""
-        sql = 'SELECT repair_id, "offset" FROM merged'
-        found = ops_tables.query(self.paths.root, "merged", sql).to_pylist()
+        found = self.told("merged", 'repair_id, "offset"')
         return sorted((each["repair_id"], each["offset"]) for each in found)
 
 

@@ -10,16 +10,13 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.admin.accept import accept
-from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.errors import DecisionRefused, FormatNewer, LeaseHeld
-from spark_jobs.messages.report import CheckResult, Problem, Report
+from spark_jobs.messages.report import CheckResult
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.publication import to_publish
-from spark_jobs.runs.run_record import append_row
-from spark_jobs.settings.installation import Settings
+from tests.harness import roots
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 
@@ -29,47 +26,25 @@ ROW = pa.table({"n": [1]})
 
 
 def failed(column: str, severity: str = "critical") -> CheckResult:
-    return CheckResult.model_validate(
-        {
-            "suite": "output",
-            "type": "expect_x",
-            "column": column,
-            "severity": severity,
-            "outcome": "failed",
-            "unexpected": 3,
-        }
-    )
+    return roots.check(column=column, severity=severity)
 
 
-class Root:
+class Root(roots.Root):
     """A root whose last run has failed by its checks, at version 0 of the table."""
 
     def __init__(self, folder: Path) -> None:
-        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
-        self.paths = Paths(str(folder), SPEC)
+        super().__init__(folder, SPEC)
         self.paths.ensure_writable()
-        identity = Identity(generation="g", topic_id="t", fingerprint={})
-        identity.write(self.paths.identity)
+        self.identified("g")
         deltalake.write_deltalake(str(self.paths.table), ROW)
         Cursor(audited=3, judged=1, judged_table_version=0).write(self.paths.cursor)
 
-    def ended(self, *checks: CheckResult, code: str = "CHECK_FAILED", version: int = 0) -> None:
-        report = Report(
-            pipeline=SPEC.name,
-            run_id="the run",
-            status="failed",
-            problem=Problem(code=code, what=""),
-            started_at=NOON,
-            ended_at=NOON,
-            generation="g",
-            table_version=version,
-            checks=checks,
-        )
-        append_row(report, self.settings.root)
+    def failed(self, *checks: CheckResult, code: str = "CHECK_FAILED", version: int = 0) -> None:
+        self.ended("the run", code, generation="g", table_version=version, checks=checks)
 
     def rewrite_report(self, old: str, new: str) -> None:
         """As a newer release would have written the row's report."""
-        rows = ops_tables.query(self.paths.root, "runs", "SELECT * FROM runs").to_pylist()
+        rows = self.told("runs")
         rows[0]["report"] = rows[0]["report"].replace(old, new)
         ops_tables.replace(
             self.paths.root, "runs", rows, ops_tables.equals({"run_id": rows[0]["run_id"]})
@@ -77,7 +52,7 @@ class Root:
 
     def accept(self, *names: str, reason: str = "ZZ is new") -> None:
         intent = accept(SPEC, self.settings, names, reason, "ana")
-        assert read_cursor(self.paths.cursor).judged == 1, "showing decides nothing"
+        assert self.cursor.judged == 1, "showing decides nothing"
         intent.execute()
 
 
@@ -88,12 +63,12 @@ def root(tmp_path: Path) -> Root:
 
 @pytest.mark.parametrize("name", ["expect_x", "expect_x(n)"])
 def test_the_rows_pass_the_decision_is_kept_and_publish_has_work(root: Root, name: str) -> None:
-    root.ended(failed("n"), failed("w", "warning"))
+    root.failed(failed("n"), failed("w", "warning"))
     root.accept(name)
-    cursor = read_cursor(root.paths.cursor)
+    cursor = root.cursor
     assert (cursor.judged, cursor.judged_table_version) == (3, 0)
     assert to_publish(root.paths, SPEC) == 0
-    [row] = ops_tables.query(root.paths.root, "checks", "SELECT * FROM checks").to_pylist()
+    [row] = root.told("checks")
     assert (row["outcome"], row["about"], row["run_id"]) == (
         "accepted",
         "ZZ is new",
@@ -104,7 +79,7 @@ def test_the_rows_pass_the_decision_is_kept_and_publish_has_work(root: Root, nam
 
 def test_what_is_accepted_is_shown_without_values_unless_they_are_shown(root, monkeypatch):
     """Airflow's task logs these lines."""
-    root.ended(failed("n").model_copy(update={"sample": '["Ann"]', "observed": '["Ann"]'}))
+    root.failed(failed("n").model_copy(update={"sample": '["Ann"]', "observed": '["Ann"]'}))
     for setting in ("hidden", "shown"):
         monkeypatch.setenv("SLUICE_RECORD_BYTES", setting)
         lines = accept(SPEC, root.settings, ("expect_x",), "why", "ana").lines
@@ -112,11 +87,11 @@ def test_what_is_accepted_is_shown_without_values_unless_they_are_shown(root, mo
 
 
 def test_every_check_that_failed_must_be_named(root: Root) -> None:
-    root.ended(failed("n"), failed("m"))
+    root.failed(failed("n"), failed("m"))
     with pytest.raises(DecisionRefused, match=r"expect_x\(m\) failed too"):
         root.accept("expect_x(n)")
     root.accept("expect_x(n)", "expect_x(m)")
-    assert read_cursor(root.paths.cursor).judged == 3
+    assert root.cursor.judged == 3
 
 
 @pytest.mark.parametrize(
@@ -128,42 +103,42 @@ def test_every_check_that_failed_must_be_named(root: Root) -> None:
     ],
 )
 def test_what_did_not_fail_and_what_has_no_reason_is_refused(root, names, reason, says):
-    root.ended(failed("n"), failed("w", "warning"))
+    root.failed(failed("n"), failed("w", "warning"))
     with pytest.raises(DecisionRefused, match=says):
         root.accept(*names, reason=reason)
 
 
 def test_rows_that_were_written_after_the_verdict_are_not_accepted_with_it(root: Root) -> None:
-    root.ended(failed("n"))
+    root.failed(failed("n"))
     deltalake.write_deltalake(str(root.paths.table), ROW, mode="append")
     with pytest.raises(DecisionRefused, match="the table is at version 1"):
         root.accept("expect_x")
 
 
 def test_files_that_were_joined_after_the_verdict_do_not_void_it(root: Root) -> None:
-    root.ended(failed("n"))
+    root.failed(failed("n"))
     deltalake.DeltaTable(str(root.paths.table)).optimize.z_order(["n"])
     assert deltalake.DeltaTable(str(root.paths.table)).version() == 1
     root.accept("expect_x")
-    assert read_cursor(root.paths.cursor).judged_table_version == 0
+    assert root.cursor.judged_table_version == 0
 
 
 @pytest.mark.parametrize("code", ["CHECK_BROKEN", "SPARK_FAILED"])
 def test_a_run_that_ended_otherwise_has_judged_nothing(root: Root, code: str) -> None:
-    root.ended(failed("n"), code=code)
+    root.failed(failed("n"), code=code)
     with pytest.raises(DecisionRefused, match=f"with problem {code}"):
         root.accept("expect_x")
 
 
 def test_where_everything_has_passed_there_is_nothing_to_accept(root: Root) -> None:
-    root.ended(failed("n"))
+    root.failed(failed("n"))
     Cursor(audited=3, judged=3, judged_table_version=0).write(root.paths.cursor)
     with pytest.raises(DecisionRefused, match="nothing to accept"):
         accept(SPEC, root.settings, ("expect_x",), "why", "ana")
 
 
 def test_a_run_that_works_or_has_ended_meanwhile_is_not_overruled(root: Root) -> None:
-    root.ended(failed("n"))
+    root.failed(failed("n"))
     intent = accept(SPEC, root.settings, ("expect_x",), "why", "ana")
     with lease(root.paths.lease, "a run"), pytest.raises(LeaseHeld):
         intent.execute()
@@ -173,7 +148,7 @@ def test_a_run_that_works_or_has_ended_meanwhile_is_not_overruled(root: Root) ->
 
 
 def test_a_report_of_a_newer_release_is_read_and_one_of_a_newer_form_is_refused(root: Root) -> None:
-    root.ended(failed("n"))
+    root.failed(failed("n"))
     root.rewrite_report('"pipeline"', '"from_tomorrow":1,"pipeline"')
     root.accept("expect_x")
     Cursor(audited=3, judged=1, judged_table_version=0).write(root.paths.cursor)

@@ -9,10 +9,10 @@ import pytest
 from spark_jobs.analysis.ranged import ranged
 from spark_jobs.repair.compute.fates import fates
 from spark_jobs.repair.find.late import LateRecord
-from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.spans.span import MICROSECOND, Span
 from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
+from tests.harness import roots
 
 DAY = datetime(2026, 3, 4, tzinfo=UTC)
 """A Wednesday: the windows of a week, counted from the epoch, end on Thursdays."""
@@ -38,22 +38,8 @@ LATE = LateRecord(0, 7, DAY - timedelta(days=3), DAY + timedelta(days=9))
     ],
 )
 def test_the_day_on_which_a_week_ends_has_the_row_of_its_late_records(span, computed):
-    plan = RepairPlan(
-        repair_id="r1",
-        pipeline="weekly",
-        kind="backfill",
-        spans=(span,),
-        needed=(WEEKLY.needed(span),),
-        generations=("g1",),
-        table_version=1,
-        batch=1,
-        horizon={0: 9},
-        parts={},
-        records=0,
-        topic_id="topic-1",
-        late=1,
-        until=DAY + timedelta(days=9),
-        lines=(),
-    )
+    of_this = {"spans": (span,), "needed": (WEEKLY.needed(span),), "batch": 1, "late": 1}
+    of_this |= {"kind": "backfill", "horizon": {0: 9}, "until": DAY + timedelta(days=9)}
+    plan = roots.repair_plan("weekly", **of_this)
     found = fates(WEEKLY, plan, [LATE], {(0, 7)}, {(0, 7)})
     assert [each.fate for each in found] == (["merged"] if computed else [])

@@ -78,13 +78,7 @@ class DaysOfHours:
     def duplicates(self, _seen: Sequence[Seen]) -> int:
         return 0
 
-    def put_back(
-        self,
-        _table: list[Row],
-        _accepted: Sequence[Seen],
-        _late: Sequence[Seen],
-        _watermark_us: int,
-    ) -> None:
+    def put_back(self, *_: object) -> None:
         """How many hours had the key already, the day does not say."""
 
     def touches(self, event: Event, _missed_us: int) -> tuple[int, int]:

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from types import ModuleType
+from typing import Any, ClassVar
 
 from spark_jobs.spec import Deduplicate, Field, GroupState, Pipeline, State
 from spark_jobs.spec.steps.union import Step
@@ -29,13 +31,17 @@ STEP = GroupState(
 
 
 @dataclass(frozen=True)
-class Totals:
-    """RunningTotals, alone or after a Deduplicate by event_id."""
+class OfProcessor:
+    """A GroupState with a processor of these tests, alone or after a Deduplicate by event_id."""
 
     deduplicated: bool = False
+    name: ClassVar[str]
+    logic: ClassVar[ModuleType]
+    step: ClassVar[GroupState]
+    more: ClassVar[dict[str, Any]] = {}
 
     def __str__(self) -> str:
-        return f"running totals{' of event_ids' if self.deduplicated else ''}"
+        return self.name.replace("_", " ") + (" of event_ids" if self.deduplicated else "")
 
     @property
     def deduplicate(self) -> Deduplicate | None:
@@ -44,15 +50,13 @@ class Totals:
     def spec(self, delay: timedelta, state: State) -> Pipeline:
         # A pipeline's logic.py is looked for in its folder. These tests have none, and no pipeline
         # of theirs should be there.
-        sys.modules["spark_jobs.pipelines.running_totals.logic"] = running_totals
-        steps: tuple[Step, ...] = (self.deduplicate, STEP) if self.deduplicate else (STEP,)
+        sys.modules[f"spark_jobs.pipelines.{self.name}.logic"] = self.logic
+        steps: tuple[Step, ...] = (self.step,)
+        if self.deduplicate:
+            steps = (self.deduplicate, self.step)
         # Spark runs it on RocksDB only.
-        return pipeline(
-            "running_totals",
-            steps,
-            watermark_delay=delay,
-            state=state.model_copy(update={"provider": "rocksdb"}),
-        )
+        state = state.model_copy(update={"provider": "rocksdb"})
+        return pipeline(self.name, steps, watermark_delay=delay, state=state, **self.more)
 
     @property
     def one_time_an_id(self) -> bool:
@@ -63,6 +67,25 @@ class Totals:
 
     def late(self, event: Event, judged_by_us: int) -> bool:
         return event.at_us <= judged_by_us
+
+    def duplicates(self, seen: Sequence[Seen]) -> int:
+        return sum(one.missed_us is None for one in seen) - len(self._reached(seen))
+
+    def put_back(self, *_: object) -> None:
+        """Every later number, or one of the hour after each, would change."""
+
+    def _reached(self, seen: Sequence[Seen]) -> list[Seen]:
+        accepted = [one for one in seen if one.missed_us is None]
+        return first_of_each(seen, ("event_id",)) if self.deduplicated else accepted
+
+
+@dataclass(frozen=True)
+class Totals(OfProcessor):
+    """RunningTotals."""
+
+    name = "running_totals"
+    logic = running_totals
+    step = STEP
 
     def rows(self, seen: Sequence[Seen], watermark_us: int) -> list[Row]:
         by_key: dict[str | None, list[Event]] = defaultdict(list)
@@ -93,22 +116,3 @@ class Totals:
     def still_waiting(self, seen: Sequence[Seen], watermark_us: int) -> int:
         """How many events Spark must still hold."""
         return sum(one.event.at_us > watermark_us for one in self._reached(seen))
-
-    def duplicates(self, seen: Sequence[Seen]) -> int:
-        return sum(one.missed_us is None for one in seen) - len(self._reached(seen))
-
-    def put_back(
-        self,
-        _table: list[Row],
-        _accepted: Sequence[Seen],
-        _late: Sequence[Seen],
-        _watermark_us: int,
-    ) -> None:
-        """Every later number would change."""
-
-    def _reached(self, seen: Sequence[Seen]) -> list[Seen]:
-        return (
-            first_of_each(seen, ("event_id",))
-            if self.deduplicated
-            else [one for one in seen if one.missed_us is None]
-        )

@@ -10,22 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import deltalake
-import pyarrow as pa
 from confluent_kafka import KafkaError, Producer
-from upath import UPath
 
 from local.broker import create_topic
 from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.messages.report import Report
-from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from tests.harness.listener import Listener
+from tests.harness.roots import rows_of, told
 from tests.spark.properties.case import Crash
 from tests.spark.properties.events import Record
 
@@ -112,10 +109,7 @@ class Scene:
     def ops(self, table: str) -> list[Row]:
         """Rows of an ops table."""
         order = "batch_id" if table == "batches" else '"partition", "offset"'
-        rows: list[Row] = ops_tables.query(
-            self.paths.root, table, f"SELECT * FROM {table} ORDER BY {order}"
-        ).to_pylist()
-        return rows
+        return told(self.paths.root, table, order=order)
 
     def ends(self) -> list[dict[int, int]]:
         """Each batch's end offsets by partition, from ops.batches."""
@@ -126,14 +120,8 @@ class Scene:
 
     def table(self) -> list[Row]:
         """The output, read without Spark."""
-        return _rows(self.paths.table)
+        return rows_of(self.paths.table)
 
     def published(self) -> list[Row]:
         """What consumers see of it."""
-        return _rows(self.paths.published_table)
-
-
-def _rows(path: UPath) -> list[Row]:
-    builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(path)))
-    rows: list[Row] = pa.table(builder.execute("SELECT * FROM t").read_all()).to_pylist()
-    return rows
+        return rows_of(self.paths.published_table)

@@ -1,0 +1,25 @@
+"""Another process, to its end: what it said and how it ended, whatever that was."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+from spark_jobs.settings.installation import REPO
+
+PATIENCE_SECONDS = 120
+
+
+def ran(*words: object, check: bool = False, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Run it, in the repository if `cwd` names no other folder; text in and out."""
+    usual: dict[str, Any] = {"cwd": REPO, "capture_output": True, "text": True}
+    usual |= {"timeout": PATIENCE_SECONDS} | how
+    return subprocess.run([*map(str, words)], check=check, **usual)
+
+
+def python(
+    code: str, *words: object, check: bool = True, **how: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run these lines in another Python, which must end well unless one says otherwise."""
+    return ran(sys.executable, "-c", code, *words, check=check, **how)
