@@ -88,22 +88,22 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     `counts` observes outcome_counts in a batch query.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
+    topic, limits = spec.topic, unheld(spec)
+    # An archive keeps every raw byte, and of the fields only the one that it has a column for.
+    wanted, kept = ([topic.event_time], None) if spec.is_archive else (None, capture)
+    prepared = prepare(topic, settings.root, settings, wanted)
+    decoded = decode(records, prepared, kept, failing, notes, limits)
     if spec.is_archive:
-        # Every raw byte is kept, and of the fields only the one that an archive has a column for.
-        prepared = prepare(spec.topic, settings.root, settings, [spec.topic.event_time])
-        decoded = decode(records, prepared, None, failing, notes)
         classified = by_decoder = all_good(decoded)
     else:
-        prepared = prepare(spec.topic, settings.root, settings)
-        decoded = decode(records, prepared, capture, failing, notes, unheld(spec))
-        by_decoder = classify(decoded, spec.topic, clock)
-        held = refuse_unheld(decoded, spec)
-        classified = by_decoder if held is decoded else classify(held, spec.topic, clock)
+        by_decoder = classify(decoded, topic, clock)
+        held = refuse_unheld(decoded, topic, limits)
+        classified = by_decoder if held is decoded else classify(held, topic, clock)
     if capture and observed:
         classified = observe_classified(classified, spec)
     if counts:
         classified = classified.observe(counts, *outcome_counts())
-    stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)
+    stateful_input = chain.stateful_input(good_records(classified, topic), spec)
     if capture and observed:
         stateful_input = observe_stateful_input(stateful_input, spec, capture)
     return Dataflow(spec, classified, stateful_input, by_decoder)

@@ -10,6 +10,8 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.messages.kind import Kind
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
+from spark_jobs.source.port import Source
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.target import Target
 
@@ -29,6 +31,11 @@ class Run(NamedTuple):
     run_id: str
     spark: SparkSession
     lease: HeldLease
+
+    @property
+    def source(self) -> Source:
+        """Where its records come from."""
+        return source_of(self.spec, self.settings)
 
     @property
     def checkpoint(self) -> Checkpoint:

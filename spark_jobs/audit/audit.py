@@ -34,8 +34,6 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.sink import writer
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Pipeline
 from spark_jobs.state.grouped import MOST_STATE_ROWS
 from spark_jobs.steps.timers import Timers
 
@@ -50,15 +48,18 @@ Spark keeps the progress of the last hundred.
 class Audit:
     """The account of one run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, left: Audit | None = None) -> None:
+        """`left`: that of the batches which an earlier run had left. It has the run by whose spec
+        they were read, and has caught up.
+        """
         self.run = run
         self._cursor: Cursor = read_cursor(run.target.cursor)
-        self.rows_before = self._cursor.state.rows
-        self.accounts: dict[int, Account] = {}
+        self.rows_before: int = left.rows_before if left else self._cursor.state.rows
+        self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None
         self._notes: SliceNotes | None = None
-        self.seconds = 0.0
+        self.seconds: float = left.seconds if left else 0.0
 
     @property
     def cursor(self) -> Cursor:
@@ -94,14 +95,6 @@ class Audit:
             "open_records": open_records,
         }
         self._move(self._cursor.model_copy(update=passed))
-
-    def recover(self, spec: Pipeline) -> None:
-        """Account for the batches that an earlier run left, by the spec that they ran with."""
-        ours, self.run = self.run, self.run._replace(spec=spec)
-        try:
-            self.catch_up({}, ended=True)
-        finally:
-            self.run = ours
 
     def catch_up(self, progress: dict[int, Progress], *, ended: bool) -> None:
         """Account for each committed batch that has no account yet.
@@ -172,7 +165,7 @@ class Audit:
             return self._read_again(batch)
         shown = Visible(progress.read)
         if batch.covered != progress.read:  # gaps, if Kafka shows as few records
-            shown = visible(self.run, batch)
+            shown = visible(self.run.source, self.run.spark, batch)
             if shown.committed != progress.read:
                 return self._read_again(batch)
         unkept = keep(self.run, batch, rejected) if rejected else 0
@@ -236,7 +229,7 @@ class Audit:
         run = self.run
         if not (run.spec.is_archive and records and records.gone):
             return
-        first = source_of(run.spec, run.settings).earliest(batch.end)
+        first = run.source.earliest(batch.end)
         lacks = note_overtaken(run.paths, run.identity.topic_id, batch, first, run.lease)
         if lacks:
             LOG.warning(
@@ -249,7 +242,7 @@ class Audit:
 
     @cached_property
     def _compacted(self) -> bool:
-        return source_of(self.run.spec, self.run.settings).compacted()
+        return self.run.source.compacted()
 
     def _move(self, cursor: Cursor) -> None:
         cursor.put(self.run.target.cursor, self.run.lease)

@@ -13,7 +13,6 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Deduplicate
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
@@ -39,7 +38,7 @@ def fresh_keys(run: Run, batch: Batch) -> int | None:
 
 def _accepted(run: Run, batch: Batch) -> DataFrame:
     """The batch's records that enter the step and are not late."""
-    records = source_of(run.spec, run.settings).read(run.spark, batch.parts)
+    records = run.source.read(run.spark, batch.parts)
     failing = read_failing(run.target.failing).reasons
     entered = dataflow(
         records, run.spec, run.settings, clock_ms=batch.clock_ms or None, failing=failing

@@ -26,7 +26,6 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Topic
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
@@ -42,7 +41,7 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
 
     Their `gone` is the number of offsets that retention has removed since the batch was committed.
     """
-    there = batch.since(source_of(run.spec, run.settings).earliest(batch.end))
+    there = batch.since(run.source.earliest(batch.end))
     gone = batch.covered - there.covered
     if not there.covered:
         return RecordCounts(gone=gone)
@@ -69,7 +68,7 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
         stored = {"unkept": keep(run, batch, records)}
     keep_slices(run, batch, there, notes.take(there, run.spec.topic), read.get["read"])
     gaps = there.covered - read.get["read"]
-    aborted = visible(run, there).aborted if gaps else 0
+    aborted = visible(run.source, run.spark, there).aborted if gaps else 0
     return RecordCounts(**counted.get | read.get | stored, gone=gone, aborted=aborted)
 
 
@@ -91,7 +90,7 @@ def _outcomes(
     `read` observes how many there are. `capture` decides which have raw bytes; all have them
     without it. `notes` gets their slices.
     """
-    records = source_of(run.spec, run.settings).read(run.spark, part.parts)
+    records = run.source.read(run.spark, part.parts)
     failing = read_failing(run.target.failing).reasons
 
     def classified(given: DataFrame) -> Dataflow:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession, functions as F
 
-from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.source.sources import source_of
+from spark_jobs.source.port import Source
 
 
 class Visible(NamedTuple):
@@ -26,12 +25,11 @@ class Visible(NamedTuple):
     """The part of the batch that retention has left; None if nobody has asked."""
 
 
-def visible(run: Run, batch: Batch) -> Visible:
+def visible(source: Source, spark: SparkSession, batch: Batch) -> Visible:
     """Count in both ways, in one Spark job."""
-    source = source_of(run.spec, run.settings)
     there = batch.since(source.earliest(batch.end))
     seen = [
-        source.read(run.spark, there.parts, uncommitted=every).select(F.lit(every).alias("every"))
+        source.read(spark, there.parts, uncommitted=every).select(F.lit(every).alias("every"))
         for every in (False, True)
     ]
     every = F.col("every")

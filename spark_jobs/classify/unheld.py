@@ -4,26 +4,26 @@ no Transform removes it before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.analysis.unheld import unheld
-from spark_jobs.spec import Pipeline
+from spark_jobs.spec import Topic
 from spark_jobs.steps.held import within
 from spark_jobs.values.gap import Unheld
 from spark_jobs.values.own_columns import MALFORMED
 
 
-def refuse_unheld(decoded: DataFrame, spec: Pipeline) -> DataFrame:
-    """The decoded records, malformed with the reason of analysis/unheld.py where there is one. As
-    any malformed record they have no event time then.
+def refuse_unheld(decoded: DataFrame, topic: Topic, limits: Sequence[Unheld]) -> DataFrame:
+    """The decoded records, malformed with the limit's reason where there is one. As any malformed
+    record they have no event time then. `limits`: as analysis/unheld.py has them.
     """
-    if not (limits := unheld(spec)):
+    if not limits:
         return decoded
-    types = {field.name: field.type for field in spec.topic.fields}
+    types = {field.name: field.type for field in topic.fields}
     reasons = (_reason(limit, types[limit.field]) for limit in limits)
-    time = spec.topic.event_time
+    time = topic.event_time
     return decoded.withColumn(MALFORMED, F.coalesce(MALFORMED, *reasons)).withColumn(
         time, F.when(F.col(MALFORMED).isNull(), F.col(time))
     )

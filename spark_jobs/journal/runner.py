@@ -39,7 +39,7 @@ def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
     with lease(paths.lease, who) as held:
         complete(spec, paths, held)
         settle_note(paths, held)
-        refuse_not_live(spec, paths)
+        refuse_not_live(paths)
         yield held
 
 

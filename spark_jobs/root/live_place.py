@@ -46,13 +46,13 @@ def first_table(pipeline: Pipeline) -> str:
     return pipeline.topic.name if pipeline.is_archive else pipeline.name
 
 
-def place_of(above: UPath, pipeline: Pipeline) -> Place:
-    """The place of the spec's state version: the live one, or the one of a rebuild that is under
-    way, or that of a pipeline of one place.
+def place_of(above: UPath, version: int, table: str) -> Place:
+    """The place of a state version: the live one, or the one of a rebuild that is under way, or
+    that of a pipeline of one place.
 
-    `above` is the folder of the pipeline's checkpoints. Raises CheckpointBroken or FormatNewer.
+    `above` is the folder of the pipeline's checkpoints, `table` its first table. Raises
+    CheckpointBroken or FormatNewer.
     """
-    version, table = pipeline.state.version, first_table(pipeline)
     first = f"v{version}"
     named = named_live(above)
     if named is not None and named["version"] == version:

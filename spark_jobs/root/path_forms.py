@@ -94,10 +94,10 @@ def sql_table(path: UPath | Path | str) -> str:
     return "delta.`" + spark_url(path).replace("`", "``") + "`"
 
 
-def place_of(table_uri: str) -> str:
+def from_uri(table_uri: str) -> str:
     """The folder or URL of a table, from delta-rs's name of it, which is escaped on a disk.
 
-    >>> place_of("file:///data/a%20b/tables/sales/"), place_of("s3://bucket/tables/sales")
+    >>> from_uri("file:///data/a%20b/tables/sales/"), from_uri("s3://bucket/tables/sales")
     ('/data/a b/tables/sales', 's3://bucket/tables/sales')
     """
     plain = table_uri.rstrip("/")

@@ -57,7 +57,8 @@ class Paths:
         self.root: UPath = opened(root)
         self.pipeline = pipeline.name
         self.above: UPath = checkpoints(root, pipeline.name)
-        self.place = place or place_of(self.above, pipeline)
+        self._version, self._first = pipeline.state.version, first_table(pipeline)
+        self.place = place or self.place_now()
         self.tables: UPath = self.root / ("archive" if pipeline.is_archive else "tables")
         self.table: UPath = self.tables / self.place.table
         self.published_table: UPath = self.root / "published" / pipeline.name
@@ -73,13 +74,17 @@ class Paths:
         self.staging_lease: UPath = held / "staging.lease"
         self.live: UPath = self.above / LIVE
         self.rebuild: UPath = self.above / REBUILD
-        staged = pipeline.name + self.place.table.removeprefix(first_table(pipeline))
+        staged = pipeline.name + self.place.table.removeprefix(self._first)
         self.stagings: UPath = self.root / "staging" / staged
         self.cursor: UPath = self.version / "cursor.json"
         self.failing: UPath = self.version / "failing.json"
         self.new_keys: UPath = self.version / "new_keys.json"
         self.state_answer: UPath = self.version / "state.json"
         self.removed: UPath = self.version / "removed.json"
+
+    def place_now(self) -> Place:
+        """That of the state version: another one than `place` behind a switch or a reset."""
+        return place_of(self.above, self._version, self._first)
 
     def staging(self, repair_id: str) -> UPath:
         """The folder of a repair's staged rows, its plan and its manifest."""

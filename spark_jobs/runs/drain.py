@@ -87,7 +87,7 @@ def _run(
         Cluster(spec.name, settings) as cluster,
     ):
         failpoint.at("leased")
-        for line in settle(spec, paths, held):
+        for line in settle(paths, held) if spec.keeps_state else ():
             LOG.warning("%s", line)
         for line in begin_anew(spec, paths, held, outcome.run_id):
             LOG.warning("%s", line)
@@ -152,8 +152,9 @@ def _read_and_check(
     refuse_half_made(run, found.earlier, other_code=found.other_code)
     if found.earlier.steps != run.spec.steps:
         refuse_other_state(run, found.earlier)
-    audit = Audit(run)
-    audit.recover(found.earlier)
+    left = Audit(run._replace(spec=found.earlier))
+    left.catch_up({}, ended=True)
+    audit = Audit(run, left)
     recovered = tuple(audit.accounts)
     if recovered:
         LOG.info(

@@ -38,7 +38,6 @@ from spark_jobs.runs.watch.stillness import PULSE
 from spark_jobs.sink import table, writer
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
-from spark_jobs.source.sources import source_of
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.steps.timers import Timers
 
@@ -107,11 +106,11 @@ class Query:
     def _due(self) -> no_data_batch.NoDataBatch | None:
         run = self._run
         closes = run.spec.close_after is not None
-        newest = source_of(run.spec, run.settings).newest(self._latest) if closes else None
+        newest = run.source.newest(self._latest) if closes else None
         rows, ran = self._audit.cursor.state.rows, self._limits.no_data_batch_ran
         clock = no_data_batch.Clock(datetime.now(UTC), newest, rows, ran, self._closed)
         if no_data_batch.is_ahead(run.spec, clock):  # silent only if nothing has come since
-            ends = source_of(run.spec, run.settings).state().latest
+            ends = run.source.state().latest
             clock = clock._replace(unread=self._waiting(ends))
         if said := no_data_batch.clock_ahead(run.spec, clock):
             LOG.warning("%s: %s", run.spec.name, said)
@@ -185,7 +184,7 @@ class Query:
         self._keys = None if run.spec.is_archive else KeyNotes(run.spark)
         notes = SliceNotes(run.spark, self._slice_policy(capture), self._keys)
         self._audit.begin(capture, self._timers, notes)
-        records = source_of(run.spec, run.settings).stream(run.spark)
+        records = run.source.stream(run.spark)
         failing = read_failing(run.target.failing).reasons
         flow = dataflow(records, run.spec, run.settings, capture, failing=failing, notes=notes)
         return flow.output(run.paths.root, self._timers, run.identity.topic_id)

@@ -67,7 +67,7 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
     with leased(spec, paths, WHO) as held, Cluster(spec.name, settings) as cluster:
         failpoint.at("repartition.leased")
         look(spec, paths, wanted)  # it refuses before anything is changed
-        yield from settle(spec, paths, held)
+        yield from settle(paths, held)
         found = look(spec, paths, wanted)
         if found.number == wanted:
             yield f"{spec.name}: the state is in {wanted} stores for each step: nothing to move"

@@ -14,7 +14,7 @@ from spark_jobs import failpoint
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES, PARTITIONED_BY
-from spark_jobs.root.path_forms import delta_path, place_of, sql_table
+from spark_jobs.root.path_forms import delta_path, from_uri, sql_table
 from spark_jobs.sink.added_columns import add_columns
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.spec import Pipeline
@@ -180,7 +180,7 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
                 if name in types
                 else f"the table has only {', '.join(types)}"
             )
-            place = place_of(table.table_uri)
+            place = from_uri(table.table_uri)
             raise TableChanged.column_unfit(
                 place=place,
                 name=name,

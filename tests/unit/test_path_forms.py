@@ -16,7 +16,7 @@ from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch import submit
 from spark_jobs.root.path_forms import (
     delta_path,
-    place_of,
+    from_uri,
     refuse_for_cluster,
     spark_pattern,
     spark_url,
@@ -78,7 +78,7 @@ def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(
         )
     assert delta.is_table(table)
     opened = delta.open_table(table)
-    assert (opened.count(), place_of(opened.table_uri)) == (2, str(table))
+    assert (opened.count(), from_uri(opened.table_uri)) == (2, str(table))
     assert [batch for batch, _ in history.commits(table, ["sales/g1"])] == [7, 7]
     assert delta.version_is_whole(table, 0)
     assert [each.name for each in tmp_path.iterdir()] == [name]

@@ -18,7 +18,7 @@ from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.published import table
 from spark_jobs.published.table import behind, move
 from spark_jobs.root.live_place import Place
-from spark_jobs.root.path_forms import place_of
+from spark_jobs.root.path_forms import from_uri
 from spark_jobs.root.paths import Paths
 from spark_jobs.storage.delta_log import Log
 from tests.harness.roots import ROOT
@@ -64,7 +64,7 @@ class Root:
         numbers = sorted(found.to_pyarrow_table()["n"].to_pylist())
         sql = deltalake.QueryBuilder().register("t", found).execute("SELECT n FROM t").read_all()
         assert sorted(pa.table(sql)["n"].to_pylist()) == numbers
-        files = [place_of(uri) for uri in found.file_uris()]
+        files = [from_uri(uri) for uri in found.file_uris()]
         of_files = duckdb.read_parquet(files).fetchall() if files else []
         assert sorted(row[0] for row in of_files) == numbers
         rows = found.to_pyarrow_dataset()  # noqa: F841 - DuckDB finds it by its name

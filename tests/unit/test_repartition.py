@@ -129,8 +129,8 @@ def number(root: Drains) -> object:
 def settled(root: Drains) -> str:
     """What a drain says of the stores, behind what was begun."""
     runner.settle(SPEC, root.paths, "drain")
-    lines = "\n".join(settle(SPEC, root.paths, Held()))
-    assert settle(SPEC, root.paths, Held()) == (), "and it is done"
+    lines = "\n".join(settle(root.paths, Held()))
+    assert settle(root.paths, Held()) == (), "and it is done"
     assert under_way(root.paths) is None
     return lines
 
@@ -461,7 +461,7 @@ def test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn(
     execute = doctor(SPEC, root.settings).execute
     assert execute is not None
     execute()
-    settle(SPEC, root.paths, Held())
+    settle(root.paths, Held())
     refuse_half_moved(root.paths)
     assert (number(root), root.rows) == (2, [0, 1, 2])
     assert "to 4 stores" in planned(root, 4).lines[1]

@@ -13,8 +13,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.schema_notes import elsewhere, follow
 from spark_jobs.errors import LeaseLost
 from spark_jobs.runs.resume.settling import settle
-from spark_jobs.spec import GroupState
-from tests.unit.drains import SPEC, Drains
+from tests.unit.drains import Drains
 
 OLD = "/was/ü 5% #1/checkpoints/sales/v1/spark"
 AS_SPARK_QUOTES = r"{\"stateVariables\":[{\"stateName\":\"ü\"}]}"
@@ -105,9 +104,8 @@ def test_a_run_lets_them_follow_before_all_else_under_its_lease_once(tmp_path: P
     drains.drain(0, 1)
     checkpoint = Path(str(drains.paths.checkpoint))
     [note] = notes(checkpoint, batches=(0,))
-    spec = SPEC.model_copy(update={"steps": (GroupState.model_construct(), *SPEC.steps)})
     with lease(drains.paths.lease, "run") as held:
-        said = settle(spec, drains.paths, held)
-        assert settle(spec, drains.paths, held) == ()
+        said = settle(drains.paths, held)
+        assert settle(drains.paths, held) == ()
     assert [str(tmp_path) in line for line in said] == [True]
     assert note.read_text() == text(str(checkpoint))

@@ -16,7 +16,15 @@ from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.stored import Held, Stored
 from spark_jobs.errors import CheckpointBroken, RebuildRefused, VersionNotLive
 from spark_jobs.registry import find as registry
-from spark_jobs.root.live_place import LIVE, Place, live_version, named_live, place_of, rebuilt
+from spark_jobs.root.live_place import (
+    LIVE,
+    Place,
+    first_table,
+    live_version,
+    named_live,
+    place_of,
+    rebuilt,
+)
 from spark_jobs.root.paths import checkpoints
 from spark_jobs.settings.installation import about_next
 
@@ -133,16 +141,19 @@ def live_spec(spec: Pipeline, root: str, *, about: bool | None = None) -> Pipeli
 
 def _beside(spec: Pipeline, above: UPath) -> Pipeline:
     following = registry.load_next(spec.name)
-    if following is None or not place_of(above, following).beside:
+    if (
+        following is None
+        or not place_of(above, following.state.version, first_table(following)).beside
+    ):
         raise RebuildRefused.no_rebuild_of_next(pipeline=spec.name)
     return following
 
 
-def refuse_not_live(spec: Pipeline, paths: Paths) -> None:
-    """Raise VersionNotLive for paths of another place than the spec's of now: a switch or a reset
+def refuse_not_live(paths: Paths) -> None:
+    """Raise VersionNotLive for paths of another place than now: a switch or a reset
     came after they were made. And what `refuse_dead` does.
     """
-    if place_of(paths.above, spec) != paths.place:
+    if paths.place_now() != paths.place:
         raise _moved(paths)
     refuse_dead(paths)
 

@@ -12,7 +12,7 @@ from spark_jobs.errors import SwapRefused, TableContended
 from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
 from spark_jobs.repair.manifest import Manifest
-from spark_jobs.root.path_forms import place_of, sql_table
+from spark_jobs.root.path_forms import from_uri, sql_table
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
 from spark_jobs.storage.features import DELETION_VECTORS, untried
@@ -78,7 +78,7 @@ def replace(path: UPath, claim: Claim, rows: pa.Table, where: str) -> int:
 def refuse_features(table: deltalake.DeltaTable) -> None:
     """Raise SwapRefused for a table with a feature with which a swap was not tried."""
     if unknown := untried(table, {DELETION_VECTORS}):
-        place = place_of(table.table_uri)
+        place = from_uri(table.table_uri)
         raise SwapRefused.feature_unwritable(
             place=place,
             unknown=", ".join(unknown),

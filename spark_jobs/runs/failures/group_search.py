@@ -18,7 +18,6 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.checkpoint.notes.failing import FailingRecord
 from spark_jobs.dataflow import dataflow
 from spark_jobs.runs.failures.trial import trial
-from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Aggregate, GroupState, Tumbling
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def together(
     if not run.spec.keeps_state or trial(run, known, F.lit(False)) is not None:
         return []
     entered = dataflow(
-        source_of(run.spec, run.settings).read(run.spark, batch.parts),
+        run.source.read(run.spark, batch.parts),
         run.spec,
         run.settings,
         clock_ms=batch.clock_ms or None,

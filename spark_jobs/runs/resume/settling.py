@@ -13,17 +13,14 @@ from spark_jobs.checkpoint.repartitioned import FIELD, moves_state
 from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.errors import CheckpointBroken, SluiceError
 from spark_jobs.root.paths import Paths
-from spark_jobs.spec import Pipeline
 
 
-def settle(spec: Pipeline, paths: Paths, held: HeldLease) -> tuple[str, ...]:
+def settle(paths: Paths, held: HeldLease) -> tuple[str, ...]:
     """Let the checkpoint name its own files, and identity.json the stores that the newest batch
     has, under the pipeline's lease; lines of what was done.
 
     Of a checkpoint that is damaged nothing is touched: what reads it next says what is wrong.
     """
-    if not spec.keeps_state:
-        return ()
     lines: list[str] = []
     if follow(paths.checkpoint, held.confirm):
         lines.append(
