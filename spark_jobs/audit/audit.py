@@ -16,7 +16,7 @@ from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.fresh_keys import fresh_keys
-from spark_jobs.audit.groups import grouped, grouped_again
+from spark_jobs.audit.groups import Counting, Grouped
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.overtaken import note_overtaken
 from spark_jobs.audit.progress import Progress
@@ -56,6 +56,7 @@ class Audit:
         self._cursor: Cursor = read_cursor(run.target.cursor)
         self.rows_before: int = left.rows_before if left else self._cursor.state.rows
         self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
+        self._counting = Counting.of(run.spec)
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None
         self._notes: SliceNotes | None = None
@@ -111,7 +112,8 @@ class Audit:
         if not ready:
             return
         began = time.monotonic()
-        written = writer.written(self.run, ready[0])
+        table, owners = self.run.target.table, self.run.identity.owners(self.run.spec.name)
+        written = writer.written(table, owners, ready[0])
         for batch_id in ready:
             self._account(
                 self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id)
@@ -143,9 +145,7 @@ class Audit:
             written,
             event_times(progress, records),
             operators,
-            grouped(self.run.spec, progress, account)
-            if progress
-            else grouped_again(self.run, account, records, written),
+            self._grouped(account, progress, records, written),
         )
         where = key(self.run, batch)
         row = {**where, "run_id": self.run.run_id} | done.row(self._cursor)
@@ -154,6 +154,19 @@ class Audit:
         failpoint.at("audited")
         self.accounts[batch.id] = account
         self._move(done.cursor_after(self._cursor))
+
+    def _grouped(
+        self,
+        account: Account,
+        progress: Progress | None,
+        records: RecordCounts | None,
+        written: writer.Written | None,
+    ) -> Grouped | None:
+        if self._counting is None:
+            return None
+        if progress:
+            return self._counting.observed(progress, account)
+        return self._counting.again(self.run.target.table, account, records, written)
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
         """The counts of the batch's rejected records, which are stored, as its slices are."""

@@ -8,17 +8,19 @@ progress is lost, Kafka and the table's rows tell them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.analysis.counting import counting_step
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.progress import Progress
 from spark_jobs.messages.report import Account
-from spark_jobs.run import Run
 from spark_jobs.sink import rows_of
 from spark_jobs.sink.writer import Written
 from spark_jobs.spec import Aggregate, Pipeline
 from spark_jobs.steps.chain import observation_name
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 
 class Grouped(NamedTuple):
@@ -30,51 +32,55 @@ class Grouped(NamedTuple):
     """Of the groups that it wrote and evicted, the records."""
 
 
-def grouped(spec: Pipeline, progress: Progress | None, account: Account) -> Grouped | None:
-    """The batch's records in groups, as Spark observed them; None if that is lost, or no step
-    counts them.
-    """
-    index = counting_step(spec)
-    if index is None or progress is None:
-        return None
-    before = index - 1
-    first = index == spec.first_stateful
-    return Grouped(
-        entered=account.accepted if first else progress.counted(observation_name(before), "rows"),
-        written=progress.counted(observation_name(index), "counted")
-        if spec.output_mode == "append"
-        else 0,
-    )
+class Counting(NamedTuple):
+    """What of a spec is needed to count them: the Aggregate that counts its records."""
 
+    at: int
+    """Of its step, from 0."""
+    behind: int
+    """Stateful steps, and those between, before it."""
+    evicts: bool
+    """Whether it writes a group once, and evicts it: only then its rows say how many left."""
+    is_last: bool
+    measure: str
+    """The measure of the table that counts, if it is the last step."""
 
-def grouped_again(
-    run: Run, account: Account, records: RecordCounts | None, written: Written | None
-) -> Grouped | None:
-    """The same of a batch without progress: as many as were accepted, or as a Deduplicate let
-    through, and the counts in the rows of its commit.
+    @classmethod
+    def of(cls, spec: Pipeline) -> Counting | None:
+        """None if no step's records can be balanced."""
+        index = counting_step(spec)
+        if index is None:
+            return None
+        step, last = spec.steps[index], index == len(spec.steps) - 1
+        assert isinstance(step, Aggregate)
+        evicts = spec.output_mode == "append"
+        return cls(index, index - spec.first_stateful, evicts, last, step.counts or "")
 
-    None also if records are gone or may be (compaction), or if another step is before the
-    Aggregate.
-    """
-    index = counting_step(run.spec)
-    if index is None or account.unknown or (records and records.compacted):
-        return None
-    entered: int | None = None
-    if records is None:
-        entered = 0
-    elif index == run.spec.first_stateful:
-        entered = account.accepted
-    elif index == run.spec.first_stateful + 1:
-        entered = records.fresh
-    out = _counted_in_rows(run, index, written)
-    return None if entered is None or out is None else Grouped(entered, out)
+    def observed(self, progress: Progress, account: Account) -> Grouped:
+        """The batch's records in groups, as Spark observed them."""
+        before = observation_name(self.at - 1)
+        return Grouped(
+            entered=progress.counted(before, "rows") if self.behind else account.accepted,
+            written=progress.counted(observation_name(self.at), "counted") if self.evicts else 0,
+        )
 
+    def again(
+        self, table: UPath, account: Account, records: RecordCounts | None, written: Written | None
+    ) -> Grouped | None:
+        """The same of a batch without progress: as many as were accepted, or as a Deduplicate let
+        through, and the counts in the rows of its commit.
 
-def _counted_in_rows(run: Run, index: int, written: Written | None) -> int | None:
-    step = run.spec.steps[index]
-    assert isinstance(step, Aggregate)
-    if run.spec.output_mode != "append" or written is None:
-        return 0
-    if index != len(run.spec.steps) - 1:
-        return None
-    return rows_of.sum_of(run.target.table, written.version, step.counts or "")
+        None if records are gone or may be (compaction), or if another step is before the Aggregate.
+        """
+        if account.unknown or (records and records.compacted):
+            return None
+        entered: int | None = 0
+        if records is not None:
+            entered = {0: account.accepted, 1: records.fresh}.get(self.behind)
+        out = self._in_rows(table, written)
+        return None if entered is None or out is None else Grouped(entered, out)
+
+    def _in_rows(self, table: UPath, written: Written | None) -> int | None:
+        if not self.evicts or written is None:
+            return 0
+        return rows_of.sum_of(table, written.version, self.measure) if self.is_last else None

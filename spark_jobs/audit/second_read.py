@@ -46,6 +46,7 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
     if not there.covered:
         return RecordCounts(gone=gone)
     read, counted, rejected = Observation(), Observation(), Observation()
+    columns = rejected_columns(run.spec.topic)
     capture = _few(run, there)
     policy = SlicePolicy.of(
         there.covered, late_for_certain(run.spec, there.late_before_ms), there.clock_ms
@@ -57,13 +58,13 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
         .where(has_outcome(REJECTED))
         .observe(rejected, F.count_if(F.col("kafka.raw").isNull()).alias("dropped"))
         .where(F.col("kafka.raw").isNotNull())
-        .select(*rejected_columns(run.spec.topic))
+        .select(*columns)
     )
     records = [RejectedRecord.of_row(row) for row in few.toArrow().to_pylist()]
     stored = {}
     if rejected.get["dropped"]:
         every = _outcomes(run, there).where(has_outcome(REJECTED))
-        stored = keep_on_executors(run, batch, every.select(*rejected_columns(run.spec.topic)))
+        stored = keep_on_executors(run, batch, every.select(*columns))
     else:
         stored = {"unkept": keep(run, batch, records)}
     keep_slices(run, batch, there, notes.take(there, run.spec.topic), read.get["read"])

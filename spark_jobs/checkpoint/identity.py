@@ -61,6 +61,13 @@ class Identity(Stored):
         """The application ids of all generations, this one's last."""
         return tuple(f"{pipeline}/{generation}" for generation in self.generations)
 
+    def other_code_than(self, made: Identity) -> bool:
+        """Whether logic.py differs, or what it imports."""
+        was, now = made.fingerprint.get("logic"), self.fingerprint.get("logic")
+        if was != now or made.environment is None or self.environment is None:
+            return was != now
+        return made.environment.imports != self.environment.imports
+
     def of_newest_batch(self, paths: Paths) -> Identity:
         """The identity that the newest batch was made by.
 

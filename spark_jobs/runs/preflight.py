@@ -97,9 +97,9 @@ def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
     table.refuse_replaced(target.table, spec.name, identity.table_id)
     refuse_restored(paths, cursor.judged_table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
-    ours = in_force(spec, identity.fingerprint)
     made = held.made if held.made and Checkpoint(target.checkpoint).planned() else identity
-    other_code = _other_code(made, identity)
+    other_code = identity.other_code_than(made)
+    ours = in_force(spec, identity.fingerprint)
     earlier = with_expressions(ours, made.fingerprint)
     if made.classification:
         earlier = with_classification(earlier, made.classification, other_code=other_code)
@@ -136,11 +136,3 @@ def _long_replay(spec: Pipeline, settings: Settings) -> tuple[str, ...]:
         "than a minute, writes snapshots of such state. With shorter runs each run replays every "
         "change since the last snapshot, and no file of them is removed. Use provider='rocksdb'",
     )
-
-
-def _other_code(made: Identity, now: Identity) -> bool:
-    """Whether logic.py differs, or what it imports."""
-    was, wanted = (one.fingerprint.get("logic") for one in (made, now))
-    if was != wanted or made.environment is None or now.environment is None:
-        return was != wanted
-    return made.environment.imports != now.environment.imports

@@ -4,8 +4,8 @@ transaction id.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +19,9 @@ from spark_jobs.sink import commit, contention, history
 from spark_jobs.sink.table import newest_batch, refuse_changed
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.delta import open_table
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 STOP_WAIT_MS = 3_600_000
 """Longer than the driver ever takes to stop a query."""
@@ -114,14 +117,14 @@ def _sleep(spark: SparkSession, milliseconds: int) -> None:
         ) from None
 
 
-def written(run: Run, since_batch: int) -> dict[int, Written]:
+def written(table: UPath, owners: Sequence[str], since_batch: int) -> dict[int, Written]:
     """Batch id -> what its commit wrote, for the checkpoint's batches from `since_batch` on, from
     the table's history.
 
     Of all generations: a rewind may keep a batch that no run had accounted for.
     """
     by_batch: dict[int, Written] = {}
-    for batch_id, entry in history.commits(run.target.table, run.identity.owners(run.spec.name)):
+    for batch_id, entry in history.commits(table, owners):
         if batch_id < since_batch:
             break
         if entry["operation"] not in commit.ROWS:  # one that Delta made after it, with its note

@@ -221,8 +221,8 @@ def progress_is_lost(off: pytest.MonkeyPatch) -> None:
 def delta_says_one_row_less(active: pytest.MonkeyPatch, batch: int) -> None:
     written = writer.written
 
-    def fewer(run: Any, since: int) -> Any:
-        found = written(run, since)
+    def fewer(*of: Any) -> Any:
+        found = written(*of)
         return found | {batch: found[batch]._replace(rows=found[batch].rows - 1)}
 
     active.setattr(writer, "written", fewer)
