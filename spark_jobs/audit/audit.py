@@ -34,6 +34,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.sink import writer
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.spec import Pipeline
 from spark_jobs.state.grouped import MOST_STATE_ROWS
 from spark_jobs.steps.timers import Timers
 
@@ -48,15 +49,16 @@ Spark keeps the progress of the last hundred.
 class Audit:
     """The account of one run."""
 
-    def __init__(self, run: Run, left: Audit | None = None) -> None:
-        """`left`: that of the batches which an earlier run had left. It has the run by whose spec
-        they were read, and has caught up.
+    def __init__(self, run: Run, spec: Pipeline, left: Audit | None = None) -> None:
+        """`spec`: by which the batches were read. `left`: the audit of those that an earlier run
+        had left, which has caught up.
         """
         self.run = run
+        self._spec = spec
         self._cursor: Cursor = read_cursor(run.target.cursor)
         self.rows_before: int = left.rows_before if left else self._cursor.state.rows
         self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
-        self._counting = Counting.of(run.spec)
+        self._counting = Counting.of(spec)
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None
         self._notes: SliceNotes | None = None
@@ -128,14 +130,14 @@ class Audit:
         progress = None if reported and reported.repeated else reported
         records = self._records(batch, progress)
         rows_out = written.rows if written else 0
-        account = balance(self.run.spec, batch, progress, records, rows_out)
+        account = balance(self._spec, batch, progress, records, rows_out)
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)
-            account = balance(self.run.spec, batch, progress, records, rows_out)
+            account = balance(self._spec, batch, progress, records, rows_out)
         self._say_unknown(batch, account, progress, records)
         self._note_overtaken(batch, records)
         fired = self._timers.fired.get(batch.id, {}) if self._timers else {}
-        operators = operator_metrics(self.run.spec, progress, fired) if progress else None
+        operators = operator_metrics(self._spec, progress, fired) if progress else None
         seconds = reported.seconds if reported else None
         done = AuditedBatch(
             batch,
@@ -170,7 +172,7 @@ class Audit:
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
         """The counts of the batch's rejected records, which are stored, as its slices are."""
-        slices = self._notes.take(batch, self.run.spec.topic) if self._notes else []
+        slices = self._notes.take(batch, self._spec.topic) if self._notes else []
         if progress is None:
             return self._read_of_lost(batch) if batch.covered else None
         rejected = captured(batch, progress, self._capture) if self._capture else None
@@ -181,7 +183,7 @@ class Audit:
             shown = visible(self.run.source, self.run.spark, batch)
             if shown.committed != progress.read:
                 return self._read_again(batch)
-        unkept = keep(self.run, batch, rejected) if rejected else 0
+        unkept = keep(self.run, self._spec, batch, rejected) if rejected else 0
         # All that Spark read is still there: what is gone was never read, and has no slice.
         there = shown.there or batch
         keep_slices(self.run, batch, there, slices, progress.read)
@@ -203,11 +205,11 @@ class Audit:
         records = self._read_again(batch)
         if records.gone or self._cursor.state.rows > MOST_STATE_ROWS:
             return records
-        return records._replace(fresh=fresh_keys(self.run, batch))
+        return records._replace(fresh=fresh_keys(self.run, self._spec, batch))
 
     def _read_again(self, batch: Batch) -> RecordCounts:
         """From Kafka, which may have compacted records away since the batch was committed."""
-        records = read_again(self.run, batch)
+        records = read_again(self.run, self._spec, batch)
         fewer = records.read + records.gone < batch.covered
         return records._replace(compacted=fewer and self._compacted)
 

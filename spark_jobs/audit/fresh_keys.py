@@ -13,52 +13,53 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.spec import Deduplicate
+from spark_jobs.source.sources import source_of
+from spark_jobs.spec import Deduplicate, Pipeline
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
 from spark_jobs.steps.chain import is_late
 
 
-def fresh_keys(run: Run, batch: Batch) -> int | None:
+def fresh_keys(run: Run, spec: Pipeline, batch: Batch) -> int | None:
     """None if the first stateful step is no Deduplicate of named columns, or if the state before
     the batch cannot be read.
     """
-    step = run.spec.entry
+    step = spec.entry
     if not isinstance(step, Deduplicate) or step.whole_row:
         return None
     if batch.id > 0 and batch.id - 1 not in run.checkpoint.readable():
         return None
-    keys = _accepted(run, batch).select(*step.keys).distinct()
+    keys = _accepted(run, spec, batch).select(*step.keys).distinct()
     if batch.id == 0:
         return keys.count()
-    known = _known(run, batch.id - 1)
+    known = _known(run, step, batch.id - 1)
     same = [keys[name].eqNullSafe(known[name]) for name in step.keys]
     return keys.join(known, same, "left_anti").count()
 
 
-def _accepted(run: Run, batch: Batch) -> DataFrame:
+def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
     """The batch's records that enter the step and are not late."""
-    records = run.source.read(run.spark, batch.parts)
+    records = source_of(spec, run.settings).read(run.spark, batch.parts)
     failing = read_failing(run.target.failing).reasons
     entered = dataflow(
-        records, run.spec, run.settings, clock_ms=batch.clock_ms or None, failing=failing
+        records, spec, run.settings, clock_ms=batch.clock_ms or None, failing=failing
     )
-    return entered.stateful_input.where(~is_late(run.spec, batch.late_before_ms))
+    return entered.stateful_input.where(~is_late(spec, batch.late_before_ms))
 
 
-def _known(run: Run, batch: int) -> DataFrame:
+def _known(run: Run, step: Deduplicate, batch: int) -> DataFrame:
     """The keys in the step's state after the batch."""
     checkpoint = state_url(run.target.checkpoint)
     start_coordinator(run.spark)
     # Spark numbers operators from the sink to the source.
-    first = sum(step.stateful for step in run.spec.steps) - 1
+    first = sum(each.stateful for each in run.spec.steps) - 1
     stored = (
         run.spark.read.format("statestore")
         .option("batchId", batch)
         .option("operatorId", first)
         .load(checkpoint)
     )
-    columns = store_columns(stored, "dedupe", run.spec.entry)
+    columns = store_columns(stored, "dedupe", step)
     return stored.select(
         *(column.expression.alias(column.name) for column in columns if column.role == "key")
     )

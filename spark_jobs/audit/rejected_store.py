@@ -27,6 +27,8 @@ from spark_jobs.spec.reader_options import tasks
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from spark_jobs.spec import Pipeline
+
 TABLES = {"quarantine": QUARANTINED, "late": (Outcome.LATE,)}
 """Ops table -> the outcomes of the records that it keeps."""
 
@@ -34,17 +36,17 @@ TABLES = {"quarantine": QUARANTINED, "late": (Outcome.LATE,)}
 def key(run: Run, batch: Batch) -> dict[str, str | int]:
     """The columns that name the batch in an ops table."""
     return {
-        "pipeline": run.spec.name,
+        "pipeline": run.paths.pipeline,
         "generation": run.identity.generation,
         "batch_id": batch.id,
     }
 
 
-def keep(run: Run, batch: Batch, rejected: Iterable[RejectedRecord]) -> int:
+def keep(run: Run, spec: Pipeline, batch: Batch, rejected: Iterable[RejectedRecord]) -> int:
     """Store records that are in the driver's memory; of how many quarantined ones the bytes are not
     kept.
     """
-    as_row, unkept = _Rows(run, batch, tasks=1), 0
+    as_row, unkept = _Rows(run, spec, batch, tasks=1), 0
     rejected, made = list(rejected), as_row.task()
     for table, outcomes in TABLES.items():
         records = [record for record in rejected if record.outcome in outcomes]
@@ -62,7 +64,9 @@ def keep(run: Run, batch: Batch, rejected: Iterable[RejectedRecord]) -> int:
     return unkept
 
 
-def keep_on_executors(run: Run, batch: Batch, rejected: DataFrame) -> dict[str, int]:
+def keep_on_executors(
+    run: Run, spec: Pipeline, batch: Batch, rejected: DataFrame
+) -> dict[str, int]:
     """Store records of any number and size: executors write them as files, which one commit adds
     to the ops table. None passes the driver.
 
@@ -72,16 +76,18 @@ def keep_on_executors(run: Run, batch: Batch, rejected: DataFrame) -> dict[str, 
     """
     counts = Counter[str]()
     for table in TABLES:
-        counts.update(_keep_in(run, batch, table, rejected))
+        counts.update(_keep_in(run, spec, batch, table, rejected))
     return dict(counts)
 
 
-def _keep_in(run: Run, batch: Batch, table: str, rejected: DataFrame) -> dict[str, int]:
+def _keep_in(
+    run: Run, spec: Pipeline, batch: Batch, table: str, rejected: DataFrame
+) -> dict[str, int]:
     # Spark's own commit to a Delta table would not see that of another pipeline's run, whose
     # writer is delta-rs: on a local disk the later one of the two takes the other's place.
     schema = SCHEMAS[table].remove(SCHEMAS[table].get_field_index("pipeline"))
     readers = tasks(run.spec.reader_options, len(batch.end))
-    as_row, outcomes = _Rows(run, batch, readers), TABLES[table]
+    as_row, outcomes = _Rows(run, spec, batch, readers), TABLES[table]
 
     def rows(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         made_row = as_row.task()
@@ -99,13 +105,15 @@ def _keep_in(run: Run, batch: Batch, table: str, rejected: DataFrame) -> dict[st
     counts = [F.count_if(kind == outcome.value).alias(outcome.value) for outcome in outcomes]
     if table == "quarantine":
         counts.append(F.count(F.col("left_out")).alias("unkept"))
-    folder = ops_tables.made(run.paths.root, table) / f"pipeline={run.spec.name}" / uuid.uuid4().hex
+    folder = (
+        ops_tables.made(run.paths.root, table) / f"pipeline={run.paths.pipeline}" / uuid.uuid4().hex
+    )
     (
         new.mapInArrow(rows, from_arrow_schema(schema))
         .observe(written, *counts)
         .write.parquet(spark_url(folder))
     )
-    ops_tables.add_files(run.paths.root, table, run.spec.name, folder)
+    ops_tables.add_files(run.paths.root, table, run.paths.pipeline, folder)
     earlier = Counter(stored["outcome"].to_pylist())
     if table == "quarantine":
         earlier["unkept"] = sum(stored["left_out"].to_pylist())
@@ -120,7 +128,7 @@ def _stored(run: Run, batch: Batch, table: str) -> pa.Table:
     outcome, left_out = f"'{Outcome.LATE.value}'", "false"
     if table == "quarantine":
         outcome, left_out = "kind", "left_out IS NOT NULL"
-    of_batch = ops_tables.equals({"pipeline": run.spec.name, "batch_id": batch.id})
+    of_batch = ops_tables.equals({"pipeline": run.paths.pipeline, "batch_id": batch.id})
     return ops_tables.query(
         run.paths.root,
         table,
@@ -135,13 +143,13 @@ class _Rows:
     holds plain values.
     """
 
-    def __init__(self, run: Run, batch: Batch, tasks: int) -> None:
+    def __init__(self, run: Run, spec: Pipeline, batch: Batch, tasks: int) -> None:
         self._share = Share.of(run.settings.quarantine_megabytes, tasks)
         self._where: Row = {**key(run, batch), "run_id": run.run_id}
         self._batch = batch
-        self._topic = run.spec.topic
+        self._topic = spec.topic
         # Without a stateful step no record is late.
-        self._step = run.spec.entry.kind if run.spec.entry else ""
+        self._step = spec.entry.kind if spec.entry else ""
 
     def task(self) -> Callable[[RejectedRecord], Row]:
         """What makes the rows of one task."""

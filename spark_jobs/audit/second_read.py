@@ -26,7 +26,8 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.spec import Topic
+from spark_jobs.source.sources import source_of
+from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 
@@ -36,8 +37,9 @@ that has more.
 """
 
 
-def read_again(run: Run, batch: Batch) -> RecordCounts:
+def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
     """The counts of the batch's records by outcome. Its rejected records and its slices are stored.
+    `spec`: by which they were read.
 
     Their `gone` is the number of offsets that retention has removed since the batch was committed.
     """
@@ -46,15 +48,15 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
     if not there.covered:
         return RecordCounts(gone=gone)
     read, counted, rejected = Observation(), Observation(), Observation()
-    columns = rejected_columns(run.spec.topic)
+    columns = rejected_columns(spec.topic)
     capture = _few(run, there)
     policy = SlicePolicy.of(
-        there.covered, late_for_certain(run.spec, there.late_before_ms), there.clock_ms
+        there.covered, late_for_certain(spec, there.late_before_ms), there.clock_ms
     )
     notes = SliceNotes(run.spark, policy)
     few = (
-        _outcomes(run, there, read, capture, notes)
-        .observe(counted, *resolved_counts(run.spec))
+        _outcomes(run, spec, there, read, capture, notes)
+        .observe(counted, *resolved_counts(spec))
         .where(has_outcome(REJECTED))
         .observe(rejected, F.count_if(F.col("kafka.raw").isNull()).alias("dropped"))
         .where(F.col("kafka.raw").isNotNull())
@@ -63,11 +65,11 @@ def read_again(run: Run, batch: Batch) -> RecordCounts:
     records = [RejectedRecord.of_row(row) for row in few.toArrow().to_pylist()]
     stored = {}
     if rejected.get["dropped"]:
-        every = _outcomes(run, there).where(has_outcome(REJECTED))
-        stored = keep_on_executors(run, batch, every.select(*columns))
+        every = _outcomes(run, spec, there).where(has_outcome(REJECTED))
+        stored = keep_on_executors(run, spec, batch, every.select(*columns))
     else:
-        stored = {"unkept": keep(run, batch, records)}
-    keep_slices(run, batch, there, notes.take(there, run.spec.topic), read.get["read"])
+        stored = {"unkept": keep(run, spec, batch, records)}
+    keep_slices(run, batch, there, notes.take(there, spec.topic), read.get["read"])
     gaps = there.covered - read.get["read"]
     aborted = visible(run.source, run.spark, there).aborted if gaps else 0
     return RecordCounts(**counted.get | read.get | stored, gone=gone, aborted=aborted)
@@ -81,6 +83,7 @@ def _few(run: Run, part: Batch) -> CapturePolicy:
 
 def _outcomes(
     run: Run,
+    spec: Pipeline,
     part: Batch,
     read: Observation | None = None,
     capture: CapturePolicy | None = None,
@@ -91,13 +94,13 @@ def _outcomes(
     `read` observes how many there are. `capture` decides which have raw bytes; all have them
     without it. `notes` gets their slices.
     """
-    records = run.source.read(run.spark, part.parts)
+    records = source_of(spec, run.settings).read(run.spark, part.parts)
     failing = read_failing(run.target.failing).reasons
 
     def classified(given: DataFrame) -> Dataflow:
         return dataflow(
             given,
-            run.spec,
+            spec,
             run.settings,
             capture,
             clock_ms=part.clock_ms or None,
@@ -110,7 +113,7 @@ def _outcomes(
     return resolve_outcomes(
         classified(counted).classified,
         lambda: classified(records).stateful_input,
-        run.spec,
+        spec,
         part.late_before_ms,
     )
 

@@ -152,9 +152,9 @@ def _read_and_check(
     refuse_half_made(run, found.earlier, other_code=found.other_code)
     if found.earlier.steps != run.spec.steps:
         refuse_other_state(run, found.earlier)
-    left = Audit(run._replace(spec=found.earlier))
+    left = Audit(run, found.earlier)
     left.catch_up({}, ended=True)
-    audit = Audit(run, left)
+    audit = Audit(run, run.spec, left)
     recovered = tuple(audit.accounts)
     if recovered:
         LOG.info(

@@ -21,7 +21,7 @@ def run(root: UPath, megabytes: str) -> Any:
         spec=pipeline(),
         identity=SimpleNamespace(generation="g1", generations=("g1",)),
         settings=SimpleNamespace(quarantine_megabytes=megabytes),
-        paths=SimpleNamespace(root=root),
+        paths=SimpleNamespace(root=root, pipeline=pipeline().name),
         run_id="r",
     )
 
@@ -35,8 +35,8 @@ def test_what_is_beyond_the_budget_is_counted_also_by_a_second_try(tmp_path: UPa
     given = run(UPath(tmp_path), "1")
     bad = [record(n, Outcome.MALFORMED, 400_000) for n in range(5)]
     late = [record(n, Outcome.LATE, 400_000) for n in range(10, 15)]
-    assert keep(given, BATCH, bad[:4]) == 2
-    assert keep(given, BATCH, [*bad[:4], *late]) == 2, "nothing is stored twice"
+    assert keep(given, given.spec, BATCH, bad[:4]) == 2
+    assert keep(given, given.spec, BATCH, [*bad[:4], *late]) == 2, "nothing is stored twice"
     rows = ops_tables.query(
         given.paths.root, "quarantine", 'SELECT "offset", value, left_out FROM quarantine'
     ).to_pylist()
