@@ -21,7 +21,7 @@ from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.repair.exchange.commit import refuse_features
 from spark_jobs.root.files import write_whole
-from spark_jobs.root.live_place import Place, first_table, unused
+from spark_jobs.root.live_place import Place, first_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
@@ -74,7 +74,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                 raise LeaseHeld.overtaken_reset(pipeline=spec.name)
             _settled(spec, Paths(*of), held)
             now = _draining(Paths(*of), spec)
-            place = _next(now, spec, goes_on=goes_on)
+            place = _next(now, goes_on=goes_on)
             facts = Reset(
                 live=following(now, spec.state.version, place),
                 releases=now.table.name if goes_on else "",
@@ -104,8 +104,8 @@ def _draining(paths: Paths, spec: Pipeline) -> Paths:
     return Paths(str(paths.root), spec, Place(folder, table))
 
 
-def _next(paths: Paths, spec: Pipeline, *, goes_on: bool) -> Place:
-    found = unused(paths.above, paths.tables, spec.state.version, first_table(spec))
+def _next(paths: Paths, *, goes_on: bool) -> Place:
+    found = paths.unused()
     return found._replace(table=paths.table.name) if goes_on else found
 
 

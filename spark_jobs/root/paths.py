@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import RootNotWritable
-from spark_jobs.root.live_place import JOURNAL, LIVE, REBUILD, Place, first_table, place_of
+from spark_jobs.root.live_place import JOURNAL, LIVE, REBUILD, Place, first_table, place_of, unused
 from spark_jobs.root.own_folder import own_folder
 from spark_jobs.root.path_forms import disk_path
 from spark_jobs.root.store import is_remote, opened
@@ -57,7 +57,8 @@ class Paths:
         self.root: UPath = opened(root)
         self.pipeline = pipeline.name
         self.above: UPath = checkpoints(root, pipeline.name)
-        self._version, self._first = pipeline.state.version, first_table(pipeline)
+        self.state_version = pipeline.state.version
+        self._first = first_table(pipeline)
         self.place = place or self.place_now()
         self.tables: UPath = self.root / ("archive" if pipeline.is_archive else "tables")
         self.table: UPath = self.tables / self.place.table
@@ -84,7 +85,11 @@ class Paths:
 
     def place_now(self) -> Place:
         """That of the state version: another one than `place` behind a switch or a reset."""
-        return place_of(self.above, self._version, self._first)
+        return place_of(self.above, self.state_version, self._first)
+
+    def unused(self) -> Place:
+        """One for this state version that nothing has used."""
+        return unused(self.above, self.tables, self.state_version, self._first)
 
     def staging(self, repair_id: str) -> UPath:
         """The folder of a repair's staged rows, its plan and its manifest."""

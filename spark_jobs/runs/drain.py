@@ -14,6 +14,7 @@ from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
@@ -100,7 +101,7 @@ def _run(
         if spec.is_archive:
             gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
             note_removed(paths, gone, held)
-        remove_orphan_checksums(found.checkpoint)
+        remove_orphan_checksums(Checkpoint(paths.checkpoint))
         outcome.lap("settle")
         stop.raise_if_asked()
         warming = expectations.warm_up()

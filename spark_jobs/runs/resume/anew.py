@@ -19,7 +19,6 @@ from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
-from spark_jobs.root.live_place import first_table, unused
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
@@ -97,9 +96,9 @@ def begin_anew(spec: Pipeline, paths: Paths, held: HeldLease, run_id: str) -> tu
         return ()
     before = read_superseded(paths)
     earlier = before.generations if before and before.topic_id == due.known.topic_id else ()
-    place = unused(paths.above, paths.tables, spec.state.version, first_table(spec))
+    place = paths.unused()
     facts = BeginAnew(
-        live=following(paths, spec.state.version, place),
+        live=following(paths, paths.state_version, place),
         superseded=Superseded(
             generations=(*earlier, *due.known.generations), topic_id=due.known.topic_id
         ),
