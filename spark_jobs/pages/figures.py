@@ -11,7 +11,7 @@ from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.shown import Batches, CheckLine, PhaseLine, Runs
 from spark_jobs.pages.amounts import number
 from spark_jobs.pages.bars import Bar, Chart, Point
-from spark_jobs.pages.run_bars import (
+from spark_jobs.pages.run_charts import (
     account_bars,
     check_chart,
     lag_chart,

@@ -11,9 +11,9 @@ from spark_jobs.errors.visible import visible
 from spark_jobs.messages.report import Account
 from spark_jobs.ops.shown import Bucket, PhaseLine, RunLine
 from spark_jobs.pages.bars import HEIGHT, WIDTH, Point
-from spark_jobs.pages.day_bars import day_chart
 from spark_jobs.pages.flow import flow
-from spark_jobs.pages.run_bars import (
+from spark_jobs.pages.rejected_chart import day_chart
+from spark_jobs.pages.run_charts import (
     account_bars,
     check_chart,
     lag_chart,

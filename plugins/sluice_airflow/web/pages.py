@@ -35,10 +35,10 @@ from spark_jobs.ops import history
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import PipelineLine, RunPage, Withheld
 from spark_jobs.pages.bars import Bar
-from spark_jobs.pages.day_bars import day_chart
 from spark_jobs.pages.figures import figures, of_check
 from spark_jobs.pages.flow import flow
-from spark_jobs.pages.run_bars import read_bars, rows_bars
+from spark_jobs.pages.rejected_chart import day_chart
+from spark_jobs.pages.run_charts import read_bars, rows_bars
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import STYLE, environment
 from spark_jobs.registry import find as registry
