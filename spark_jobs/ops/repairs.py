@@ -144,7 +144,13 @@ def _relying_on(root: UPath, rows: list[Row], generations: Sequence[str]) -> lis
 
 
 def _after(later: Row, row: Row) -> bool:
-    if not (row["swapped_at"] and later["swapped_at"] and row["swapped_at"] < later["swapped_at"]):
+    """Whether the later one was compared with a table that had this one. No clock says it: one may
+    be set back, and two machines have two. An older Sluice noted no version.
+    """
+    had, compared = row["table_version"], later["table_version_before"]
+    if had is None or compared is None:
+        had, compared = row["swapped_at"], later["swapped_at"]
+    if had is None or compared is None or had > compared:
         return False
     return any(
         max(one["start"], other["start"]) < min(one["end"], other["end"])

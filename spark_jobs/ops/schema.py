@@ -295,7 +295,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "copies between once and twice the delay apart, which a batch may have kept or not",
         ),
         Column("spec_digest", _STRING, "digest of the spec by which the rows were computed"),
-        Column("table_version_before", _LONG, "the table's version before the swap"),
+        Column("table_version_before", _LONG, "the table's version before it"),
         Column("table_version", _LONG, "the version that the swap committed; null without one"),
         Column("staged_at", _TIME, "when the rows were computed"),
         Column("approved_by", _STRING, "who approved it; null if nobody had to"),

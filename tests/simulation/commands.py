@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from spark_jobs.checkpoint.notes.live import GRACE
 from spark_jobs.sink import table
 from tests.simulation import clock
-from tests.simulation.model import SHOPS, Batch, Delete, Key, Model, Swap, Undo
+from tests.simulation.model import SHOPS, Batch, Delete, Found, Key, Model, Swap, Undo
 from tests.simulation.places import arrived
 from tests.simulation.stage import Plan
 from tests.simulation.world import FIRST, World
@@ -30,7 +30,7 @@ class Commands:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.staged: dict[str, list[Swap]] = {}
+        self.staged: dict[str, list[Swap | Found]] = {}
         """Repair -> what it does to the table, once it is staged."""
         self.planned: dict[str, Plan] = {}
 
@@ -52,12 +52,12 @@ class Commands:
 
         return Given("drain", lambda: drained.append(self.world.drain()), batches)
 
-    def _repair(self, chance: random.Random) -> Given:
+    def _repair(self, chance: random.Random, *, changes: bool = True) -> Given:
         name, key = f"r{len(self.staged) + 1}", _key(chance, ("b", "c"))
         made = self.staged[name] = []
 
         def stage_and_swap() -> None:
-            plan = self.world.plan(name, key)
+            plan = self.world.plan(name, key, changes=changes)
             if plan is None:
                 return
             self.planned[name] = plan
@@ -66,6 +66,10 @@ class Commands:
             self.world.swap(name)
 
         return Given(f"repair {name} of {tuple(key)}", stage_and_swap, lambda m: m.done(made))
+
+    def _repair_again(self, chance: random.Random) -> Given:
+        """Another one has brought its records into the row, or nothing has to."""
+        return self._repair(chance, changes=False)
 
     def _stage(self, chance: random.Random) -> Given | None:
         """Airflow's task `stage`, cleared."""

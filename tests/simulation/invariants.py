@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.messages.event import Event
 from spark_jobs.ops import ops_tables, repairs
-from tests.simulation.model import BAD_SALES, Deeds, standing
+from tests.simulation.model import BAD_SALES, Deeds, found, standing
 from tests.simulation.rows import of_day
 from tests.simulation.world import World
 from tests.unit.repaired import SPEC
@@ -58,16 +58,26 @@ def fates(world: World, fits: frozenset[Deeds]) -> None:
         for each in repairs.stored(world.paths.root, SPEC.name, live(world))
         if not each["repair_id"].endswith("/undo")
     }
+    merged = {
+        each["repair_id"]
+        for each in ops_tables.query(
+            world.paths.root, "merged", f"SELECT repair_id FROM merged WHERE {live(world)}"
+        ).to_pylist()
+    }
     for deeds in fits:
-        there = standing(deeds)
+        swapped, same = standing(deeds), found(deeds)
         wrong = {
-            name: state
+            name: (state, name in merged)
             for name, state in told.items()
-            if (state == "swapped") != there.get(name, False)
+            if (state == "swapped") != swapped.get(name, False)
+            or (state == "canonical") != (name in same)
+            or (name in merged) != (swapped.get(name, False) or name in same)
         }
         if not wrong:
             return
-    raise Violation("fates", f"ops.repairs says {wrong}, and the rows say otherwise")
+    raise Violation(
+        "fates", f"told, and whether its record is merged: {wrong}, and the rows say otherwise"
+    )
 
 
 def published_is_good(world: World) -> None:

@@ -41,6 +41,13 @@ class Swap(NamedTuple):
     after: int
 
 
+class Found(NamedTuple):
+    """A repair found one row as it had computed it: its records are in the table by others."""
+
+    repair: str
+    key: Key
+
+
 class Undo(NamedTuple):
     """The number from before a repair is back."""
 
@@ -60,7 +67,7 @@ class Switch(NamedTuple):
     before: Deeds
 
 
-Deed = Batch | Swap | Undo | Delete | Switch
+Deed = Batch | Swap | Found | Undo | Delete | Switch
 Deeds = tuple[Deed, ...]
 Rows = dict[Key, int]
 
@@ -150,10 +157,31 @@ def standing(deeds: Deeds) -> dict[str, bool]:
     return found
 
 
+def found(deeds: Deeds) -> set[str]:
+    """The repairs that found their row so, and on whose row nothing was taken back since."""
+    keys = {each.repair: each.key for each in deeds if isinstance(each, Swap)}
+    there: dict[str, Found] = {}
+    swapped: set[str] = set()
+    relied: dict[str, set[str]] = {}
+    for deed in deeds:
+        match deed:
+            case Swap(repair):
+                swapped.add(repair)
+            case Found(repair, key):
+                there[repair] = deed
+                relied[repair] = {each for each in swapped if keys[each] == key}
+            case Undo(gone):
+                swapped.discard(gone)
+                there = {name: each for name, each in there.items() if gone not in relied[name]}
+    return {*there}
+
+
 def _with(deeds: Deeds, added: Deeds) -> Deeds:
     """Deeds are done once: a command that is given again completes or finds itself done."""
     for deed in added:
         if isinstance(deed, Swap) and standing(deeds).get(deed.repair):
+            continue
+        if isinstance(deed, Found) and deed.repair in found(deeds):
             continue
         if isinstance(deed, Undo) and not standing(deeds).get(deed.repair):
             continue
@@ -188,5 +216,23 @@ def _until(deeds: Deeds, batch: int) -> Deeds:
     """Without what came behind the batch; all where it is not there."""
     for at, deed in enumerate(deeds):
         if isinstance(deed, Batch) and deed.number == batch:
-            return deeds[: at + 1]
+            return (*deeds[: at + 1], *_kept(deeds, at, deed.of))
     return deeds
+
+
+def _kept(deeds: Deeds, at: int, end: Begins) -> Deeds:
+    """Of what came behind, the repairs that changed nothing: what they rest on is still there."""
+    behind = deeds[at + 1 :]
+    keys = {each.repair: each.key for each in deeds if isinstance(each, Swap)}
+    stays = found(deeds)
+    return tuple(
+        each
+        for number, each in enumerate(behind)
+        if isinstance(each, Found)
+        and each.repair in stays
+        and each.key.offset <= end.offset
+        and not any(
+            isinstance(before, Swap | Undo) and keys[before.repair] == each.key
+            for before in behind[:number]
+        )
+    )

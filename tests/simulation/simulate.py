@@ -27,6 +27,7 @@ TRIES = 12
 KINDS = (
     *("drain",) * 6,
     *("repair",) * 6,
+    *("repair again",) * 2,
     *("publish",) * 5,
     *("swap", "undo", "undo", "rewind", "rewind", "accept", "accept", "reset", "delete bad"),
     *("maintain", "delete", "optimize", "vacuum", "newer", "restore", "stage"),

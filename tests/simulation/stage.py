@@ -5,6 +5,7 @@ another number, and leaves what a real one leaves, in its order.
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -18,16 +19,19 @@ from spark_jobs.repair.find.reachable import refuse_unreachable
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
+from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 from tests.simulation.bucket import local
-from tests.simulation.model import BAD_SALES, Begins, Key, Swap
+from tests.simulation.model import BAD_SALES, Begins, Found, Key, Swap
 from tests.simulation.places import arrived
-from tests.simulation.rows import row_of, rows_in
+from tests.simulation.rows import EVENING, row_of, rows_in
 from tests.simulation.schedule import COMPUTES
 from tests.simulation.topic import Topic
-from tests.unit.repaired import SPEC, Root
+from tests.unit.repaired import SPEC, Root, hour, late
 
+LATE = 1_000
+"""Behind it are the offsets of late records: each repair has one."""
 MORE = 100
 """What late records add to a row's number."""
 
@@ -42,9 +46,13 @@ class Plan(NamedTuple):
     """Of the table, with which it is compared."""
     topic: Begins
     generation: str
+    changes: bool
+    """Whether its records are in no row yet."""
 
 
-def planned(spec: Pipeline, paths: Paths, topic: Topic, repair: str, key: Key) -> Plan | None:
+def planned(
+    spec: Pipeline, paths: Paths, topic: Topic, repair: str, key: Key, *, changes: bool
+) -> Plan | None:
     """None without such a row, and of one that failed its check."""
     settle(spec, paths, f"plan of {repair}")
     known = read_identity(paths)
@@ -55,10 +63,12 @@ def planned(spec: Pipeline, paths: Paths, topic: Topic, repair: str, key: Key) -
     if before in {None, BAD_SALES}:
         return None
     assert before is not None
-    return Plan(repair, key, before, version, topic.now, known.generation)
+    return Plan(repair, key, before, version, topic.now, known.generation, changes)
 
 
-def stage(plan: Plan, spec: Pipeline, paths: Paths, settings: Settings, topic: Topic) -> Swap:
+def stage(
+    plan: Plan, spec: Pipeline, paths: Paths, settings: Settings, topic: Topic
+) -> Swap | Found:
     """What it does to the table. Raises as stage (repair/compute/stage.py) does."""
     settle(spec, paths, f"stage of {plan.repair}")
     refuse_done(paths, plan.repair)
@@ -84,9 +94,15 @@ def stage(plan: Plan, spec: Pipeline, paths: Paths, settings: Settings, topic: T
             "horizon": json.dumps({0: plan.key.offset + 1}),
         }
         repairs.put(paths.root, [told])
+        end = hour(EVENING + plan.key.offset)
+        changed = (row_of(plan.key, plan.before), row_of(plan.key, after))
         Root(settings.root, paths=paths).stage(
             plan.repair,
-            [(row_of(plan.key, plan.before), row_of(plan.key, after))],
+            [changed] if plan.changes else [],
+            (Span(end - timedelta(hours=1), end),),
             table_version=plan.version,
+            merged=(late(LATE + int(plan.repair[1:]), end),),
         )
+    if not plan.changes:
+        return Found(plan.repair, plan.key)
     return Swap(plan.repair, plan.key, plan.before, plan.before + MORE)

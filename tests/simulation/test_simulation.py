@@ -23,6 +23,10 @@ NUMBER = 233214615
 """From it a repair takes its row, and a rewind its batch: the newest."""
 BY_ONE = 1
 """From it a rewind takes the batch before."""
+HOURS_BACK = 55
+"""From it a repair takes the same row, on a machine three hours behind."""
+TWO_BACK = 3
+"""From it a rewind goes back by two batches."""
 LATER = tuple(Round(((kind, NUMBER),)) for kind in ("drain", "publish", "swap"))
 FOUND_BEFORE = {
     "a rewind was killed behind its RESTORE, and takes its repair back": (
@@ -94,6 +98,12 @@ FEARED = {
         Round(
             (("stage", NUMBER), ("stage", NUMBER), ("swap", NUMBER)), at=At("sleeps", "computes")
         ),
+        *LATER,
+    ),
+    "a clock was set back between a swap and a repair that needed none, and it is taken back": (
+        Round((("repair", NUMBER),)),
+        Round((("repair again", HOURS_BACK),)),
+        Round((("rewind", TWO_BACK),)),
         *LATER,
     ),
     "a newer Sluice was killed amid a change": (

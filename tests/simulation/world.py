@@ -41,7 +41,7 @@ from spark_jobs.spec import Pipeline, Topic as Kafka
 from spark_jobs.storage import delta
 from tests.simulation.drain import CHECK, Drain
 from tests.simulation.log import files, is_table
-from tests.simulation.model import BAD_SALES, Key, Model, Rows, Swap
+from tests.simulation.model import BAD_SALES, Found, Key, Model, Rows, Swap
 from tests.simulation.places import FOLDER, ROOTS, arrived, one_write
 from tests.simulation.rows import EVENING, of_day, rows_in
 from tests.simulation.stage import Plan, planned, stage
@@ -207,11 +207,11 @@ class World:
         lost_back(former, plan_back(spec, former, self.settings))
         switch_back(spec, former, self.settings.root, "back")
 
-    def plan(self, repair: str, key: Key) -> Plan | None:
+    def plan(self, repair: str, key: Key, *, changes: bool = True) -> Plan | None:
         """To give one row another number; None without such a row."""
-        return planned(self.spec, self.paths, self.topic, repair, key)
+        return planned(self.spec, self.paths, self.topic, repair, key, changes=changes)
 
-    def stage(self, plan: Plan, made: list[Swap]) -> None:
+    def stage(self, plan: Plan, made: list[Swap | Found]) -> None:
         """Compute it; then `made` is what it does to the table."""
         made[:] = [stage(plan, self.spec, self.paths, self.settings, self.topic)]
 

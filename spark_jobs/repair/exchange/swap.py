@@ -99,7 +99,7 @@ def record(facts: Exchange, scene: Scene) -> None:
     row |= {
         "state": "canonical" if version is None else "swapped",
         "table_version": version,
-        "table_version_before": None if version is None else version - 1,
+        "table_version_before": manifest.table_version if version is None else version - 1,
         "swapped_at": before.get("swapped_at") or since(paths, version),
         "approved_by": manifest.approved_by,
     }
