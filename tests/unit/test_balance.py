@@ -95,79 +95,32 @@ def test_sources_that_agree_leave_nothing_unaccounted(chain, how):
     )
 
 
-# Source, how often it is held against another where Kafka was read again, and where it was not.
-DEDUPLICATE = [
-    ("read", 2, 1),
-    ("malformed", 2, 2),
-    ("premature", 2, 2),
-    ("good", 2, 1),
-    ("entered", 2, 1),
-    ("dropped", 1, 1),
-    ("duplicates", 1, 1),
-    ("yielded", 2, 2),
-    ("written", 1, 1),
-    ("found read", 2, None),
-    ("found malformed", 2, 1),
-    ("found premature", 2, 1),
-    ("found late", 3, 2),
-    ("found accepted", 1, None),
-]
-THEN_AGGREGATE = [
-    ("read", 2, 1),
-    ("malformed", 2, 2),
-    ("premature", 2, 2),
-    ("good", 2, 1),
-    ("entered", 2, 1),
-    ("dropped", 1, 1),
-    ("duplicates", 1, 1),
-    ("passed", 1, 1),
-    ("yielded", 1, 1),
-    ("written", 1, 1),
-    ("found read", 2, None),
-    ("found malformed", 2, 1),
-    ("found premature", 2, 1),
-    ("found late", 3, 2),
-    ("found accepted", 1, None),
-]
-AGGREGATE = [
-    ("read", 2, 1),
-    ("malformed", 2, 2),
-    ("premature", 2, 2),
-    ("good", 2, 1),
-    ("entered", 1, None),
-    ("yielded", 1, 1),
-    ("written", 1, 1),
-    ("found read", 2, None),
-    ("found malformed", 2, 1),
-    ("found premature", 2, 1),
-    ("found late", 1, None),
-    ("found accepted", 1, None),
-]
-GROUP_STATE = [
-    ("read", 2, 1),
-    ("malformed", 2, 2),
-    ("premature", 2, 2),
-    ("good", 2, 1),
-    ("entered", 1, None),
-    ("dropped", 1, 1),
-    ("yielded", 1, 1),
-    ("written", 1, 1),
-    ("found read", 2, None),
-    ("found malformed", 2, 1),
-    ("found premature", 2, 1),
-    ("found late", 2, 1),
-    ("found accepted", 1, None),
-]
+HELD = """
+                 deduplicate  deduplicate, aggregate  aggregate  group state
+read             2 1          2 1                     2 1        2 1
+malformed        2 2          2 2                     2 2        2 2
+premature        2 2          2 2                     2 2        2 2
+good             2 1          2 1                     2 1        2 1
+entered          2 1          2 1                     1 -        1 -
+dropped          1 1          1 1                     - -        1 1
+duplicates       1 1          1 1                     - -        - -
+passed           - -          1 1                     - -        - -
+yielded          2 2          1 1                     1 1        1 1
+written          1 1          1 1                     1 1        1 1
+found read       2 -          2 -                     2 -        2 -
+found malformed  2 1          2 1                     2 1        2 1
+found premature  2 1          2 1                     2 1        2 1
+found late       3 2          3 2                     1 -        2 1
+found accepted   1 -          1 -                     1 -        1 -
+"""
+"""How often a source is held against another, where Kafka was read again and where it was not."""
 IMBALANCES = [
-    (chain, how, source, times)
-    for chain, table in zip(
-        ("deduplicate", "deduplicate, aggregate", "aggregate", "group state"),
-        (DEDUPLICATE, THEN_AGGREGATE, AGGREGATE, GROUP_STATE),
-        strict=True,
-    )
-    for source, again, alone in table
-    for how, times in ((READ_AGAIN, again), (KEPT_ALONE, alone))
-    if times is not None
+    (chain, how, source.strip(), int(times))
+    for line in HELD.splitlines()[2:]
+    for source, cells in [(line[:15], line[15:].split())]
+    for place, times in enumerate(cells)
+    for chain, how in [([*CHAINS][place // 2], (READ_AGAIN, KEPT_ALONE)[place % 2])]
+    if times != "-"
 ]
 
 

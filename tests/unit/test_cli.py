@@ -3,9 +3,7 @@
 import json
 import logging
 import re
-import subprocess
 import sys
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,13 +28,16 @@ from spark_jobs.errors import (
     SpecInvalid,
     StateUnreadable,
 )
-from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops.views import Table
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import REPO
 from spark_jobs.spec import from_json_schema
 from spark_jobs.topics.flights import FLIGHTS
+from tests.harness import roots
+from tests.harness.ran import ran
+from tests.unit.test_rooms import HEAVY
 
+RANGE = ("--from", "--to", "--note", "--most-records", "--without-lost")
 OPTIONS = {
     "validate": ("--deep",),
     "plan": (),
@@ -46,35 +47,10 @@ OPTIONS = {
     "state": ("--key", "--step", "--at-batch", "--changes", "--batches", "--limit", "--keep"),
     "coverage": ("--from", "--to", "--format"),
     "report": ("--html", "--last"),
-    "repair": (
-        "--from",
-        "--to",
-        "--note",
-        "--most-records",
-        "--without-lost",
-        "--yes",
-        "--execute",
-    ),
-    "backfill": (
-        "--from",
-        "--to",
-        "--note",
-        "--most-records",
-        "--without-lost",
-        "--yes",
-        "--execute",
-    ),
-    "verify": ("--from", "--to", "--note", "--most-records", "--without-lost", "--plan"),
-    "replay": (
-        "--reason",
-        "--from",
-        "--to",
-        "--note",
-        "--most-records",
-        "--without-lost",
-        "--yes",
-        "--execute",
-    ),
+    "repair": (*RANGE, "--yes", "--execute"),
+    "backfill": (*RANGE, "--yes", "--execute"),
+    "verify": (*RANGE, "--plan"),
+    "replay": ("--reason", *RANGE, "--yes", "--execute"),
     "undo": ("--execute",),
     "rebuild": ("--execute", "--yes", "--without-lost", "--back", "--discard"),
     "reset": ("--execute",),
@@ -137,28 +113,15 @@ def test_every_option_says_what_it_means(command: str) -> None:
 
 
 def test_the_version_is_sluices_and_that_of_what_it_runs_on_which_is_not_imported() -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "spark_jobs.cli", "--version"],
-        cwd=REPO,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words = ("-X", "importtime", "-m", "spark_jobs.cli", "--version")
+    done = ran(sys.executable, *words, check=True)
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert told == {
         "sluice": spark_jobs.__version__,
         **{package: version(package) for package in BESIDE},
     }
     imported = set(re.findall(r"\| +(\w+)$", done.stderr, re.MULTILINE))
-    assert not imported & {
-        "pyspark",
-        "delta",
-        "deltalake",
-        "airflow",
-        "pandas",
-        "pyarrow",
-        "confluent_kafka",
-    }
+    assert not imported & {*HEAVY} - {"great_expectations"}
 
 
 def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -270,26 +233,10 @@ def test_a_line_has_what_was_given_as_it_was_given_brackets_too(given, monkeypat
 
 def test_what_a_drain_tells_of_failing_rows_has_brackets_too(caplog, tmp_path):
     caplog.set_level(logging.INFO, "spark_jobs")
-    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
-    failed = CheckResult(
-        suite="output",
-        type="a_check",
-        column="[x]",
-        severity="critical",
-        outcome="failed",
-        sample="[null, [/b]]",
-    )
-    report = Report(
-        pipeline="flight_events",
-        run_id="run",
-        status="succeeded",
-        started_at=noon,
-        ended_at=noon,
-        checks=(failed,),
-    )
-    draining.summarise(report, tmp_path / "[bold]")
+    failed = roots.check(column="[x]", type="a_check", sample="[null, [/b]]")
+    draining.summarise(roots.report("flight_events", checks=(failed,)), tmp_path / "[bold]")
     told = caplog.text
-    assert "failed (critical): a_check([x]), for example [null, [/b]]" in told
+    assert "failed (critical): a_check([x]), 3 failing, for example [null, [/b]]" in told
     assert f"report: {tmp_path}/[bold]" in told
 
 

@@ -85,15 +85,6 @@ def test_all_networks_but_that_of_the_ui_lead_nowhere() -> None:
     )
 
 
-def test_the_metadata_are_out_of_reach_for_whoever_touches_records() -> None:
-    both = {
-        name
-        for name, service in SERVICES.items()
-        if {"metadata", "data"} <= set(service.get("networks", []))
-    }
-    assert both == {"airflow-scheduler", "producer"}
-
-
 @each
 def test_a_service_waits_for_what_it_needs_to_be_healthy_or_done(name: str) -> None:
     for other, how in SERVICES[name].get("depends_on", {}).items():
@@ -176,7 +167,9 @@ def test_what_is_copied_into_the_image_is_for_everybody_whatever_the_clones_umas
     assert copied == {"spark_jobs", "plugins", "dags", "local", "docker"} == set(opened.split())
 
 
-def test_the_page_names_who_handles_records_and_can_reach_postgres() -> None:
+def test_the_metadata_are_out_of_reach_for_whoever_touches_records_but_those_that_the_page_names() -> (
+    None
+):
     networks = {name: set(service.get("networks", [])) for name, service in SERVICES.items()}
     both = {name for name, of_it in networks.items() if {"metadata", "data"} <= of_it}
     assert both == {"airflow-scheduler", "producer"}

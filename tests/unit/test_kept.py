@@ -15,7 +15,7 @@ from spark_jobs.repair.compute import kept
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import Span
-from tests.harness.roots import ROOT
+from tests.harness.roots import ROOT, repair_plan
 from tests.unit.specs import group_state, pipeline
 
 SPEC = pipeline(steps=(group_state(),))
@@ -49,24 +49,9 @@ HEADERS = [{"key": "a", "value": b"\xff"}, {"key": "a", "value": None}]
 
 def plan(**fields: Any) -> RepairPlan:
     """Of the hour after noon, up to batch 1."""
-    whole = {
-        "repair_id": "r1",
-        "pipeline": SPEC.name,
-        "kind": "repair",
-        "spans": (Span(NOON, NOON + HOUR),),
-        "needed": (Span(NOON, NOON + HOUR),),
-        "generations": ("g0", "g1"),
-        "table_version": 1,
-        "batch": 1,
-        "horizon": {0: 99},
-        "parts": {},
-        "records": 0,
-        "topic_id": "topic-1",
-        "late": 0,
-        "until": NOON + HOUR,
-        "lines": (),
-    }
-    return RepairPlan(**(whole | fields))
+    hour = (Span(NOON, NOON + HOUR),)
+    whole = {"spans": hour, "needed": hour, "generations": ("g0", "g1"), "batch": 1}
+    return repair_plan(SPEC.name, **whole | {"horizon": {0: 99}, "until": NOON + HOUR} | fields)
 
 
 def rows(path: UPath | None) -> list[tuple[Any, ...]]:

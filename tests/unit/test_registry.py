@@ -1,6 +1,5 @@
 """The registry: what it finds, what it refuses, and how light finding is."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,19 +8,11 @@ import pytest
 from spark_jobs import pipelines
 from spark_jobs.errors import PipelineUnknown, SpecInvalid
 from spark_jobs.registry import find as registry
+from tests.harness.ran import python
+from tests.unit.test_rooms import HEAVY
 
 SHIPPED = ["aircraft_rotations", "departure_delays", "flight_events"]
 REPO = Path(__file__).parents[2]
-HEAVY = [
-    "pyspark",
-    "delta",
-    "deltalake",
-    "pandas",
-    "pyarrow",
-    "great_expectations",
-    "airflow",
-    "confluent_kafka",
-]
 SPEC = """
 from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.topics.flights import FLIGHTS
@@ -97,9 +88,7 @@ def test_a_name_that_leaves_the_folder_is_unknown(name: str) -> None:
         (SPEC.format(name="Fresh!"), "name is 'Fresh!'"),
     ],
 )
-def test_a_spec_that_is_none_is_refused_by_file_and_reason(
-    folder: Path, text: str, said: str
-) -> None:
+def test_a_spec_that_is_none_is_refused_by_file_and_reason(folder, text, said):
     add(folder, "fresh", text)
     with pytest.raises(SpecInvalid) as refused:
         registry.load("fresh")
@@ -122,15 +111,7 @@ def test_loading_every_spec_loads_nothing_heavy() -> None:
         f"assert len(registry.load_all()) >= {len(SHIPPED)};"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=REPO,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout.strip() == "[]"
+    assert python(code).stdout.strip() == "[]"
 
 
 NEXT = """
@@ -147,7 +128,6 @@ def with_next(folder: Path, text: str) -> None:
 def test_next_is_the_spec_that_follows_and_most_pipelines_have_none(folder: Path) -> None:
     with_next(folder, NEXT.format(changes=f"{ANOTHER_STATE}, {OTHER_STEPS}"))
     following = registry.load_next("rebuilt")
-    assert following is not None
     assert following.state.version == 2
     add(folder, "fresh", SPEC.format(name="fresh"))
     assert registry.load_next("fresh") is None
@@ -173,9 +153,7 @@ def test_next_is_the_spec_that_follows_and_most_pipelines_have_none(folder: Path
         (NEXT.format(changes=f"{ANOTHER_STATE}, 'steps': ()"), "steps"),
     ],
 )
-def test_a_next_that_cannot_follow_is_refused_and_spec_loads(
-    folder: Path, text: str, words: str
-) -> None:
+def test_a_next_that_cannot_follow_is_refused_and_spec_loads(folder, text, words):
     with_next(folder, text)
     with pytest.raises(SpecInvalid, match=words):
         registry.load_next("rebuilt")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import spec
+from tests.harness.ran import python
 
 REPO = Path(__file__).parents[2]
 TREES = {"spark_jobs": REPO, "sluice_airflow": REPO / "plugins"}
@@ -103,9 +102,7 @@ def text(room: str) -> str:
 
 
 @pytest.mark.parametrize("room", sorted(name for name in TOP if f"spark_jobs.{name}" in PACKAGES))
-def test_a_rooms_text_says_what_it_imports_who_imports_it_and_what_never_belongs_there(
-    room: str,
-) -> None:
+def test_a_rooms_text_says_what_it_imports_who_imports_it_and_what_never_belongs_there(room):
     said = re.fullmatch(r".+ May import: (.+)\. Imported by: (.+)\. Never here: .+", text(room))
     assert said, text(room)
     by = {other for other, others in TOP.items() if room in others}
@@ -125,15 +122,7 @@ def test_the_door_of_a_spec_loads_nothing_heavy_and_no_settings() -> None:
         f"print([name for name in ({', '.join(map(repr, HEAVY))}) if name in sys.modules]);"
         "print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('spark_jobs.')}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=REPO,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    heavy, rooms = map(ast.literal_eval, done.stdout.splitlines())
+    heavy, rooms = map(ast.literal_eval, python(code).stdout.splitlines())
     assert (heavy, rooms) == ([], ["errors", "pinned", "spans", "spec", "values"])
 
 

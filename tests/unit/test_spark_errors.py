@@ -29,9 +29,7 @@ org.apache.spark.sql.delta.schema.DeltaInvariantViolationException: [DELTA_VIOLA
 NULL = "[DELTA_NOT_NULL_CONSTRAINT_VIOLATED] NOT NULL constraint violated for column: carrier.\n"
 
 
-def test_a_row_that_breaks_a_constraint_is_named_and_nobody_is_told_to_run_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_row_that_breaks_a_constraint_is_named_and_nobody_is_told_to_run_again(monkeypatch):
     found = translate_error(RuntimeError(CHECK), "mine")
     assert (type(found), found.retry) == (RowRefused, False)
     assert "CHECK constraint delay_ok (delay_minutes < 100)" in found.what
@@ -66,47 +64,27 @@ def test_an_error_of_the_pipelines_code_is_told_with_its_place() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("rest", "remedy"),
-    [
-        (
-            '  File "/opt/pyspark/value_state_client.py", line 9, in update\n    x\nTypeError: '
-            "'NoneType' object is not iterable",
-            "clear()",
-        ),
-        (
-            "pyspark.errors.exceptions.base.PySparkTypeError: [CANNOT_BE_NONE] Argument "
-            "`newValue` cannot be None.",
-            "state.remove()",
-        ),
-        (
-            "PySparkRuntimeError: [CANNOT_WITHOUT] Cannot set timeout duration without processing "
-            "time timeout",
-            "time_mode=",
-        ),
-        (
-            "PySparkValueError: [INVALID_TIMEOUT_TIMESTAMP] Timeout timestamp (1) cannot be "
-            "earlier",
-            "getCurrentWatermarkMs",
-        ),
-        (
-            "PySparkValueError: [VALUE_NOT_POSITIVE] Value for `durationMs` must be positive",
-            "greater than 0",
-        ),
-        (
-            "E: [STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL] Cannot use TTL",
-            "time_mode='processing'",
-        ),
-        ("E: [STATEFUL_PROCESSOR_TTL_DURATION_MUST_BE_POSITIVE] TTL", "ttlDurationMs"),
-        (
-            "E: [STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE] Failed to "
-            "register",
-            "time_mode='event'",
-        ),
-    ],
-)
+def cases(table: str) -> list[list[str]]:
+    """A line each, its cells between bars."""
+    return [line.split(" | ") for line in table.strip().splitlines()]
+
+
+MISUSED = """
+TypeError: 'NoneType' object is not iterable | clear()
+pyspark.errors.exceptions.base.PySparkTypeError: [CANNOT_BE_NONE] Argument `newValue` cannot be None. | state.remove()
+PySparkRuntimeError: [CANNOT_WITHOUT] Cannot set timeout duration without processing time timeout | time_mode=
+PySparkValueError: [INVALID_TIMEOUT_TIMESTAMP] Timeout timestamp (1) cannot be earlier | getCurrentWatermarkMs
+PySparkValueError: [VALUE_NOT_POSITIVE] Value for `durationMs` must be positive | greater than 0
+E: [STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL] Cannot use TTL | time_mode='processing'
+E: [STATEFUL_PROCESSOR_TTL_DURATION_MUST_BE_POSITIVE] TTL | ttlDurationMs
+E: [STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE] Failed to register | time_mode='event'
+"""
+CLIENT = '  File "/opt/pyspark/value_state_client.py", line 9, in update\n    x\n'
+
+
+@pytest.mark.parametrize(("rest", "remedy"), cases(MISUSED))
 def test_a_broken_rule_of_sparks_state_is_told_with_its_remedy(rest: str, remedy: str) -> None:
-    text = said(rest)
+    text = said(CLIENT + rest if rest.startswith("TypeError") else rest)
     assert text.startswith("STATE_MISUSED: mine/logic.py line 27, in handleInputRows: ")
     assert remedy in text
     assert "\n" not in text
@@ -144,103 +122,30 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
     assert translate_error(ours, "mine") is ours
 
 
-@pytest.mark.parametrize(
-    ("cause", "code", "what"),
-    [
-        ("java.io.IOException: No space left on device", "DISK_FULL", "no space is left"),
-        ("java.lang.OutOfMemoryError: Java heap space", "PROCESS_DIED", "JVM died"),
-        (
-            "py4j.protocol.Py4JNetworkError: Answer from Java side is empty",
-            "PROCESS_DIED",
-            "JVM died",
-        ),
-        (
-            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
-            "PROCESS_DIED",
-            "Python workers died",
-        ),
-        (
-            "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired",
-            "KAFKA_UNREACHABLE",
-            "stopped answering",
-        ),
-        (
-            'java.io.IOException: Cannot run program "/opt/python": error=2, No such file or '
-            "directory",
-            "SETTING_INVALID",
-            "can use: /opt/python.",
-        ),
-        (
-            'java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec '
-            "failed, error: 13 (Permission denied)",
-            "SETTING_INVALID",
-            "SLUICE_EXECUTOR_PYTHON",
-        ),
-        (
-            'java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate '
-            "memory",
-            "PROCESS_DIED",
-            "could not start another process: /opt/python.",
-        ),
-        (
-            "ModuleNotFoundError: No module named 'pyarrow'",
-            "SETTING_INVALID",
-            "No module named 'pyarrow'",
-        ),
-        (
-            "java.lang.ClassNotFoundException: "
-            "org.apache.spark.sql.kafka010.KafkaBatchInputPartition",
-            "SETTING_INVALID",
-            "SLUICE_EXECUTOR_JARS",
-        ),
-        (
-            f"{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) "
-            "Reason: Command exited with code 137",
-            "PROCESS_DIED",
-            "executors died while they worked: Command exited with code 137.",
-        ),
-        (
-            f"{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) "
-            "Reason: Connection reset by peer",
-            "PROCESS_DIED",
-            "executors died while they worked",
-        ),
-        (
-            f"{LOST}java.lang.OutOfMemoryError: Java heap space",
-            "PROCESS_DIED",
-            "spark.executor.memory",
-        ),
-        (
-            f"{LOST.replace('executor 3', 'executor driver')}java.lang.OutOfMemoryError: Java "
-            "heap space",
-            "PROCESS_DIED",
-            "SLUICE_DRIVER_MEMORY",
-        ),
-        (
-            "org.apache.spark.SparkException: Master removed our application: FAILED",
-            "NO_EXECUTORS",
-            "as soon as they began",
-        ),
-        (
-            "org.apache.spark.SparkException: Master removed our application: KILLED",
-            "NO_EXECUTORS",
-            "was killed at Spark's master",
-        ),
-        (
-            "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.",
-            "PROCESS_DIED",
-            "ended amid the run",
-        ),
-        (
-            "org.apache.spark.SparkException: something else",
-            "SPARK_FAILED",
-            "SparkException: something else",
-        ),
-    ],
-)
-def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(
-    cause: str, code: str, what: str
-) -> None:
+HAPPENED = f"""
+java.io.IOException: No space left on device | DISK_FULL | no space is left
+java.lang.OutOfMemoryError: Java heap space | PROCESS_DIED | JVM died
+py4j.protocol.Py4JNetworkError: Answer from Java side is empty | PROCESS_DIED | JVM died
+org.apache.spark.SparkException: Python worker exited unexpectedly (crashed) | PROCESS_DIED | Python workers died
+org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired | KAFKA_UNREACHABLE | stopped answering
+java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory | SETTING_INVALID | can use: /opt/python.
+java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec failed, error: 13 (Permission denied) | SETTING_INVALID | SLUICE_EXECUTOR_PYTHON
+java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate memory | PROCESS_DIED | could not start another process: /opt/python.
+ModuleNotFoundError: No module named 'pyarrow' | SETTING_INVALID | No module named 'pyarrow'
+java.lang.ClassNotFoundException: org.apache.spark.sql.kafka010.KafkaBatchInputPartition | SETTING_INVALID | SLUICE_EXECUTOR_JARS
+{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code 137 | PROCESS_DIED | executors died while they worked: Command exited with code 137.
+{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) Reason: Connection reset by peer | PROCESS_DIED | executors died while they worked
+{LOST}java.lang.OutOfMemoryError: Java heap space | PROCESS_DIED | spark.executor.memory
+{LOST.replace("executor 3", "executor driver")}java.lang.OutOfMemoryError: Java heap space | PROCESS_DIED | SLUICE_DRIVER_MEMORY
+org.apache.spark.SparkException: Master removed our application: FAILED | NO_EXECUTORS | as soon as they began
+org.apache.spark.SparkException: Master removed our application: KILLED | NO_EXECUTORS | was killed at Spark's master
+java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext. | PROCESS_DIED | ended amid the run
+org.apache.spark.SparkException: something else | SPARK_FAILED | SparkException: something else
+"""
+
+
+@pytest.mark.parametrize(("cause", "code", "what"), cases(HAPPENED))
+def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause, code, what):
     text = (
         "[STREAM_FAILED] Query [id = 1] terminated with exception: "
         "[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
@@ -257,39 +162,17 @@ def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(
     assert "\n" not in told
 
 
-@pytest.mark.parametrize(
-    ("cause", "what"),
-    [
-        (
-            "org.apache.hadoop.fs.ChecksumException: Checksum error: "
-            "file:/r/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: 1",
-            "/r/v1/spark/state/1/0/SSTs/1.sst is not what was written",
-        ),
-        (
-            "org.apache.spark.SparkException: "
-            "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] Error reading streaming "
-            "state file of file:/r/7_a.changelog does not exist. If the stream job is restarted",
-            "CANNOT_READ_STREAMING_STATE_FILE",
-        ),
-        (
-            "java.io.FileNotFoundException: File file:/r/v1/spark/state/0/0/3.delta does not exist",
-            "state/0/0/3.delta is missing",
-        ),
-        (
-            f"java.io.FileNotFoundException: File file:/{ROOT}/v1/spark/state/0/0/3.delta does not",
-            f": /{ROOT}/v1/spark/state/0/0/3.delta is missing",
-        ),
-        (
-            f"java.io.FileNotFoundException: /{ROOT}/v1/spark/state/0/0/3.delta (No such file",
-            f": /{ROOT}/v1/spark/state/0/0/3.delta is missing",
-        ),
-        (
-            "org.apache.hadoop.fs.ChecksumException: Checksum error: "
-            f"file:/{ROOT}/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: -1",
-            f": /{ROOT}/v1/spark/state/1/0/SSTs/1.sst is not what was written",
-        ),
-    ],
-)
+TORN = f"""
+org.apache.hadoop.fs.ChecksumException: Checksum error: file:/r/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: 1 | /r/v1/spark/state/1/0/SSTs/1.sst is not what was written
+org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] Error reading streaming state file of file:/r/7_a.changelog does not exist. If the stream job is restarted | CANNOT_READ_STREAMING_STATE_FILE
+java.io.FileNotFoundException: File file:/r/v1/spark/state/0/0/3.delta does not exist | state/0/0/3.delta is missing
+java.io.FileNotFoundException: File file:/{ROOT}/v1/spark/state/0/0/3.delta does not | : /{ROOT}/v1/spark/state/0/0/3.delta is missing
+java.io.FileNotFoundException: /{ROOT}/v1/spark/state/0/0/3.delta (No such file | : /{ROOT}/v1/spark/state/0/0/3.delta is missing
+org.apache.hadoop.fs.ChecksumException: Checksum error: file:/{ROOT}/v1/spark/state/1/0/SSTs/1.sst at 20 exp: 6 got: -1 | : /{ROOT}/v1/spark/state/1/0/SSTs/1.sst is not what was written
+"""
+
+
+@pytest.mark.parametrize(("cause", "what"), cases(TORN))
 def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, what: str) -> None:
     told = str(translate_error(RuntimeError(f"STREAM_FAILED\nCaused by: {cause}\n\tat x"), "mine"))
     assert told.startswith("CHECKPOINT_BROKEN: ")

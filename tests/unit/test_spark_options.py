@@ -1,6 +1,4 @@
-"""Options of Spark: those that are Sluice's are refused by name, wherever they come from; the
-others reach Spark.
-"""
+"""Options of Spark: Sluice's are refused by name, from anywhere; the others reach Spark."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ def test_a_family_of_owned_ones_is_refused_whatever_its_members_are_called(prefi
 
 
 @pytest.mark.parametrize("master", ["local[2]", "spark://m:7077"])
-def test_whatever_sluice_sets_is_owned_or_meant_to_be_changed(
-    settings: Settings, master: str
-) -> None:
+def test_whatever_sluice_sets_is_owned_or_meant_to_be_changed(settings, master):
     set_here = {
         **submit.configuration(settings._replace(master=master)),
         **session.STATIC,
@@ -112,9 +108,7 @@ def test_what_is_no_option_is_refused(text: str, says: str) -> None:
         spark_options.parse(text, "SLUICE_SPARK_CONF")
 
 
-def test_the_spec_goes_before_the_connection_and_that_before_the_installation(
-    settings: Settings,
-) -> None:
+def test_the_spec_goes_before_the_connection_and_that_before_the_installation(settings):
     a, b, c = (f"spark.executor.{name}" for name in ("memory", "cores", "heartbeatInterval"))
     installed = settings._replace(spark_conf=f"{a}=1g {b}=1 {c}=1s spark.locality.wait=1s")
     connected = installed._replace(
@@ -133,8 +127,3 @@ def test_options_leave_the_state_as_it_is() -> None:
     changed = with_options({"spark.executor.memory": "7g"})
     assert changed.spark == {"spark.executor.memory": "7g"}
     assert fingerprint(changed, "4.2.0") == fingerprint(SPEC, "4.2.0")
-
-
-@pytest.mark.parametrize("name", [*OWNED, *OWNED_PREFIXES])
-def test_the_page_has_every_owned_one(name: str) -> None:
-    assert f"`{name}" in PAGE.read_text()
