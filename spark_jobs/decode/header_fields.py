@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Field
     from spark_jobs.spec.fields.place import Named
 
-NOT_KEPT: Final = "its headers are not known: no field was a header when they were read"
+NOT_KEPT: Final = "its headers are not known: no field was a header when it was kept"
 NO_TEXT: Final = "is no UTF-8"
 
 

@@ -86,8 +86,9 @@ class RecordDecoder:
         if self._topic.header_names:
             found, wrong = self._headers.columns(Headers(records.headers))
             columns |= found
-            unknown = records.headers.is_null().to_pylist()
-            wrong |= {index: NOT_KEPT for index, lacks in enumerate(unknown) if lacks}
+            if records.headers.null_count:
+                unknown = records.headers.is_null().to_pylist()
+                wrong |= {index: NOT_KEPT for index in wrong if unknown[index]}
             _merge(reasons, wrong)
         if self._of_key or any(each.part == "key" for each in self._fields.values()):
             of_key, why_not = self._key.decode(records._replace(values=records.keys))

@@ -98,11 +98,14 @@ def test_the_event_time_may_be_a_header() -> None:
     assert Decoding(of).of(given) == ([[WHEN]], [None])
 
 
-def test_headers_that_were_not_read_make_no_record_null_in_silence() -> None:
-    columns, reasons = Decoding(declared(required=False)).of(
-        records([value()] * 2, headers=[None, []])
-    )
-    assert (columns, reasons) == ([[None, None], [None, WHEN]], [NOT_KEPT, None])
+def test_a_record_whose_headers_were_not_read_lacks_them_and_its_reason_says_so() -> None:
+    """As rows from before a field more: null where it is optional."""
+    sent = records([value()] * 2, headers=[None, []])
+    optional = Decoding(declared(required=False)).of(sent)
+    assert optional == ([[None, None], [WHEN, WHEN]], [None, None])
+    columns, reasons = Decoding(declared()).of(sent)
+    assert columns == [[None, None], [None, None]]
+    assert reasons == [NOT_KEPT, "header `x` is missing or null"]
 
 
 def test_a_topic_reads_headers_only_if_it_uses_them() -> None:
