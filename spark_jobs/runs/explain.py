@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.dataflow import dataflow
+from spark_jobs.fingerprint.record_form import new_fields, record_form
 from spark_jobs.launch.session import PROVIDERS, session
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
@@ -69,9 +71,11 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     rows = plan_of(spec, settings)
     plan_text(rows)
     refuse_what_a_drain_refuses(rows.sparkSession, spec, settings)
-    path = Paths(settings.root, spec).table
-    if delta.is_table(path):
-        table.refuse_changed(delta.open_table(path), rows.schema)
+    paths = Paths(settings.root, spec)
+    if delta.is_table(paths.table):
+        known = read_identity(paths)
+        newer = new_fields(known.fingerprint, record_form(spec.topic)) if known else ()
+        table.refuse_changed(delta.open_table(paths.table), rows.schema, newer)
     columns = (f"{column.name} {column.dataType.simpleString()}" for column in rows.schema)
     yield f"ok  {spec.name}: {', '.join(columns)}"
 

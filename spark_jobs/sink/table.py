@@ -161,10 +161,13 @@ def _belong(path: UPath, generation: str) -> None:
     delta.set_property(path, GENERATION, generation)
 
 
-def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
+def refuse_changed(
+    table: deltalake.DeltaTable, columns: StructType, newer: Collection[str] = ()
+) -> None:
     """Raise TableChanged unless the table has each of these columns with its type.
 
-    Further columns of the table stay null.
+    Further columns of the table stay null. It may lack those of the `newer` fields: a run adds
+    them.
 
     Sluice's append does not use Delta's schema enforcement: a column that the table lacks would be
     in the files and in no read.
@@ -174,7 +177,7 @@ def refuse_changed(table: deltalake.DeltaTable, columns: StructType) -> None:
     }
     for field in columns.jsonValue()["fields"]:
         name, wanted = field["name"], field["type"]
-        if types.get(name) != wanted:
+        if types.get(name) != wanted and not (name in newer and name not in types):
             actual = (
                 f"the table has it as {types[name]}"
                 if name in types

@@ -18,6 +18,7 @@ from local import broker
 from spark_jobs import failpoint
 from spark_jobs.published import table as published_table
 from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.runs.explain import deep
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, Topic
 from tests.harness.compare import assert_same
@@ -130,6 +131,7 @@ def test_a_field_more_adds_its_column_and_everything_goes_on_after_a_kill_at_it(
     assert_same(sales.rows(), sales.wanted(late=True), "repaired by the old spec")
     sales.send(2, declared=True)
     sales.declare(COUPON)
+    assert next(iter(deep(sales.made.spec, sales.made.settings))).startswith("ok")
     with monkeypatch.context() as killed:
         killed.setitem(failpoint.ACTIVE, "columns.added", "raise")
         assert sales.made.drain("killed").status == "failed"

@@ -83,6 +83,10 @@ def test_a_newer_field_gets_its_column_also_after_a_rewind_and_a_lost_column_doe
     new = StructType().add("id", "string").add("later", StructType().add("n", "long"))
     with pytest.raises(TableChanged):
         table.ensure(path, new, spec, "g1")
+    table.refuse_changed(deltalake.DeltaTable(str(path)), new, {"later"})  # as --deep asks
+    other = StructType().add("id", "long")
+    with pytest.raises(TableChanged):
+        table.refuse_changed(deltalake.DeltaTable(str(path)), other, {"id"})
     assert table.ensure(path, new, spec, "g1", {"later", "other"}) == 1
     assert table.ensure(path, new, spec, "g1") == 1
     made = json.loads(deltalake.DeltaTable(str(path)).schema().to_json())["fields"]
