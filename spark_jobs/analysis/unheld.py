@@ -37,8 +37,10 @@ GAPS: Final = {
     ("row", "timestamp"): ((NO_JULIAN,), _JULIAN),
     ("row", "date"): ((NO_JULIAN,), _JULIAN),
     ("pandas", "timestamp"): (BEYOND, _PANDAS),
+    ("pandas", "timestamp_ntz"): (BEYOND, _PANDAS),
     ("pandas", "date"): ((NO_JULIAN,), _JULIAN),
     ("apply", "timestamp"): (BEYOND, _PANDAS),
+    ("apply", "timestamp_ntz"): (BEYOND, _PANDAS),
     ("apply", "date"): ((NO_JULIAN,), _JULIAN),
 }
 """Form of GroupState and type of the field -> what it cannot hold, and the words for it. Buckets

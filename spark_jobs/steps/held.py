@@ -42,8 +42,8 @@ def held(rows: DataFrame, spec: Pipeline, index: int, event_time: str) -> DataFr
 
 
 def within(gaps: tuple[Gap, ...], column: str, kind: str) -> Column:
-    """Whether a time, of type timestamp or date, is in one of these; null if it is null. Compared
-    as numbers: PySpark makes no literal of every time.
+    """Whether a time, with or without a zone, or a date is in one of these; null if it is null.
+    Compared as numbers: PySpark makes no literal of every time.
     """
     return reduce(Column.__or__, (_within(gap, F.col(f"`{column}`"), kind) for gap in gaps))
 
@@ -51,4 +51,7 @@ def within(gaps: tuple[Gap, ...], column: str, kind: str) -> Column:
 def _within(gap: Gap, time: Column, kind: str) -> Column:
     if kind == "date":
         return F.unix_date(time).between(*((at.date() - EPOCH.date()).days for at in gap))
-    return F.unix_micros(time).between(*((at - EPOCH) // MICROSECOND for at in gap))
+    # A time without a zone is taken in the session's, which is UTC.
+    return F.unix_micros(time.cast("timestamp")).between(
+        *((at - EPOCH) // MICROSECOND for at in gap)
+    )

@@ -21,6 +21,8 @@ class Gap(NamedTuple):
         """Whether the time, or the midnight of the date, is in it."""
         if isinstance(value, date) and not isinstance(value, datetime):
             value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+        if isinstance(value, datetime) and value.tzinfo is None:
+            value = value.replace(tzinfo=UTC)  # a time without a zone, by its own clock
         return isinstance(value, datetime) and self.first <= value <= self.last
 
 

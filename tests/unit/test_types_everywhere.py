@@ -13,14 +13,16 @@ import deltalake
 import pyarrow as pa
 import pytest
 
+from spark_jobs.analysis.unheld import unheld
 from spark_jobs.ops.record import raw_shown
 from spark_jobs.repair.exchange.row_set import same, without
 from spark_jobs.repair.exchange.staging import arrow_schema, within
-from spark_jobs.spec import Field, Topic
+from spark_jobs.spec import Field, GroupState, State, Topic
 from spark_jobs.state.literal import parse
 from spark_jobs.state.text import format_value
 from spark_jobs.values.conversions import arrow_array, arrow_type
 from tests.unit.decoding import Decoding
+from tests.unit.specs import pipeline
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 LOCAL = AT.replace(tzinfo=None)
@@ -95,3 +97,30 @@ def test_a_person_types_a_key_of_any_type_without_parts(kind: str) -> None:
         return
     typed = row.hex() if kind == "binary" else text
     assert parse("v", typed, kind) == row
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "at", "held"),
+    [
+        ("pandas", "timestamp_ntz", datetime(2300, 1, 1), False),  # noqa: DTZ001 - it has no zone
+        ("apply", "timestamp_ntz", datetime(1, 1, 1), False),  # noqa: DTZ001 - as above
+        ("pandas", "timestamp_ntz", datetime(1850, 1, 1), True),  # noqa: DTZ001 - as above
+        ("pandas", "timestamp", datetime(2300, 1, 1, tzinfo=UTC), False),
+        ("buckets", "timestamp_ntz", datetime(2300, 1, 1), True),  # noqa: DTZ001 - as above
+    ],
+)
+def test_a_time_that_a_group_states_form_cannot_hold_is_known_with_and_without_a_zone(
+    form: Any, kind: str, at: datetime, held: bool
+) -> None:
+    more: dict[str, Any] = {"form": form, "time_mode": "none"}
+    more |= {"state": (Field(name="n", type="bigint"),)} if form in ("apply", "buckets") else {}
+    more |= {"buckets": 2} if form == "buckets" else {}
+    step = GroupState(processor="P", keys=("v",), output=(Field(name="n", type="bigint"),), **more)
+    spec = pipeline(
+        topic=Topic(name="t", event_time="at", fields=fields(kind)),
+        steps=(step,),
+        watermark_delay=None,
+        state=State(budget_rows=9),
+    )
+    reasons = [limit.reason(at) for limit in unheld(spec) if limit.field == "v"]
+    assert any(reasons) is not held
