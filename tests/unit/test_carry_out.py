@@ -15,11 +15,11 @@ from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import LeaseHeld, SwapRefused, catalogue
 from spark_jobs.launch import foreground
 from spark_jobs.messages.job import Stage, read
-from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange.swap import described
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.source.port import SourceState
+from tests.harness import roots
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch
@@ -81,14 +81,7 @@ class Terminal:
         staged = {"state": "staged", "staged_at": datetime.now(UTC)}
         repairs.put(self.root.paths.root, [known | described(made) | staged])
         now = datetime.now(UTC)
-        Report(
-            kind="repair",
-            pipeline=SPEC.name,
-            run_id="r",
-            status="succeeded",
-            started_at=now,
-            ended_at=now,
-        ).write(Path(at))
+        roots.report(SPEC.name, kind="repair", at=now).write(Path(at))
 
     def coverage(self) -> str:
         [day] = coverage(SPEC, self.root.paths).intervals

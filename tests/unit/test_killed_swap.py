@@ -17,8 +17,9 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.compute.stage import stage
 from spark_jobs.repair.exchange.reject import reject
 from spark_jobs.repair.exchange.swap import described, swap
-from spark_jobs.repair.find.plan import RepairPlan, digest
+from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import read_manifest
+from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
@@ -52,24 +53,9 @@ class Scene(Root):
         made.model_copy(update={"approved_by": None}).write(path)
 
     def plan(self, spec_digest: str) -> None:
-        RepairPlan(
-            repair_id="r1",
-            pipeline=SPEC.name,
-            kind="repair",
-            spans=read_manifest(self.paths, "r1").spans,
-            needed=(),
-            generations=("g1",),
-            table_version=6,
-            spec_digest=spec_digest,
-            batch=5,
-            horizon={0: 6},
-            parts={},
-            records=0,
-            topic_id="topic-1",
-            late=0,
-            until=DAY,
-            lines=(),
-        ).store(self.paths)
+        spans = read_manifest(self.paths, "r1").spans
+        of_this = {"spec_digest": spec_digest, "table_version": 6, "batch": 5, "horizon": {0: 6}}
+        roots.repair_plan(SPEC.name, spans=spans, until=DAY, **of_this).store(self.paths)
 
 
 @pytest.fixture

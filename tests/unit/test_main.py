@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from spark_jobs.errors import ExpressionFailed, PipelineUnknown, RunStalled
 from spark_jobs.launch import parent_watch
 from spark_jobs.messages.job import Drain, Repartition, Stage, read
 from spark_jobs.messages.report import Problem, Report, read_report
+from tests.harness import roots
 from tests.unit.specs import pipeline
 
 
@@ -27,12 +27,9 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return Drain(pipeline="nowhere", report=str(tmp_path / "report.json"), run_id="run").words()
 
 
-def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(
-    words: list[str], tmp_path: Path
-) -> None:
+def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(words, tmp_path):
     assert entry.main(words) == 11
     problem = read_report(tmp_path / "report.json").problem
-    assert problem is not None
     assert problem.code == "PIPELINE_UNKNOWN"
 
 
@@ -40,13 +37,8 @@ def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(
     ("by_command", "form", "told"), [(False, "text", 1), (True, "text", 0), (True, "json", 1)]
 )
 def test_a_problem_that_the_command_tells_is_not_told_twice(
-    words: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    by_command: bool,
-    form: str,
-    told: int,
-) -> None:
+    words, monkeypatch, capsys, by_command, form, told
+):
     monkeypatch.setenv("SLUICE_LOG", form)
     assert (
         entry.main(read(words).model_copy(update={"told": by_command}).words())
@@ -57,22 +49,11 @@ def test_a_problem_that_the_command_tells_is_not_told_twice(
 
 @pytest.mark.parametrize(("shown", "told"), [("hidden", 0), ("shown", 1)])
 def test_an_error_that_quotes_a_record_has_its_values_only_where_they_are_shown(
-    words: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    shown: str,
-    told: int,
-) -> None:
+    words, monkeypatch, capsys, shown, told
+):
     monkeypatch.setenv("SLUICE_RECORD_BYTES", shown)
-    now = datetime.now(UTC)
-    report = Report(
-        pipeline="sales",
-        run_id="run",
-        status="failed",
-        problem=Problem(code=ExpressionFailed.code, what="The value 'Ann' cannot be cast."),
-        started_at=now,
-        ended_at=now,
-    )
+    problem = Problem(code=ExpressionFailed.code, what="The value 'Ann' cannot be cast.")
+    report = roots.report("sales", problem=problem)
     status = entry._ended(report, read(words))  # noqa: SLF001 - Spark throws it
     assert status == ExpressionFailed.exit_status
     said = capsys.readouterr().out
@@ -80,8 +61,8 @@ def test_an_error_that_quotes_a_record_has_its_values_only_where_they_are_shown(
 
 
 def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    words, tmp_path, monkeypatch
+):
     def interrupted(*_: object) -> Report:
         signal.raise_signal(signal.SIGTERM)
         raise PipelineUnknown("nowhere")
@@ -98,9 +79,7 @@ def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written
     assert read_report(tmp_path / "report.json").problem is not None
 
 
-def test_a_drain_watches_whoever_submitted_it(
-    words: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drain_watches_whoever_submitted_it(words, monkeypatch):
     watched: list[bool] = []
     monkeypatch.setattr(parent_watch, "watch", lambda: watched.append(True))
     entry.main(words)
@@ -108,8 +87,8 @@ def test_a_drain_watches_whoever_submitted_it(
 
 
 def test_the_report_is_there_before_the_last_place_where_a_run_can_fail(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    words, tmp_path, monkeypatch
+):
     monkeypatch.setitem(failpoint.ACTIVE, "reported", "raise")
     with pytest.raises(failpoint.Failure):
         entry.main(words)
@@ -117,9 +96,7 @@ def test_the_report_is_there_before_the_last_place_where_a_run_can_fail(
 
 
 @pytest.mark.parametrize(("command", "kind"), [("drain", "drain"), ("stage", "repair")])
-def test_the_watchdog_writes_a_report_of_a_kind_that_there_is(
-    command: str, kind: str, words: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_watchdog_writes_a_report_of_a_kind_that_there_is(command, kind, words, monkeypatch):
     watched = list[str]()
     real = entry.Watchdog
     monkeypatch.setattr(
@@ -132,9 +109,7 @@ def test_the_watchdog_writes_a_report_of_a_kind_that_there_is(
     assert watched == [kind]
 
 
-def test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report(words, tmp_path, monkeypatch):
     done = list[str]()
     monkeypatch.setattr(parent_watch, "watch", lambda: done.append("parent"))
     monkeypatch.setattr(entry.Watchdog, "watch", lambda *_: done.append("watchdog"))
@@ -162,9 +137,7 @@ with watchdog.Watchdog("drain", "repartition-1", None) as watching:
 """
 
 
-def test_a_repartition_that_stands_still_is_ended_without_a_report_and_a_row(
-    tmp_path: Path,
-) -> None:
+def test_a_repartition_that_stands_still_is_ended_without_a_report_and_a_row(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", STANDS_STILL, str(tmp_path)], check=False, timeout=50
     )

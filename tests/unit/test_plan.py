@@ -1,12 +1,7 @@
-"""The plan: what a drain would do, from literal checkpoints and a topic that is said, without a
-broker or a JVM.
-"""
+"""The plan: what a drain would do, from literal checkpoints and a topic that is said."""
 
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -26,9 +21,10 @@ from spark_jobs.messages.report import StateUse
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.plan import Plan
-from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
+from tests.harness.ran import python
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -82,9 +78,7 @@ def test_a_new_pipeline_reads_all_that_retention_has_left(installation: Installa
     assert (plan.new_offsets, plan.reasons) == (40, ("40 new offsets to read",))
 
 
-def test_who_publishes_is_a_dag_only_where_one_has_published(
-    installation: Installation,
-) -> None:
+def test_who_publishes_is_a_dag_only_where_one_has_published(installation):
     paths = installation.paths
     assert publisher(paths) == "Its DAG in Airflow publishes it, if there is one"
     Published(number=1, table_version=7).fix(paths)
@@ -110,9 +104,7 @@ def test_new_records_are_counted_by_partition(installation: Installation) -> Non
     ]
 
 
-def test_a_batch_that_was_begun_and_not_committed_is_a_reason_to_run(
-    installation: Installation,
-) -> None:
+def test_a_batch_that_was_begun_and_not_committed_is_a_reason_to_run(installation):
     installation.holds({0: 50})
     installation.has_drained({0: 50}, judged=0)
     plan_batch(installation.paths.checkpoint, 1, {0: 50})
@@ -121,9 +113,7 @@ def test_a_batch_that_was_begun_and_not_committed_is_a_reason_to_run(
     )
 
 
-def test_the_very_first_batch_that_was_not_committed_is_a_reason_to_run(
-    installation: Installation,
-) -> None:
+def test_the_very_first_batch_that_was_not_committed_is_a_reason_to_run(installation):
     installation.holds({0: 50})
     installation.has_drained(judged=-1)
     plan_batch(installation.paths.checkpoint, 0, {0: 50})
@@ -132,9 +122,7 @@ def test_the_very_first_batch_that_was_not_committed_is_a_reason_to_run(
     )
 
 
-def test_batches_that_have_not_passed_the_checks_are_a_reason_to_run(
-    installation: Installation,
-) -> None:
+def test_batches_that_have_not_passed_the_checks_are_a_reason_to_run(installation):
     installation.holds({0: 50})
     installation.has_drained({0: 20}, {0: 50}, judged=0)
     [reason] = installation.plan().reasons
@@ -172,9 +160,7 @@ def test_a_plan_beside_a_running_drain_names_it(installation: Installation) -> N
         installation.plan()
 
 
-def test_a_root_that_cannot_be_a_folder_is_refused_with_the_reason(
-    installation: Installation,
-) -> None:
+def test_a_root_that_cannot_be_a_folder_is_refused_with_the_reason(installation):
     Path(installation.settings.root).write_text("a file")
     with pytest.raises(RootNotWritable, match=r"Not a directory|File exists"):
         installation.plan()
@@ -189,9 +175,7 @@ def test_planning_leaves_the_checkpoint_as_it_was(installation: Installation) ->
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(
-    installation: Installation,
-) -> None:
+def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(installation):
     installation.holds({0: 10, 1: 0})
     installation.has_drained({0: 10, 1: 0}, judged=0)
     assert installation.plan().idle
@@ -209,9 +193,7 @@ def test_so_is_what_lies_beside_the_checkpoint(installation: Installation, name:
         installation.plan()
 
 
-def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(
-    installation: Installation,
-) -> None:
+def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(installation):
     installation.holds({0: 10, 1: 0})
     installation.has_drained({0: 10, 1: 0}, judged=0)
     installation.paths.identity.unlink()
@@ -219,9 +201,7 @@ def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(
         installation.plan()
 
 
-def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes(
-    installation: Installation,
-) -> None:
+def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes(installation):
     installation.holds({0: 20, 1: 5})
     installation.has_drained({0: 20, 1: 5}, judged=0)
     installation.holds({0: 50, 1: 5}, earliest={0: 30, 1: 0})
@@ -260,19 +240,8 @@ def test_a_preflight_writes_nothing_where_nothing_is(installation: Installation)
 
 
 def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
-    told = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, spark_jobs.runs.plan; print('pyspark' in sys.modules, 'delta' in "
-            "sys.modules)",
-        ],
-        cwd=REPO,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert told.stdout.split() == ["False", "False"]
+    code = "import sys, spark_jobs.runs.plan; print({'pyspark', 'delta'} & {*sys.modules})"
+    assert python(code).stdout == "set()\n"
 
 
 @pytest.mark.parametrize(
@@ -283,18 +252,14 @@ def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
         ("", "the brokers did not tell"),
     ],
 )
-def test_a_plan_says_whose_clock_the_topic_has(
-    installation: Installation, timestamps: str, told: str
-) -> None:
+def test_a_plan_says_whose_clock_the_topic_has(installation, timestamps, told):
     installation.topic = SourceState("topic-1", {0: 0}, {0: 0}, timestamps)
     [line] = [line for line in installation.plan().lines if line.startswith("Kafka timestamps")]
     assert told in line
 
 
 @pytest.mark.parametrize(("ahead", "slow"), [(3600, True), (1, False), (-3600, False)])
-def test_a_clock_that_is_behind_the_brokers_is_told(
-    installation: Installation, ahead: int, slow: bool
-) -> None:
+def test_a_clock_that_is_behind_the_brokers_is_told(installation, ahead, slow):
     appended = datetime.now(UTC) + timedelta(seconds=ahead)
     installation.topic = SourceState("topic-1", {0: 0}, {0: 0}, "LogAppendTime", appended)
     assert ("this machine's clock is slow" in " ".join(installation.plan().lines)) is slow
@@ -308,26 +273,20 @@ def test_a_clock_that_is_behind_the_brokers_is_told(
         ("rocksdb", "spark://master:7077", False),
     ],
 )
-def test_a_state_store_that_a_cluster_does_not_bound_is_told(
-    installation: Installation, provider: Literal["hdfs", "rocksdb"], master: str, told: bool
-) -> None:
+def test_a_state_store_that_a_cluster_does_not_bound_is_told(installation, provider, master, told):
     installation.settings = installation.settings._replace(master=master)
     lines = installation.plan(pipeline(state=State(provider=provider))).lines
     assert ("each run replays" in " ".join(lines)) is told
 
 
-def test_of_a_partition_that_was_added_only_what_retention_has_left_is_new(
-    installation: Installation,
-) -> None:
+def test_of_a_partition_that_was_added_only_what_retention_has_left_is_new(installation):
     installation.holds({0: 50})
     installation.has_drained({0: 50}, judged=0)
     installation.holds({0: 50, 1: 45}, earliest={0: 0, 1: 40})
     assert installation.plan(pipeline(on_lost_records="skip")).new_offsets == 5
 
 
-def test_a_newest_record_from_the_future_is_told_and_hides_no_silence(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newest_record_from_the_future_is_told_and_hides_no_silence(installation, monkeypatch):
     spec = pipeline(close_after="30 minutes")
     ahead = datetime.now(UTC) + timedelta(days=365)
     installation.holds({0: 50})
@@ -341,9 +300,7 @@ def test_a_newest_record_from_the_future_is_told_and_hides_no_silence(
     assert "which is still to come" in " ".join(plan.lines)
 
 
-def test_what_waits_behind_an_open_transaction_is_told_and_not_that_all_is_drained(
-    installation: Installation,
-) -> None:
+def test_what_waits_behind_an_open_transaction_is_told_and_not_that_all_is_drained(installation):
     since = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     installation.holds({0: 50, 1: 7})
     installation.has_drained({0: 50, 1: 7}, judged=0)

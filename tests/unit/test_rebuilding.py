@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,11 +16,12 @@ from spark_jobs.errors import (
     RecordsUnreachable,
     SluiceError,
 )
-from spark_jobs.messages.report import Problem, Report
+from spark_jobs.messages.report import Problem
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild import late_merge, parts as rebuilding
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.run import Rebuilding
+from tests.harness import roots
 from tests.harness.roots import ROOT
 from tests.unit.drains import NOON, SPEC, Drains
 from tests.unit.test_rebuild_plan import NEXT
@@ -47,12 +47,8 @@ def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
         live.settings,
         "run",
         "ada",
-        submit=lambda *_: Report(
-            pipeline=SPEC.name,
-            run_id="late",
-            status="failed",
-            started_at=datetime.now(UTC),
-            ended_at=datetime.now(UTC),
+        submit=lambda *_: roots.report(
+            SPEC.name,
             problem=Problem(code="RANGE_UNSUPPORTED", what="a session is longer", remedy=""),
         ),
         say=said.append,
@@ -76,25 +72,19 @@ def planning(monkeypatch: pytest.MonkeyPatch, found: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("error", PASSED_OVER)
-def test_late_records_that_no_plan_can_merge_wait_and_the_question_says_why(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch, error: type[SluiceError]
-) -> None:
+def test_late_records_that_no_plan_can_merge_wait_and_the_question_says_why(it, monkeypatch, error):
     bounds = planning(monkeypatch, error("sales: not that.", "."))
     assert rebuilding.compute(it) == ((), "1 late records stay waiting: sales: not that.")
     assert bounds == [123], "what was asked for bounds it, and nothing else"
 
 
-def test_so_do_those_that_the_stage_finds_it_cannot_merge(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_so_do_those_that_the_stage_finds_it_cannot_merge(it, monkeypatch):
     planned = SimpleNamespace(idle=False, store=lambda _: None, repair_id="r", offsets=1)
     planning(monkeypatch, planned)
     assert rebuilding.compute(it).waits == "1 late records stay waiting: a session is longer"
 
 
-def test_a_broken_checkpoint_is_no_reason_to_go_on(
-    it: Rebuilding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_checkpoint_is_no_reason_to_go_on(it, monkeypatch):
     planning(monkeypatch, CheckpointBroken("torn", "."))
     with pytest.raises(CheckpointBroken):
         rebuilding.compute(it)

@@ -11,8 +11,9 @@ from typer.testing import CliRunner, Result
 
 from spark_jobs.cli import app
 from spark_jobs.cli.tables.growth import CELLS, bar
-from spark_jobs.messages.report import Account, CheckResult, Report, StateUse
+from spark_jobs.messages.report import Account, Report, StateUse
 from spark_jobs.runs.run_record import append_row
+from tests.harness import roots
 from tests.harness.roots import ROOT
 
 NAME = "departure_delays"
@@ -24,10 +25,9 @@ SAMPLE = "<script>secret</script>\u202e"
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("root")
     for place in range(4):
-        check = CheckResult(
-            suite="state", type="expect_column_values_to_be_between", column="late_share",
-            severity="warning", outcome="passed", observed="0.01", sample=SAMPLE,
-        )  # fmt: skip
+        of_state = {"suite": "state", "severity": "warning", "observed": "0.01"}
+        kind = "expect_column_values_to_be_between"
+        check = roots.check("passed", "late_share", type=kind, sample=SAMPLE, **of_state)
         highest = check.model_copy(
             update={"suite": "output", "type": "expect_column_max_to_be_between",
                     "column": "carrier", "observed": '"a person"'}
@@ -74,8 +74,8 @@ class Loads(HTMLParser):
 
 
 def test_the_report_is_one_file_that_loads_and_runs_nothing_and_has_no_failing_values(
-    root: Path, tmp_path: Path
-) -> None:
+    root, tmp_path
+):
     file = tmp_path / "r.html"
     done = sluice(root, "report", NAME, "--html", str(file))
     assert done.exit_code == 0, done.output
@@ -96,9 +96,7 @@ def test_the_report_is_one_file_that_loads_and_runs_nothing_and_has_no_failing_v
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_the_report_of_a_pipeline_that_never_ran_is_written_and_makes_no_root(
-    tmp_path: Path,
-) -> None:
+def test_the_report_of_a_pipeline_that_never_ran_is_written_and_makes_no_root(tmp_path):
     done = sluice(tmp_path / ROOT, "report", NAME, "--html", str(tmp_path / "r.html"))
     assert done.exit_code == 0, done.output
     assert "no runs" in (tmp_path / "r.html").read_text()

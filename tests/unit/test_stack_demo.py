@@ -1,26 +1,20 @@
-"""`make stack-demo`: whose reports are held against the ledger.
-
-Airflow is one that answers from a list.
-"""
+"""`make stack-demo`: whose reports are held against the ledger, by an Airflow that is a list."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from local.demo import Clock
 from local.stack import demo
 from spark_jobs.messages.report import Account, Report
+from tests.harness import roots
 
 NAMES = ("flight_events",)
 
 
 class Answers:
-    """An Airflow with a scheduled run that began while the delivery was published, and the run that
-    the demo triggers.
-    """
+    """An Airflow with a scheduled run amid the delivery, and the run that the demo triggers."""
 
     def __init__(self) -> None:
         self.began: dict[str, datetime] = {}
@@ -43,20 +37,12 @@ class Answers:
 
     def handed_over(self, name: str, run: str, _: str) -> dict[str, Any]:
         now = datetime.now(UTC)
-        report = Report(
-            pipeline=name,
-            run_id=run,
-            status="succeeded",
-            started_at=now,
-            ended_at=now,
-            account=Account(covered=10, read=10, rows_out=10),
-        )
+        account = Account(covered=10, read=10, rows_out=10)
+        report = roots.report(name, run, at=now, account=account)
         return report.model_dump(mode="json")
 
 
-def test_a_scheduled_run_that_begins_while_a_delivery_is_published_counts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_scheduled_run_that_begins_while_a_delivery_is_published_counts(monkeypatch):
     airflow = Answers()
     shown = list[dict[tuple[str, int], Report]]()
     monkeypatch.setattr(demo.registry, "names", lambda: NAMES)

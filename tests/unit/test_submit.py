@@ -1,7 +1,6 @@
 """How a run is submitted."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import submit
 from spark_jobs.messages.job import Drain, Explain, ShowState, Stage, StateQuery, read
 from spark_jobs.settings.installation import REPO, Settings
+from tests.harness.ran import ran
 
 JOB = Drain(pipeline="flight_events", report="/reports/1.json", run_id="run-1")
 
@@ -27,9 +27,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.mark.parametrize("content", [None, [], ["notes.txt"], ["commons-pool2.jar"]], ids=str)
-def test_jars_that_are_not_there_are_missed_before_a_jvm_starts(
-    tmp_path: Path, content: list[str] | None
-) -> None:
+def test_jars_that_are_not_there_are_missed_before_a_jvm_starts(tmp_path, content):
     jars = tmp_path / "jars"
     for name in content or []:
         jars.mkdir(exist_ok=True)
@@ -48,9 +46,7 @@ def test_the_jars_and_nothing_else_are_on_the_class_path(settings: Settings) -> 
     ]
 
 
-def test_workers_use_this_python_and_find_sluice(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_use_this_python_and_find_sluice(settings, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     environment = submit.environment(settings)
     assert environment["PYSPARK_PYTHON"] == sys.executable
@@ -66,20 +62,16 @@ def test_the_command_is_one_that_the_application_understands(settings: Settings)
     assert read(command[at + 1 :]) == JOB
 
 
-def test_the_command_of_a_repair_is_one_that_the_application_understands(
-    settings: Settings,
-) -> None:
+def test_the_command_of_a_repair_is_one_that_the_application_understands(settings):
     job = Stage(pipeline="flight_events", repair_id="r1", report="/reports/1.json", run_id="run-1")
     command = submit.command(settings, job)
     assert read(command[command.index(submit.application()) + 1 :]) == job
 
 
 def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line(
-    settings: Settings,
-) -> None:
-    """Whoever may list the processes of a machine reads their command lines; their environment is
-    the owner's.
-    """
+    settings,
+):
+    """Whoever may list processes reads their command lines; the environment is the owner's."""
     secret = settings._replace(root="gs://hunter2/root", kafka="hunter2.example:9092")
     assert "hunter2" not in " ".join(submit.command(secret, JOB))
     assert sum("hunter2" in value for value in submit.environment(secret).values()) == 2
@@ -100,9 +92,7 @@ def test_local_mode_ships_nothing_and_is_told_nothing_of_a_cluster(settings: Set
         )
 
 
-def test_executors_get_the_jars_or_find_them_where_the_workers_have_them(
-    settings: Settings,
-) -> None:
+def test_executors_get_the_jars_or_find_them_where_the_workers_have_them(settings):
     cluster = settings._replace(master="spark://m:7077")
     shipped = submit.configuration(cluster)
     assert [Path(jar).parent for jar in shipped["spark.jars"].split(",")] == [settings.jars] * 2
@@ -136,21 +126,15 @@ def test_commands_that_only_look_need_no_cluster(settings: Settings) -> None:
         assert command[1:3] == ["--master", "local[2]"]
 
 
-def test_the_secret_of_the_cluster_is_on_no_command_line(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_the_secret_of_the_cluster_is_on_no_command_line(settings, tmp_path):
     (file := tmp_path / "secret").write_text("hunter2")
     secured = settings._replace(master="spark://m:7077", spark_secret_file=str(file))
     told = submit.command(secured, JOB)
     assert "hunter2" not in " ".join(told)
 
 
-def test_a_module_of_the_pipelines_own_is_not_taken_for_the_one_beside_main(
-    settings: Settings, tmp_path: Path
-) -> None:
-    """The folder of a script stands first on its path, and main.py's has storage, log, checks,
-    source and more.
-    """
+def test_a_module_of_the_pipelines_own_is_not_taken_for_the_one_beside_main(settings, tmp_path):
+    """A script's folder stands first on its path, and main.py's has storage, log and more."""
     for folder in ("beside", "own"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "storage.py").touch()
@@ -158,12 +142,5 @@ def test_a_module_of_the_pipelines_own_is_not_taken_for_the_one_beside_main(
         "import storage; print(storage.__file__)"
     )
     env = {**os.environ, **submit.environment(settings)} | {"PYTHONPATH": str(tmp_path / "own")}
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    done = ran(sys.executable, script, env=env, check=True)
     assert done.stdout.strip() == str(tmp_path / "own" / "storage.py")
