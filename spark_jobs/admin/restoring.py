@@ -5,13 +5,19 @@ person's RESTORE back.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
-from spark_jobs.errors import StateUnreadable
+from spark_jobs.errors import StateUnreadable, TableContended
 from spark_jobs.journal.change import Facts, Scene
 from spark_jobs.sink import history, table
 from spark_jobs.storage import delta
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 
 class Restoring(Facts):
@@ -28,13 +34,15 @@ class Restoring(Facts):
 def restore_table(facts: Restoring, scene: Scene) -> None:
     """Give the table the rows of the version, in a commit that names this change.
 
-    Raises StateUnreadable if VACUUM has removed files of the version since somebody looked.
+    Raises TableContended, or StateUnreadable if VACUUM has removed files of the version since
+    somebody looked.
     """
     path = scene.paths.table
     if not facts.restores or _committed(facts, scene) is not None:
         return
     try:
-        delta.restore(path, facts.version, _said(history.CHANGE, scene))
+        with _beside_others(path):
+            delta.restore(path, facts.version, _said(history.CHANGE, scene))
     except DeltaError:
         if delta.version_is_whole(path, facts.version):
             raise
@@ -53,15 +61,29 @@ def restorable(facts: Restoring, scene: Scene) -> bool:
 
 
 def mark_table(facts: Restoring, scene: Scene) -> None:
-    """Give the table to the generation: a RESTORE brings back the properties from then."""
+    """Give the table to the generation: a RESTORE brings back the properties from then.
+    Raises TableContended.
+    """
     path = scene.paths.table
     if table.generation(path) != facts.generation:
-        delta.set_property(path, history.GENERATION, facts.generation, _said(history.MARK, scene))
+        with _beside_others(path):
+            said = _said(history.MARK, scene)
+            delta.set_property(path, history.GENERATION, facts.generation, said)
 
 
 def restored_version(facts: Restoring, scene: Scene) -> int:
     """The version that has these rows now."""
     return _committed(facts, scene) or facts.version
+
+
+@contextmanager
+def _beside_others(path: UPath) -> Iterator[None]:
+    """Within the block a person may write to the table: the same command completes the change."""
+    try:
+        yield
+    except CommitFailedError as error:
+        why = str(error).splitlines()[0].rstrip(". ")
+        raise TableContended.changed_meanwhile(path=path, why=why) from None
 
 
 def _committed(facts: Restoring, scene: Scene) -> int | None:

@@ -157,12 +157,12 @@ def among(column: str, values: Iterable[str]) -> str:
     return f"{column} IN ({', '.join(map(_literal, values))})"
 
 
-@patiently
 def of_checkpoint(pipeline: str, generations: Iterable[str]) -> str:
     """The SQL condition for the rows of a pipeline's generations."""
     return f"{equals({'pipeline': pipeline})} AND {among('generation', generations)}"
 
 
+@patiently
 def remove(root: UPath, table: str, where: str) -> None:
     """Remove the rows for which the SQL condition holds, in one commit."""
     delta.open_table(root / "ops" / table).delete(where)

@@ -129,6 +129,23 @@ def test_what_was_found_or_feared_holds(what: str, remote: bool) -> None:
     assert outcome.violation is None, outcome.lines
 
 
+FOUND = {
+    "a person's RESTORE comes amid that of a rewind": (
+        (("vacuum", 727964103), ("rewind", 730742559), ("restore", 704806872)),
+        1040204636,
+        20261426,
+    ),
+}
+"""Interleavings: commands, who goes on, and the schedule's seed."""
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_what_make_simulate_found_holds(what: str) -> None:
+    commands, order, seed = FOUND[what]
+    outcome = run((Round(commands, order),), seed)
+    assert outcome.violation is None, outcome.lines
+
+
 @pytest.mark.parametrize("first", ["reset", "rebuild"])
 def test_a_rebuild_may_follow_a_reset_and_another_one(first: str) -> None:
     """It was refused for good: nothing was in the place that it would take."""
