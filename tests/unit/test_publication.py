@@ -11,16 +11,15 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.messages.report import Account
-from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
+from tests.harness import roots
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 from tests.unit.test_report import report
@@ -30,19 +29,14 @@ SPEC = pipeline().model_copy(update={"published_table": False})
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-class Root:
+class Root(roots.Root):
     """A root with drained batches, of ten records each."""
 
     def __init__(self, folder: Path) -> None:
-        self.paths = Paths(str(folder), SPEC)
+        super().__init__(folder, SPEC)
         self.paths.ensure_writable()
-        self.identified("new", "old")
+        self.identified("new", rewound=("old",))
         self.airflow = Announced()
-
-    def identified(self, generation: str, *rewound: str) -> None:
-        """The checkpoint that is there now: behind a reset, or a switch, another one."""
-        identity = Identity(generation=generation, rewound=rewound, topic_id="t", fingerprint={})
-        identity.write(self.paths.identity)
 
     def has(self, generation: str, batch: int, version: int | None = None) -> None:
         row: dict[str, Any] = {
@@ -55,19 +49,17 @@ class Root:
             "offsets_end": json.dumps({"0": 10 * (batch + 1)}),
         }
         account = Account(covered=10, read=10, accepted=10, rows_out=10).model_dump()
-        ops_tables.append(self.paths.root, "batches", [row | account])
+        self.put("batches", row | account)
 
     def passed(self, batch: int, version: int) -> None:
         Cursor(audited=batch, judged=batch, judged_table_version=version).write(self.paths.cursor)
 
     def accepted(self, generation: str, version: int, since: int | None, reason: str) -> None:
-        """A person's decision about a run that judged the rows after version `since`, which is the
-        report's; without one, of a run that left none.
-        """
+        """A person's decision about a run that judged rows after `since`, if it left any."""
         row = {"pipeline": SPEC.name, "run_id": "accepted by ana", "checked_at": NOON}
         row |= {"generation": generation, "table_version": version, "about": reason}
         check = {"type": "expect_x", "column": "n", "outcome": "accepted", "unexpected": 3}
-        ops_tables.append(self.paths.root, "checks", [row | check])
+        self.put("checks", row | check)
         if since is not None:
             judged = report().model_copy(
                 update={
@@ -80,7 +72,7 @@ class Root:
             run = {"pipeline": SPEC.name, "table_version": version, "ended_at": NOON}
             run |= {"status": "failed", "problem": "CHECK_FAILED"}
             run |= {"report": judged.model_dump_json()}
-            ops_tables.append(self.paths.root, "runs", [run])
+            self.put("runs", run)
 
     def publish(self, *, lost: bool = False) -> dict[str, Any] | None:
         """What the task tells. Airflow has it then, unless it is `lost` with the task."""
@@ -109,22 +101,18 @@ def test_an_event_covers_everything_since_the_version_that_was_published_before(
     root.has("old", 0)
     root.passed(0, 1)
     first = root.publish()
-    assert first is not None
     assert (first["table_version_before"], first["table_version"]) == (None, 1)
     assert first["account"]["read"] == 10
     for batch in (1, 2):  # two runs, of which the first was killed after its checks
         root.has("new", batch)
     root.passed(2, 5)
     second = root.publish()
-    assert second is not None
     assert (second["table_version_before"], second["table_version"]) == (1, 5)
     assert (second["account"]["read"], second["offsets_end"]) == (20, {"0": 30})
     assert (second["run_id"], second["generation"]) == ("run-2", "new")
 
 
-def test_a_batch_that_an_older_sluice_accounted_for_is_published_without_the_counts_it_lacks(
-    root: Root,
-) -> None:
+def test_a_batch_that_an_older_sluice_accounted_for_is_published_without_the_counts_it_lacks(root):
     older = [field for field in SCHEMAS["batches"] if field.name != "unknown"]
     deltalake.DeltaTable.create(
         str(root.paths.root / "ops" / "batches"), pa.schema(older), partition_by=["pipeline"]
@@ -144,7 +132,6 @@ def test_a_batch_that_an_older_sluice_accounted_for_is_published_without_the_cou
     )
     root.passed(0, 1)
     told = root.publish()
-    assert told is not None
     assert (told["account"]["read"], told["account"]["unknown"]) == (10, 0)
 
 
@@ -156,19 +143,15 @@ def test_what_airflow_has_is_not_told_again(root: Root) -> None:
     assert publication.to_publish(root.paths, SPEC) is None, "the command line knows no events"
 
 
-def test_an_event_that_was_lost_is_told_again_alike_and_what_came_since_is_the_next(
-    root: Root,
-) -> None:
+def test_an_event_that_was_lost_is_told_again_alike_and_what_came_since_is_the_next(root):
     for batch, version in ((0, 1), (1, 3), (2, 5)):
         root.has("new", batch)
         root.passed(batch, version)
         lost = root.publish(lost=True)
         assert publication.to_publish(root.paths, SPEC, root.airflow) == 1
-    assert lost is not None
     assert (lost["number"], lost["table_version"], lost["account"]["read"]) == (1, 1, 10)
     assert root.publish() == lost
     following = root.publish()
-    assert following is not None
     assert (following["number"], following["table_version_before"]) == (2, 1)
     assert (following["table_version"], following["account"]["read"]) == (5, 20)
     assert root.publish() is None
@@ -188,13 +171,10 @@ def test_two_dags_that_publish_at_once_tell_one_event_or_the_next(root: Root) ->
     root.airflow = asked
     assert root.publish() == one is not None
     following = root.publish()
-    assert following is not None
     assert (following["number"], following["table_version_before"]) == (3, 3)
 
 
-def test_of_two_that_fix_one_number_the_second_tells_what_the_first_fixed(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_that_fix_one_number_the_second_tells_what_the_first_fixed(root, monkeypatch):
     root.has("new", 0)
     root.passed(0, 1)
     fix, told = Published.fix, []
@@ -209,14 +189,13 @@ def test_of_two_that_fix_one_number_the_second_tells_what_the_first_fixed(
     monkeypatch.setattr(Published, "fix", overtaken)
     asked = root.airflow
     event = publication.publish(root.paths, SPEC, asked)
-    assert event is not None
     assert [event.model_dump(mode="json")] == told
     assert event.table_version == 3
 
 
 def test_what_changes_while_an_event_is_made_is_in_it_or_in_the_next_and_never_half(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     """A rewind beside it: rows of ops.batches that it removes were counted, or not."""
     for batch in (0, 1):
         root.has("new", batch)
@@ -226,12 +205,11 @@ def test_what_changes_while_an_event_is_made_is_in_it_or_in_the_next_and_never_h
     def beside(*given: Any) -> Any:
         monkeypatch.setattr(publication, "days", make)
         root.passed(0, 5)
-        root.identified("third", "old", "new")
+        root.identified("third", rewound=("old", "new"))
         return make(*given)
 
     monkeypatch.setattr(publication, "days", beside)
     told = root.publish()
-    assert told is not None
     assert (told["generation"], told["table_version"], told["account"]["read"]) == ("third", 5, 10)
 
 
@@ -250,16 +228,13 @@ def test_nothing_new_is_told_while_a_change_is_under_way(root: Root) -> None:
     assert root.publish() is not None
 
 
-def test_after_a_rewind_the_restored_version_is_published_though_no_batch_is_new(
-    root: Root,
-) -> None:
+def test_after_a_rewind_the_restored_version_is_published_though_no_batch_is_new(root):
     for batch in (0, 1):
         root.has("old", batch)
     root.passed(1, 4)
     root.publish()
     root.passed(0, 5)
     told = root.publish()
-    assert told is not None
     assert (told["table_version"], told["account"]["read"], told["run_id"]) == (5, 0, "run-0")
 
 
@@ -272,7 +247,6 @@ def test_the_numbers_go_on_through_a_reset_whose_first_event_begins_at_nothing(r
     root.has("behind the reset", 0)
     root.passed(0, 1)
     told = root.publish()
-    assert told is not None
     assert (told["number"], told["table_version_before"], told["table_version"]) == (2, None, 1)
     assert told["account"]["read"] == 10
 
@@ -287,14 +261,13 @@ def test_where_airflow_has_lost_its_events_the_last_is_told_again_and_alike(root
     root.passed(2, 5)
     assert root.publish() == last is not None
     told = root.publish()
-    assert told is not None
     assert (told["number"], told["table_version_before"], told["account"]["read"]) == (3, 3, 10)
 
 
 @pytest.mark.parametrize("copied", [True, False])
 def test_where_the_root_is_a_copy_of_before_it_goes_on_from_the_event_that_airflow_has(
-    root: Root, *, copied: bool
-) -> None:
+    root, *, copied
+):
     for batch, version in ((0, 1), (1, 3)):
         root.has("new", batch, version)
         root.passed(batch, version)
@@ -304,7 +277,6 @@ def test_where_the_root_is_a_copy_of_before_it_goes_on_from_the_event_that_airfl
     root.has("new", 2, 5)
     root.passed(2, 5)
     told = root.publish()
-    assert told is not None
     assert (told["number"], told["table_version_before"], told["account"]["read"]) == (3, 3, 10)
 
 
@@ -323,18 +295,15 @@ def test_an_event_has_the_decisions_about_its_rows_and_no_others(root: Root) -> 
     root.older(table_version=1, generation="new")
     root.passed(0, 4)
     told = root.publish()
-    assert told is not None
     [decision] = told["decisions"]
     assert (decision["check"], decision["reason"]) == ("expect_x(n)", "ZZ is new")
     assert (decision["by"], decision["unexpected"]) == ("accepted by ana", 3)
 
 
 def test_a_decision_about_rows_that_a_rewind_has_kept_is_told_and_none_about_those_it_took_back(
-    root: Root,
-) -> None:
-    """Batches 0 and 1 were published; 2 to 4 were accepted, then 5 by itself; and it was rewound
-    to 3.
-    """
+    root,
+):
+    """Batches 0 and 1 were published; 2 to 4 accepted, then 5; and it was rewound to 3."""
     for batch, version in enumerate((1, 2, 3, 4)):
         root.has("old", batch, version)
     root.accepted("old", 5, 2, "ZZ is new")
@@ -343,7 +312,6 @@ def test_a_decision_about_rows_that_a_rewind_has_kept_is_told_and_none_about_tho
     root.older(**fact, generation="old")
     root.passed(3, 7)
     told = root.publish()
-    assert told is not None
     assert [decision["reason"] for decision in told["decisions"]] == ["ZZ is new"]
 
 
@@ -356,14 +324,11 @@ def test_a_root_of_an_older_sluice_goes_on_from_the_event_that_airflow_has(root:
     assert root.publish() is None
     root.passed(2, 5)
     told = root.publish()
-    assert told is not None
     assert (told["number"], told["table_version_before"], told["account"]["read"]) == (1, 3, 10)
 
 
 @pytest.mark.parametrize("airflow", [Announced(0, "new", 1), Announced()])
-def test_an_event_that_an_older_sluice_lost_is_in_the_first_that_has_a_number(
-    root: Root, airflow: Announced
-) -> None:
+def test_an_event_that_an_older_sluice_lost_is_in_the_first_that_has_a_number(root, airflow):
     for batch in range(3):
         root.has("new", batch)
     fact = {"table_version": 3, "batch": 1, "before_version": 1, "before_batch": 0}
@@ -371,19 +336,16 @@ def test_an_event_that_an_older_sluice_lost_is_in_the_first_that_has_a_number(
     root.airflow = airflow
     root.passed(2, 5)
     told = root.publish()
-    assert told is not None
     assert (told["number"], told["table_version_before"], told["account"]["read"]) == (1, 1, 20)
 
 
-def test_a_version_that_was_told_is_not_told_again_after_a_rewind_that_leaves_the_verdict(
-    root: Root,
-) -> None:
+def test_a_version_that_was_told_is_not_told_again_after_a_rewind_that_leaves_the_verdict(root):
     """The rewind took back batches that no check had passed: the published version is as it was."""
     root.identified("old")
     root.has("old", 0)
     root.passed(0, 4)
     root.publish()
-    root.identified("new", "old")
+    root.identified("new", rewound=("old",))
     assert root.publish() is None
 
 
@@ -394,18 +356,15 @@ def test_a_rewind_lets_the_next_event_begin_at_the_batch_to_which_it_went(root: 
         root.has("old", batch)
     root.passed(3, 5)
     root.publish()
-    root.identified("new", "old")
+    root.identified("new", rewound=("old",))
     for batch in (2, 3, 4):
         root.has("new", batch)
     root.passed(4, 9)
     told = root.publish()
-    assert told is not None
     assert (told["table_version_before"], told["account"]["read"]) == (5, 30)
 
 
-def test_a_torn_event_is_an_error_and_the_remedy_goes_on_from_what_airflow_was_told(
-    root: Root,
-) -> None:
+def test_a_torn_event_is_an_error_and_the_remedy_goes_on_from_what_airflow_was_told(root):
     root.has("new", 0, 1)
     root.passed(0, 1)
     root.publish()
@@ -418,5 +377,4 @@ def test_a_torn_event_is_an_error_and_the_remedy_goes_on_from_what_airflow_was_t
     root.has("new", 1, 3)
     root.passed(1, 3)
     told = root.publish()
-    assert told is not None
     assert (told["number"], told["table_version_before"], told["account"]["read"]) == (2, 1, 10)

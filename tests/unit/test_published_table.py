@@ -21,17 +21,18 @@ from spark_jobs.root.live_place import Place
 from spark_jobs.root.path_forms import from_uri
 from spark_jobs.root.paths import Paths
 from spark_jobs.storage.delta_log import Log
+from tests.harness import roots
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
 
 
-class Root:
+class Root(roots.Root):
     """A root with a pipeline's table; each `do` is a version of it."""
 
     def __init__(self, folder: Path) -> None:
-        self.paths = Paths(str(folder), SPEC)
+        super().__init__(folder, SPEC)
         self.live = str(self.paths.table)
         self.published = str(self.paths.published_table)
 
@@ -41,14 +42,6 @@ class Root:
         live.write_whole(self.paths.above, None)
         self.paths = Paths(str(self.paths.root), SPEC)
         self.live = str(self.paths.table)
-
-    @property
-    def version(self) -> int:
-        return self.table.version()
-
-    @property
-    def table(self) -> deltalake.DeltaTable:
-        return deltalake.DeltaTable(self.live)
 
     def append(self, *numbers: int) -> int:
         rows = pa.table({"n": pa.array(numbers, pa.int64())})
@@ -132,8 +125,8 @@ def test_two_moves_at_once_show_the_newer_version_once(root: Root) -> None:
 
 
 def test_a_move_that_a_newer_one_overtakes_before_its_commit_leaves_that_in_place(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     older, newer = root.append(1), root.append(2)
     put = Log.put
 
@@ -173,9 +166,7 @@ def test_rows_that_were_deleted_updated_or_merged_are_shown_as_they_were_judged(
     assert root.data_changes() == {True}
 
 
-def test_rows_of_a_failed_batch_that_were_deleted_before_they_passed_are_never_shown(
-    root: Root,
-) -> None:
+def test_rows_of_a_failed_batch_that_were_deleted_before_they_passed_are_never_shown(root):
     root.append(1)
     root.move()
     root.append(-1)
@@ -229,9 +220,7 @@ def test_rows_after_an_optimize_are_not_shown_before_they_are_judged(root: Root)
     assert root.shown() == [1, 2]
 
 
-def test_what_a_vacuum_removed_too_early_is_an_error_for_readers_and_never_other_rows(
-    root: Root,
-) -> None:
+def test_what_a_vacuum_removed_too_early_is_an_error_for_readers_and_never_other_rows(root):
     root.append(1)
     root.move()
     root.append(2)
@@ -243,9 +232,7 @@ def test_what_a_vacuum_removed_too_early_is_an_error_for_readers_and_never_other
     assert root.shown() == [1, 2]
 
 
-def test_a_vacuum_of_the_published_table_leaves_the_files_of_the_pipelines_table(
-    root: Root,
-) -> None:
+def test_a_vacuum_of_the_published_table_leaves_the_files_of_the_pipelines_table(root):
     judged = root.append(1)
     root.append(2)
     root.move(judged)
@@ -279,9 +266,7 @@ def test_a_new_column_is_shown_with_the_version_that_has_it(root: Root) -> None:
     assert shown == {"n": [1, 2], "carrier": [None, "AA"]}
 
 
-def test_after_a_reset_the_old_rows_are_shown_until_the_new_table_is_published(
-    root: Root,
-) -> None:
+def test_after_a_reset_the_old_rows_are_shown_until_the_new_table_is_published(root):
     root.append(1)
     root.move()
     root.begin_again()
@@ -320,9 +305,7 @@ def test_a_version_that_the_log_no_longer_has_is_refused_in_words(root: Root) ->
     assert root.shown() == [0, 1, 2]
 
 
-def test_its_own_log_gets_checkpoints_and_is_moved_on_from_them(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_own_log_gets_checkpoints_and_is_moved_on_from_them(root, monkeypatch):
     monkeypatch.setattr(table, "CHECKPOINT_EVERY", 4)
     for number in range(6):
         root.append(number)
@@ -381,9 +364,7 @@ def test_a_root_that_is_named_by_a_url_is_read_alike(tmp_path: Path) -> None:
     assert root.shown() == [1]
 
 
-def test_without_links_the_names_lead_through_the_root_and_sql_reads_them(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_links_the_names_lead_through_the_root_and_sql_reads_them(root, monkeypatch):
     """As on an object store: delta-rs's SQL follows them, its Arrow reader does not."""
 
     def no_links(*_: Any, **__: Any) -> None:

@@ -1,12 +1,8 @@
-"""Replaying: which quarantined records are good by today's spec, without Spark and without Kafka,
-and what the plan, the coverage and later repairs know of them.
-"""
+"""Replaying: which quarantined records are good by today's spec, and who knows of them."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,9 +17,9 @@ from spark_jobs.repair.find import coverage as covering, replaying
 from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.repair.find.quarantine import Replayable, used_within, waiting
 from spark_jobs.repair.find.replaying import Replaying
-from spark_jobs.settings.installation import REPO
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Field, Pipeline, Ranges, Transform
+from tests.harness.ran import python
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hours, late, row
 from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
@@ -116,9 +112,7 @@ def test_a_record_is_good_once_the_field_that_it_lacks_is_optional(root: Root) -
     assert at == Replayable(0, 20, DAY + timedelta(hours=1.5))
 
 
-def test_a_tombstone_and_a_record_of_another_pipeline_generation_or_later_batch_are_none(
-    root: Root,
-) -> None:
+def test_a_tombstone_and_a_record_of_another_pipeline_generation_or_later_batch_are_none(root):
     put(
         root,
         quarantined(20, 1, value=None),
@@ -131,9 +125,7 @@ def test_a_tombstone_and_a_record_of_another_pipeline_generation_or_later_batch_
     assert sifted(root, dropping) == {-1: "a tombstone, which the topic drops: it has no row"}
 
 
-def test_a_premature_record_is_good_once_max_ahead_allows_it_by_the_clock_of_its_batch(
-    root: Root,
-) -> None:
+def test_a_premature_record_is_good_once_max_ahead_allows_it_by_the_clock_of_its_batch(root):
     third = DAY + timedelta(hours=3)
     put(
         root,
@@ -149,9 +141,7 @@ def test_a_premature_record_is_good_once_max_ahead_allows_it_by_the_clock_of_its
     assert sifted(root, generous) == {20: "", 23: "", -1: why, -2: why}
 
 
-def test_a_record_on_which_an_expression_failed_is_good_once_that_one_is_corrected(
-    root: Root,
-) -> None:
+def test_a_record_on_which_an_expression_failed_is_good_once_that_one_is_corrected(root):
     put(
         root,
         quarantined(20, 1, reason="step 1 (transform), where: 1 / amount > 0: DIVIDE_BY_ZERO: x"),
@@ -178,9 +168,7 @@ def test_a_reason_limits_the_records_in_capitals_or_not(root: Root) -> None:
     assert told.why_idle("5_%") == "no record waits in quarantine with '5_%' in its kind or reason"
 
 
-def test_the_plan_tells_which_are_merged_which_wait_until_when_and_why_the_others_stay(
-    root: Root,
-) -> None:
+def test_the_plan_tells_which_are_merged_which_wait_until_when_and_why_the_others_stay(root):
     put(
         root,
         *(quarantined(20 + n, n + 0.5) for n in range(9)),
@@ -215,9 +203,7 @@ def test_with_nothing_to_do_the_plan_says_why(root: Root) -> None:
     assert "touches the range" in planned(root, hours(1, 2)).why_idle("")
 
 
-def test_a_replay_takes_so_many_at_most_and_says_how_many_are_left(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replay_takes_so_many_at_most_and_says_how_many_are_left(root, monkeypatch):
     monkeypatch.setattr(replaying, "MOST", 2)
     monkeypatch.setattr(replaying, "MANY", 2)
     monkeypatch.setattr(replaying, "MOST_REASONS", 1)
@@ -246,9 +232,7 @@ def replayed(root: Root, *offsets: int) -> None:
     assert done.merged == len(offsets)
 
 
-def test_a_replayed_record_waits_no_more_and_every_later_repair_uses_it_until_the_undo(
-    root: Root,
-) -> None:
+def test_a_replayed_record_waits_no_more_and_every_later_repair_uses_it_until_the_undo(root):
     put(root, *(quarantined(n, n / 60) for n in (20, 21, 22)))
     replayed(root, 20, 21)
     [stored] = repairs.stored(root.paths.root, SPEC.name, "repair_id = 'r1'")
@@ -279,9 +263,7 @@ def covered(root: Root, spec: Pipeline = CORRECTED) -> Coverage:
     return coverage(spec, root.paths)
 
 
-def test_coverage_knows_which_hours_a_replay_would_complete_and_its_balance_closes(
-    root: Root,
-) -> None:
+def test_coverage_knows_which_hours_a_replay_would_complete_and_its_balance_closes(root):
     put(root, quarantined(20, 0.3), quarantined(21, 2.5), quarantined(22, 8), quarantined(23, 2.6))
     put(root, quarantined(24, 1, value=None))
 
@@ -324,9 +306,7 @@ def test_a_replay_is_planned_and_its_records_are_decoded_without_spark() -> None
         "from tests.unit.decoding import Decoding\n"
         "print(Decoding(FLIGHTS).columns([b'{}'])[1], 'pyspark' in sys.modules)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=REPO, capture_output=True, text=True, check=True
-    )
+    done = python(script)
     assert done.stdout.startswith("['Object missing required field")
     assert done.stdout.endswith("False\n")
 

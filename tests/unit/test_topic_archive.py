@@ -1,6 +1,4 @@
-"""The archive of a topic, without Spark: its declaration, its name, what it has, and from where the
-offsets of a plan are read.
-"""
+"""The archive of a topic, without Spark: declaration, name, content, and who reads it."""
 
 from __future__ import annotations
 
@@ -28,14 +26,13 @@ from spark_jobs.admin.reset import reset
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.audit.overtaken import note_overtaken, overtaken
-from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.removed import Removed, note_removed, read_removed
 from spark_jobs.cli import app
 from spark_jobs.errors import CheckpointBroken, CheckpointForeign, PipelineUnknown, SpecInvalid
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import (
@@ -48,12 +45,12 @@ from spark_jobs.repair.offsets.archived import archived, archived_or_why, locate
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.archive_lag import lag_lines
-from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.source.micro_batch import Batch, Parts
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Archive, Field
 from spark_jobs.spec.archive import archive_name
+from tests.harness import roots
 from tests.harness.sources import says
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import FIELDS, pipeline, topic
@@ -98,34 +95,27 @@ def declare(folder: Path, name: str, archive: str = "Archive()") -> None:
     (folder / name / "spec.py").write_text(SPECS.format(name=name, archive=archive))
 
 
-class Root:
+class Root(roots.Root):
     """A root with an archive as its drains leave it: batch n has offset n of partition 0."""
 
     def __init__(self, folder: Path) -> None:
-        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g")
-        self.paths = Paths(str(folder), SPEC)
+        super().__init__(folder, SPEC)
         self.folder = begin(Path(str(self.paths.checkpoint)), {0: 0}, "sales")
         self.begin("g1", "topic-1")
 
     def begin(self, generation: str, topic_id: str) -> None:
         self.paths.ensure_writable()
         table.ensure(self.paths.table, columns(), SPEC, generation)
-        Identity(
-            generation=generation,
-            topic_id=topic_id,
-            fingerprint=fingerprint(SPEC, version("pyspark")),
-        ).write(self.paths.identity)
+        made = fingerprint(SPEC, version("pyspark"))
+        self.identified(generation, topic_id=topic_id, fingerprint=made)
 
     def batches(self, days_old: list[int]) -> None:
         for batch, days in enumerate(days_old):
             plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
             commit_batch(self.folder, batch)
             row = {"pipeline": SPEC.name, "generation": "g1", "batch_id": batch}
-            row |= {
-                "offsets_start": json.dumps({0: batch}),
-                "offsets_end": json.dumps({0: batch + 1}),
-            }
-            ops_tables.append(self.paths.root, "batches", [row])
+            ends = {"offsets_start": {0: batch}, "offsets_end": {0: batch + 1}}
+            self.put("batches", row | {name: json.dumps(end) for name, end in ends.items()})
             self.append("topic-1", batch, NOW - timedelta(days=days))
         Cursor(audited=len(days_old) - 1, judged=len(days_old) - 1).write(self.paths.cursor)
 
@@ -212,9 +202,7 @@ def test_a_wrong_declaration_is_refused_in_words(declared: dict[str, str], said:
         Archive(**declared)
 
 
-def test_the_registry_finds_the_archives_that_topics_declare_and_a_bad_spec_hides_none(
-    folder: Path,
-) -> None:
+def test_the_registry_finds_the_archives_that_topics_declare_and_a_bad_spec_hides_none(folder):
     declare(folder, "none", "None")
     assert registry.archives() == []
     declare(folder, "one")
@@ -229,9 +217,7 @@ def test_the_registry_finds_the_archives_that_topics_declare_and_a_bad_spec_hide
     assert "archive__flights" in unknown.value.remedy
 
 
-def test_a_topic_with_two_archives_and_a_folder_of_an_archives_name_are_refused(
-    folder: Path,
-) -> None:
+def test_a_topic_with_two_archives_and_a_folder_of_an_archives_name_are_refused(folder):
     declare(folder, "one")
     declare(folder, "two", "Archive(keep=None)")
     with pytest.raises(SpecInvalid, match="declared several times"):
@@ -257,9 +243,7 @@ RANGES = st.lists(
 
 
 @given(parts=RANGES, has=RANGES, earliest=st.integers(0, 50))
-def test_each_offset_is_read_from_the_archive_else_from_kafka_else_is_nowhere(
-    parts: list[tuple[int, int]], has: list[tuple[int, int]], earliest: int
-) -> None:
+def test_each_offset_is_read_from_the_archive_else_from_kafka_else_is_nowhere(parts, has, earliest):
     wanted, ours = (
         Removed().and_({0: ranges}).offsets for ranges in (parts, has)
     )  # ascending, none of which touches another
@@ -302,9 +286,7 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: P
     assert (has, why.code if why else "") == ({}, "FORMAT_NEWER")
 
 
-def test_what_retention_took_during_a_batch_is_what_neither_kafka_nor_the_table_has(
-    tmp_path: Path,
-) -> None:
+def test_what_retention_took_during_a_batch_is_what_neither_kafka_nor_the_table_has(tmp_path):
     root = Root(tmp_path)
     root.batches([1, 1])
     for offset in (4, 5, 8):  # Spark had read these before they went
@@ -327,7 +309,6 @@ def test_doctor_repairs_what_else_is_damaged_where_removed_json_is_broken(tmp_pa
     lines, execute = doctor(SPEC, root.settings)
     assert "failing.json to" in "".join(lines)
     assert lines[-1].startswith("not fixed: CHECKPOINT_BROKEN")
-    assert execute is not None
     with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
         execute()  # what is done is not all
     assert not root.paths.failing.exists()
@@ -337,8 +318,8 @@ def test_doctor_repairs_what_else_is_damaged_where_removed_json_is_broken(tmp_pa
 
 @pytest.mark.parametrize(("earliest", "warned"), [(0, False), (1, False), (3, True)])
 def test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtakes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earliest: int, warned: bool
-) -> None:
+    tmp_path, monkeypatch, earliest, warned
+):
     root = Root(tmp_path)
     root.batches([4, 3, 2, 1])
     state = SourceState("topic-1", {0: earliest}, {0: 7})
@@ -364,16 +345,13 @@ def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_
     intent = maintain(SPEC, root.settings)
     assert any("remove 3 records" in line for line in intent.lines), intent.lines
     assert len(root.offsets) == 6
-    assert intent.execute is not None
     intent.execute()
     assert root.offsets == [("topic-1", 2), ("topic-1", 3), ("topic-1", 4)]
     assert root.has == {0: ((2, 5),)}
     assert not any("records" in line for line in maintain(SPEC, root.settings).lines)
 
 
-def test_what_maintain_removes_is_noted_before_it_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_maintain_removes_is_noted_before_it_goes(tmp_path, monkeypatch):
     root = Root(tmp_path)
     root.batches([50, 3])
 
@@ -381,14 +359,12 @@ def test_what_maintain_removes_is_noted_before_it_goes(
         raise KeyboardInterrupt
 
     intent = maintain(SPEC, root.settings)
-    assert intent.execute is not None
     with monkeypatch.context() as cut:
         cut.setattr(deltalake.DeltaTable, "delete", killed)
         with pytest.raises(KeyboardInterrupt):
             intent.execute()
     assert (root.has, len(root.offsets)) == ({0: ((1, 2),)}, 2)
     again = maintain(SPEC, root.settings)
-    assert again.execute is not None
     again.execute()
     assert root.offsets == [("topic-1", 1)]
 
@@ -397,7 +373,6 @@ def test_joined_files_have_every_record_and_the_archives_compression(tmp_path: P
     root = Root(tmp_path)
     root.batches([1, 1, 1])
     intent = maintain(SPEC, root.settings)
-    assert intent.execute is not None
     intent.execute()
     assert root.offsets == [("topic-1", at) for at in range(3)]
     [file] = deltalake.DeltaTable(str(root.paths.table)).file_uris()
@@ -409,15 +384,14 @@ def test_joined_files_have_every_record_and_the_archives_compression(tmp_path: P
 
 @pytest.mark.parametrize("topic_id", ["topic-1", "topic-2"])
 def test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, topic_id: str
-) -> None:
+    tmp_path, monkeypatch, topic_id
+):
     root = Root(tmp_path)
     root.batches([1])
     says(monkeypatch, SourceState(topic_id, {0: 0}, {0: 1}))
     with pytest.raises(CheckpointForeign):
         table.ensure(root.paths.table, columns(), SPEC, "g2")
     intent = reset(SPEC, root.settings)
-    assert intent.execute is not None
     intent.execute()
     root.paths = Paths(root.settings.root, SPEC)
     assert not root.paths.identity.exists()
@@ -435,23 +409,19 @@ def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path
     with pytest.raises(CheckpointBroken, match="sluice reset archive__sales"):
         read_identity(root.paths)
     intent = reset(SPEC, root.settings)
-    assert intent.execute is not None
     intent.execute()
     root.paths = Paths(root.settings.root, SPEC)
     assert not root.paths.identity.exists()
     assert not root.paths.table.exists(), "nobody knows of which topic it is"
 
 
-def test_maintain_never_removes_the_table_that_an_archive_had_before_a_reset(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_maintain_never_removes_the_table_that_an_archive_had_before_a_reset(tmp_path, monkeypatch):
     """Kafka has its records no longer, and a reset is what errors of a broken archive name."""
     root = Root(tmp_path)
     root.batches([1])
     before = root.paths.table
     root.paths.identity.write_text("{")
     intent = reset(SPEC, root.settings)
-    assert intent.execute is not None
     intent.execute()
     monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
     root.paths = Paths(root.settings.root, SPEC)
@@ -462,15 +432,12 @@ def test_maintain_never_removes_the_table_that_an_archive_had_before_a_reset(
     assert len(deltalake.DeltaTable(str(before)).to_pyarrow_table()) == 1
 
 
-def test_a_second_reset_leaves_a_table_that_the_first_has_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_reset_leaves_a_table_that_the_first_has_left(tmp_path, monkeypatch):
     root = Root(tmp_path)
     root.batches([1])
     says(monkeypatch, SourceState("topic-2", {0: 0}, {0: 1}))
     for _ in range(2):
         intent = reset(SPEC, root.settings)
-        assert intent.execute is not None
         intent.execute()
     root.begin("g2", "topic-2")
     assert len(root.offsets) == 1
