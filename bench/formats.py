@@ -34,6 +34,7 @@ from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline, Transform
+from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.encoded import Encoding, encodings
 
 if TYPE_CHECKING:
@@ -79,15 +80,16 @@ def measures(
     config = KafkaConfig.of({"schema.registry.url": url}, "the benchmark")
     at = settings._replace(root=str(home / "root"), kafka=brokers, kafka_config=config)
     try:
-        with encodings(url, "flights", home) as all_of_them:
-            arms = {name: all_of_them[name] for name in ALL}
-            for name, by in arms.items():
-                say(f"publishing {records:,} events as {name}")
-                _published(brokers, name, by, records, home / f"ledger-{name}")
-            with _session(at) as spark:
-                ours = {name: _ours(spark, name, by, at) for name, by in arms.items()}
-                theirs = {name: _theirs(name, brokers, at) for name in RIVALS}
-                return _measured(spark, ours, theirs, say, records, repetitions)
+        arms = {}
+        for name in ALL:
+            say(f"publishing {records:,} events as {name}")
+            with encodings(url, name, home) as all_of_them:
+                arms[name] = all_of_them[name]
+                _published(brokers, name, arms[name], records, home / f"ledger-{name}")
+        with _session(at) as spark:
+            ours = {name: _ours(spark, name, by, at) for name, by in arms.items()}
+            theirs = {name: _theirs(name, brokers, at) for name in RIVALS}
+            return _measured(spark, ours, theirs, say, records, repetitions)
     finally:
         broker.stop(home / "kafka")
         registry.stop(home / "registry")
@@ -171,7 +173,7 @@ def _theirs(name: str, brokers: str, at: Settings) -> Read:
 
     def nested(session: SparkSession) -> DataFrame:
         made = F.from_json(F.col("value").cast("string"), NESTED).alias("v")
-        return values(session).select(made).selectExpr(*PICKED)
+        return values(session).select(made).selectExpr(*PICKED).toDF(*FLIGHTS.columns)
 
     def avro(session: SparkSession) -> DataFrame:
         rows = values(session)

@@ -148,6 +148,7 @@ class Audit:
             event_times(progress, records),
             operators,
             self._grouped(account, progress, records, written),
+            records.schemas if records else None,
         )
         where = key(self.run, batch)
         row = {**where, "run_id": self.run.run_id} | done.row(self._cursor)
@@ -186,7 +187,7 @@ class Audit:
         unkept = keep(self.run, self._spec, batch, rejected) if rejected else 0
         # All that Spark read is still there: what is gone was never read, and has no slice.
         there = shown.there or batch
-        keep_slices(self.run, batch, there, slices, progress.read)
+        schemas = keep_slices(self.run, batch, there, slices, progress.read)
         counts = Counter(record.outcome for record in rejected)
         return RecordCounts(
             read=shown.committed,
@@ -198,6 +199,7 @@ class Audit:
             gone=batch.covered - there.covered,
             aborted=shown.aborted,
             compacted=batch.covered != progress.read and self._compacted,
+            schemas=schemas,
         )
 
     def _read_of_lost(self, batch: Batch) -> RecordCounts:

@@ -13,6 +13,7 @@ from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import moment
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.classify.capture import ENTERED_SEEN
+from spark_jobs.decode.schemed.counted import Ids
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
@@ -40,6 +41,8 @@ class AuditedBatch(NamedTuple):
     """None without progress."""
     grouped: Grouped | None
     """None without an Aggregate that counts its records, and if a source of it is lost."""
+    schemas: Ids | None = None
+    """The ids of schemas that its records begin with; None if not known."""
 
     def state(self, before: Cursor) -> StateUse:
         """State after the batch: as it reported, else as the last batch that reported state did."""
@@ -66,6 +69,7 @@ class AuditedBatch(NamedTuple):
             "operators": None
             if self.operators is None
             else [operator.row() for operator in self.operators],
+            "schemas": json.dumps(dict(self.schemas)) if self.schemas else None,
             "table_version": self.written.version if self.written else None,
             "audited_at": datetime.now(UTC),
         }

@@ -16,6 +16,7 @@ from spark_jobs.audit.gaps import tell_apart
 from spark_jobs.audit.progress import Progress
 from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.classify.outcome import Outcome
+from spark_jobs.decode.schemed.counted import Ids
 from spark_jobs.messages.report import Account
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline
@@ -45,6 +46,8 @@ class RecordCounts(NamedTuple):
     """Whether Kafka compacts the topic: then a record may be removed between two readings."""
     aborted: int = 0
     """Records of aborted transactions at the batch's offsets. They are not in `read`."""
+    schemas: Ids | None = None
+    """The ids of schemas that the records begin with; None if not known."""
     fresh: int | None = None
     """Accepted records with a key that was not in the state of a Deduplicate; None if not known."""
 

@@ -69,10 +69,11 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
         stored = keep_on_executors(run, spec, batch, every.select(*columns))
     else:
         stored = {"unkept": keep(run, spec, batch, records)}
-    keep_slices(run, batch, there, notes.take(there, spec.topic), read.get["read"])
+    schemas = keep_slices(run, batch, there, notes.take(there, spec.topic), read.get["read"])
     gaps = there.covered - read.get["read"]
     aborted = visible(run.source, run.spark, there).aborted if gaps else 0
-    return RecordCounts(**counted.get | read.get | stored, gone=gone, aborted=aborted)
+    counts = counted.get | read.get | stored
+    return RecordCounts(**counts, gone=gone, aborted=aborted, schemas=schemas)
 
 
 def _few(run: Run, part: Batch) -> CapturePolicy:

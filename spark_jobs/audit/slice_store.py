@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spark_jobs.audit.rejected_store import key
+from spark_jobs.decode.schemed.counted import Ids, summed
 from spark_jobs.decode.slices import NO_TIMES, Slice
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
@@ -23,16 +24,18 @@ if TYPE_CHECKING:
     from spark_jobs.run import Run
 
 
-def keep_slices(run: Run, batch: Batch, part: Batch, slices: list[Slice], read: int) -> None:
-    """Store those of the part of the batch that was read, in place of what an earlier try stored:
+def keep_slices(run: Run, batch: Batch, part: Batch, slices: list[Slice], read: int) -> Ids | None:
+    """The ids of schemas in the part of the batch that was read; None if a note was lost. Store
+    the slices of it, in place of what an earlier try stored:
     that stays, if there are none now. `read` is how many records Spark read.
     """
     whole = stretched(slices, part, read)
     if not whole:
-        return
+        return None
     where = key(run, batch)
     rows = _table({**where, "run_id": run.run_id}, whole)
     ops_tables.replace(run.paths.root, "slices", rows, ops_tables.equals(where))
+    return summed(each.schemas for each in whole)
 
 
 def stretched(slices: Iterable[Slice], part: Batch, read: int) -> list[Slice]:

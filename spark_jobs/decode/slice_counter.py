@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from spark_jobs.decode.schemed.counted import Ids, ids_of_slices, registries
 from spark_jobs.decode.slices import NO_TIMES, Slice, SlicePolicy, Times
 from spark_jobs.spec import Topic
 
@@ -19,6 +20,7 @@ class SliceCounter:
 
     def __init__(self, topic: Topic, policy: SlicePolicy) -> None:
         self._policy = policy
+        self._registered = {part: format_.reads_headers for part, format_ in registries(topic)}
         self._ahead_us = topic.max_ahead // timedelta(microseconds=1)
         self.slices: dict[tuple[int, int], Slice] = {}
         """By partition and number of the thousand: a task that runs again cuts at the same
@@ -47,7 +49,10 @@ class SliceCounter:
             np.add.reduceat(late.astype("int64"), begins),
             *_times(at, late, begins),
         )
-        for row in zip(*(column.tolist() for column in columns), strict=True):
+        ids: list[Ids] = [()] * len(begins)
+        if self._registered:
+            ids = ids_of_slices(kafka.field("raw"), self._registered, begins)
+        for *row, schemas in zip(*(column.tolist() for column in columns), ids, strict=True):
             partition, first, last, records, low, high, soon, far, lates, old, new = row
             found = Slice(
                 partition,
@@ -58,6 +63,7 @@ class SliceCounter:
                 Times(soon, far),
                 lates,
                 Times(old, new),
+                schemas,
             )
             cell = partition, first // self._policy.offsets
             known = self.slices.get(cell)

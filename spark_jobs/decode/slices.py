@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, Self
 
+from spark_jobs.decode.schemed.counted import Ids, summed
+
 LEAST_OFFSETS: Final = 1_000
 """Offsets of a slice: fewer would cost more bytes than they save reading."""
 MOST_SLICES: Final = 2_000
@@ -49,6 +51,8 @@ class Slice(NamedTuple):
     late: int
     """Records that are late for certain."""
     late_times: Times
+    schemas: Ids = ()
+    """The ids of schemas that its records begin with."""
 
     def and_(self, other: Slice) -> Slice:
         """Both as one, if they lie in the same thousand."""
@@ -61,6 +65,7 @@ class Slice(NamedTuple):
             self.ahead.and_(other.ahead),
             self.late + other.late,
             self.late_times.and_(other.late_times),
+            summed([self.schemas, other.schemas]),
         )
 
     def settled(self, most_us: int) -> Slice:

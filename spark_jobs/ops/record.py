@@ -6,6 +6,8 @@ The bytes are hostile and of any size: what is shown of them is bounded, and say
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,8 +24,6 @@ from spark_jobs.ops.shown import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from upath import UPath
 
 MOST_REASON = 2_000
@@ -37,17 +37,23 @@ MOST_FIELDS = 100
 MOST_FIELD = 300
 """Characters of a field's value."""
 HEX_LINE = 16
+Taken = tuple[tuple[FieldShown, ...], str]
+"""Fields, and why there are none, or how many are left out."""
+Headers = Sequence[Mapping[str, Any]]
+"""Of a record: structs of key and value."""
+Read = Callable[[bytes, "Headers | None"], Taken]
 
 
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Declared(NamedTuple):
-    """What a topic's fields are of: name -> type."""
+    """What is known of a topic's records."""
 
-    keys: Mapping[str, str] = NONE
-    """Of the value's object."""
+    read: Read | None = None
+    """What takes a value apart; without it, it may be JSON."""
     headers: Mapping[str, str] = NONE
+    """Name -> type."""
 
 
 def record(
@@ -80,18 +86,21 @@ def record(
     late_by = None
     if line.watermark_missed is not None and line.event_time is not None:
         late_by = (line.watermark_missed - line.event_time).total_seconds()
+    undeclared = partial(of_json, declared=NONE)
     return RecordPage(
         line=line,
         late_by_seconds=late_by,
         withheld=withheld,
-        key=None if withheld else raw_shown(rows[0]["key"], {}),
-        value=None if withheld else raw_shown(rows[0]["value"], declared.keys),
+        key=None if withheld else raw_shown(rows[0]["key"], undeclared),
+        value=None
+        if withheld
+        else raw_shown(rows[0]["value"], declared.read or undeclared, rows[0]["headers"]),
         headers=None if withheld else headers_shown(rows[0]["headers"], declared.headers),
     )
 
 
 def headers_shown(
-    headers: Sequence[Mapping[str, Any]] | None, declared: Mapping[str, str]
+    headers: Headers | None, declared: Mapping[str, str]
 ) -> tuple[HeaderShown, ...] | None:
     """Headers as text; None for null."""
     if headers is None:
@@ -111,13 +120,14 @@ def headers_shown(
     )
 
 
-def raw_shown(raw: bytes | None, declared: Mapping[str, str]) -> RawShown | None:
-    """Bytes as text, in hexadecimal, and decoded as JSON as far as they can be; None for null."""
+def raw_shown(raw: bytes | None, read: Read, headers: Headers | None = None) -> RawShown | None:
+    """Bytes as text, in hexadecimal, and decoded as far as they can be; None for null."""
     if raw is None:
         return None
     # A character has four bytes at most: more need not be decoded.
     text = raw[: 4 * MOST_TEXT].decode("utf-8", "backslashreplace")
-    fields, why = _fields(raw, declared)
+    large = len(raw) > MOST_DECODED
+    fields, why = ((), f"it has more than {MOST_DECODED:,} bytes") if large else read(raw, headers)
     return RawShown(
         size=len(raw),
         text=visible(text[:MOST_TEXT]),
@@ -143,10 +153,10 @@ def hex_lines(raw: bytes) -> list[str]:
     return lines
 
 
-def _fields(raw: bytes, declared: Mapping[str, str]) -> tuple[tuple[FieldShown, ...], str]:
-    """The fields of a JSON object, the declared ones first, and why there are none."""
-    if len(raw) > MOST_DECODED:
-        return (), f"it has more than {MOST_DECODED:,} bytes"
+def of_json(raw: bytes, _: Headers | None, declared: Mapping[str, str]) -> Taken:
+    """The fields of a JSON object, the declared ones first; and why there are none. `declared`:
+    name -> type.
+    """
     try:
         found = json.loads(raw)
         if not isinstance(found, dict):

@@ -176,6 +176,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             _LONG,
             "the version of the table that the batch committed; null if it wrote nothing",
         ),
+        Column(
+            "schemas",
+            _STRING,
+            "id of a schema -> the records that begin with it, as JSON; of keys with 'key ' before "
+            "the id; null without a registry, or if not known",
+        ),
         Column("audited_at", _TIME, "when the audit accounted for the batch"),
     ),
     "quarantine": (

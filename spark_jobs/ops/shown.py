@@ -107,6 +107,11 @@ class BatchLine(Part):
     account: Account = Described(description="what happened to each offset")
     offsets_start: str | None = Described(description="partition -> first offset, as JSON")
     offsets_end: str | None = Described(description="partition -> offset after the last, as JSON")
+    schemas: str | None = Described(
+        default=None,
+        description="id of a schema -> the records that begin with it, as JSON; null without a "
+        "registry, or if not known",
+    )
     state_rows: int | None = Described(description="rows in all state stores at its end")
     state_bytes: int | None = Described(description="bytes of memory and of RocksDB's files")
     watermark: datetime | None = Described(description="Spark's watermark in the batch")
@@ -223,11 +228,14 @@ DAG.
 
 
 class FieldShown(Part):
-    """One field of a record that is a JSON object."""
+    """One field of a record."""
 
     name: str = Described(description="its name, without invisible characters")
     declared: str | None = Described(description="its type in the spec; null if it declares none")
-    value: str | None = Described(description="its value as JSON, cut; null if it is missing")
+    value: str | None = Described(
+        description="its value as JSON, cut; null if it is missing or cannot be decoded"
+    )
+    wrong: str | None = Described(default=None, description="why it cannot be decoded")
 
 
 class RawShown(Part):
@@ -238,7 +246,9 @@ class RawShown(Part):
     text_whole: bool = Described(description="whether that is all of it")
     hexadecimal: tuple[str, ...] = Described(description="its first bytes, sixteen a line")
     hexadecimal_whole: bool = Described(description="whether that is all of it")
-    fields: tuple[FieldShown, ...] = Described(description="its fields, if it is a JSON object")
+    fields: tuple[FieldShown, ...] = Described(
+        description="its fields, as far as they can be decoded"
+    )
     not_decoded: str = Described(description="why it has no fields, or how many are left out")
 
 

@@ -113,6 +113,7 @@ VIEWS = {
             "source",
             "audited_at",
             "offsets_end",
+            "schemas",
         ),
         "audited_at DESC",
         "batches",

@@ -9,9 +9,9 @@ costs one more read of the new offsets, of five bytes a record.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spark_jobs.decode.schemed.counted import registries
 from spark_jobs.decode.schemed.registered import GUID, HEAD, header_of, schema_id
 from spark_jobs.errors import RegistryRefused, RegistryUnreachable
 from spark_jobs.schemas.kept import Kept
@@ -56,7 +56,7 @@ def look(
     parts = _parts(topic, done)
     if not parts:
         return
-    for part, format_ in registries(spec):
+    for part, format_ in registries(spec.topic):
         records = source_of(spec, settings).read(spark, parts)
         found = _ids(records, part, in_header=format_.reads_headers)
         if len(found) > MOST_IDS:
@@ -96,20 +96,13 @@ def ask_again(spec: Pipeline, settings: Settings) -> None:
     """Ask once more for the ids that the registry lacked: a replay brings in records whose schema
     was registered after them. What the registry does not answer stays missing, with a warning.
     """
-    for _, format_ in registries(spec):
+    for _, format_ in registries(spec.topic):
         kept = Kept(settings.root, format_.registry)
         missing = [each for each, schema in kept.schemas().items() if schema is None]
         try:
             kept.fetch(missing, lambda: Registry(settings.kafka_config.registry()))
         except (RegistryUnreachable, RegistryRefused) as error:
             LOG.warning("%s: %s", spec.name, error)
-
-
-def registries(spec: Pipeline) -> Iterator[tuple[str, Any]]:
-    """Each part of a record that has an id, and its format, which names the registry."""
-    for part, format_ in (("value", spec.topic.format), ("key", getattr(spec.topic, "key", None))):
-        if getattr(format_, "registry", ""):
-            yield part, format_
 
 
 def _parts(topic: SourceState, done: Offsets) -> Parts:

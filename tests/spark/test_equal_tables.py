@@ -5,7 +5,9 @@ nor the schema registry has anything left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +16,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient
 
+from local.deliveries import Delivered
 from spark_jobs import failpoint
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.runs.drain import drain
@@ -171,13 +174,20 @@ def empty(made: Scene) -> None:
 def test_the_table_is_duckdbs_however_the_events_are_written(
     name: str, world: World, tmp_path: Path
 ) -> None:
-    made = None
+    sent = Counter[str]()
+
+    def encoded(records: Sequence[Delivered], number: int) -> list[Delivered]:
+        found = by.encode(records, number)
+        heads = [each.value[1:5] for each in found if each.value and each.value[:1] == b"\0"]
+        sent.update(str(int.from_bytes(head, "big")) for head in heads)
+        return found
+
     with encodings(world.registry, f"{name}-topic", tmp_path) as all_of_them:
         by = all_of_them[name]
         made = made_of(world, tmp_path, by)
-        made.deliver(by.encode)
+        made.deliver(encoded)
         made.run("first")
-        made.deliver(by.encode)
+        made.deliver(encoded)
     made = cut_off(made, KILLED[name], tmp_path / "images")
     made.run("second")
     archive = archive_spec(made.spec.topic, made.spec.topic.archive or Archive())
@@ -187,6 +197,11 @@ def test_the_table_is_duckdbs_however_the_events_are_written(
     }
     assert sum(row["read"] for row in sums.values()) == made.ledger.num_rows
     assert sum(row["unaccounted"] or 0 for row in sums.values()) == 0
+    ids = Counter[str]()
+    for row in sums.values():
+        ids.update(json.loads(row["schemas"] or "{}"))
+    assert ids == sent
+    assert len(ids) == {"avro": 3, "protobuf": 2}.get(name, 0)
     assert_same(rows(made), canonical(made, FARTHEST, made.late()), "the table")
     assert made.late()
     assert_kept_aside(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from hypothesis import given, strategies as st
@@ -13,14 +14,20 @@ from spark_jobs.ops.record import (
     MOST_HEX,
     MOST_TEXT,
     headers_shown,
+    of_json,
     raw_shown,
 )
+from spark_jobs.ops.shown import RawShown
 
 DECLARED = {"id": "string", "n": "long"}
 
 
+def shown_of(raw: bytes | None, declared: dict[str, str]) -> RawShown | None:
+    return raw_shown(raw, partial(of_json, declared=declared))
+
+
 def test_the_declared_fields_come_first_and_one_that_is_missing_is_named() -> None:
-    shown = raw_shown(b'{"extra": [1, {"a": null}], "id": "x"}', DECLARED)
+    shown = shown_of(b'{"extra": [1, {"a": null}], "id": "x"}', DECLARED)
     assert shown is not None
     assert [(each.name, each.declared, each.value) for each in shown.fields] == [
         ("id", "string", '"x"'),
@@ -41,7 +48,7 @@ def test_the_declared_fields_come_first_and_one_that_is_missing_is_named() -> No
     ],
 )
 def test_what_cannot_be_decoded_says_why(raw: bytes, why: str) -> None:
-    shown = raw_shown(raw, DECLARED)
+    shown = shown_of(raw, DECLARED)
     assert shown is not None
     assert (shown.fields, shown.not_decoded[: len(why)]) == ((), why)
 
@@ -49,19 +56,19 @@ def test_what_cannot_be_decoded_says_why(raw: bytes, why: str) -> None:
 def test_what_is_nested_just_not_too_deeply_to_be_read_is_shown_too() -> None:
     """Writing a value again goes some calls deeper than reading it."""
     for depth in range(800, 1000):
-        assert raw_shown(b'{"a":' + b"[" * depth + b"]" * depth + b"}", {}) is not None
+        assert shown_of(b'{"a":' + b"[" * depth + b"]" * depth + b"}", {}) is not None
 
 
 def test_null_is_not_an_empty_value() -> None:
-    assert raw_shown(None, DECLARED) is None
-    empty = raw_shown(b"", {})
+    assert shown_of(None, DECLARED) is None
+    empty = shown_of(b"", {})
     assert empty is not None
     assert (empty.size, empty.text, empty.hexadecimal) == (0, "", ())
 
 
 @given(st.binary(max_size=3000))
 def test_all_bytes_are_in_the_hexadecimal_lines_up_to_the_bound(raw: bytes) -> None:
-    shown = raw_shown(raw, {})
+    shown = shown_of(raw, {})
     assert shown is not None
     found = bytes.fromhex("".join(line[10:57] for line in shown.hexadecimal))
     assert found == raw[:MOST_HEX]
@@ -71,10 +78,10 @@ def test_all_bytes_are_in_the_hexadecimal_lines_up_to_the_bound(raw: bytes) -> N
 
 
 def test_five_megabytes_and_a_thousand_fields_are_cut_and_it_is_said() -> None:
-    long = raw_shown(b"x" * 5_000_000, {})
+    long = shown_of(b"x" * 5_000_000, {})
     assert long is not None
     assert (long.size, len(long.text), long.text_whole) == (5_000_000, MOST_TEXT, False)
-    many = raw_shown(json.dumps({f"f{n}": n for n in range(1000)}).encode(), {})
+    many = shown_of(json.dumps({f"f{n}": n for n in range(1000)}).encode(), {})
     assert many is not None
     assert (len(many.fields), many.not_decoded) == (MOST_FIELDS, "900 more fields")
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.slice_store import stretched
+from spark_jobs.decode.schemed.counted import ids_of_slices
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slices import (
     LEAST_OFFSETS,
@@ -243,3 +246,25 @@ def test_a_window_of_an_event_has_ended_so_long_after_it(window, at):
 def test_a_session_is_late_by_its_own_gap():
     assert Session(gap="5 minutes").first_end_after == timedelta(minutes=5)
     assert Session(gap_sql="interval '5 minutes'").first_end_after is None
+
+
+HEADS = st.none() | st.sampled_from([b"", b"\0\0\0", b"\0\0\0\0\7rest", b"\0\0\0\1\0", b"\0\xff\xff\xff\xff", b"{}{}{}"])  # fmt: skip
+
+
+@given(st.lists(st.tuples(HEADS, HEADS), min_size=1, max_size=30), st.sets(st.integers(1, 29)))
+def test_the_ids_that_records_begin_with_are_counted_by_slice(
+    records: list[tuple[bytes | None, bytes | None]], cuts: set[int]
+) -> None:
+    begins = sorted({0, *(cut for cut in cuts if cut < len(records))})
+    keys, values = zip(*records, strict=True)
+    raw = pa.StructArray.from_arrays(
+        [pa.array(keys, pa.binary()), pa.array(values, pa.binary())], names=["key", "value"]
+    )
+    wanted = []
+    for first, last in pairwise([*begins, len(records)]):
+        told = {b"\0\0\0\0\7": "7", b"\0\0\0\1\0": "256"}
+        ids = Counter(told.get((value or b"")[:5]) for value in values[first:last])
+        ids.update(f"key {told[k[:5]]}" for k in keys[first:last] if k and k[:5] in told)
+        del ids[None]
+        wanted.append(tuple(sorted(ids.items())))
+    assert ids_of_slices(raw, {"value": False, "key": False}, np.array(begins)) == wanted

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from fastapi import Depends, Query
 
@@ -14,6 +15,7 @@ from sluice_airflow.web.rights import not_found
 from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.decode.seen import seen
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
@@ -25,7 +27,12 @@ from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, cover
 from spark_jobs.repair.find.touched import Touched, touched
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import Span
+from spark_jobs.spec import Topic
+from spark_jobs.spec.formats.format import JSON
 from spark_jobs.state.answer import StateAnswer, read_answer
+
+if TYPE_CHECKING:
+    from upath import UPath
 
 MOST_ROWS: Final = 400
 """Intervals of one page of coverage. Whoever wants others gives a range."""
@@ -79,14 +86,21 @@ def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPag
     """One rejected record. Raises HTTPException: 404."""
     try:
         topic = registry.load(pipeline).topic
-        declared = Declared(topic.keys_of_a_value, topic.types_of_headers)
     except SluiceError:  # the record is there, whatever became of the spec
-        declared = Declared()
+        topic = None
     with installed(kept=False) as root:
+        declared = _declared(topic, root) if topic else Declared()
         found = ops_record.record(root, pipeline, place.table, place[1:], declared, withheld)
     if found is None:
         raise not_found()
     return of_record(found) if withheld else found
+
+
+def _declared(topic: Topic, root: UPath) -> Declared:
+    """JSON shows the fields that no spec declares, too."""
+    of_json = partial(ops_record.of_json, declared=topic.keys_of_a_value)
+    read = of_json if topic.format == JSON else partial(seen, topic, root)
+    return Declared(read, topic.types_of_headers)
 
 
 def run(pipeline: str, run_id: str, withheld: Withheld | None) -> RunPage | None:

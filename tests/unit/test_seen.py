@@ -1,0 +1,53 @@
+"""A value as a page shows it, field by field, in each format."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from upath import UPath
+
+from spark_jobs.decode.seen import seen
+from spark_jobs.spec import Avro, Compressed, Csv, Field, Lines, Topic
+from spark_jobs.spec.formats.format import Format
+
+FIELDS = (
+    Field(name="at", type="timestamp"),
+    Field(name="n", type="int", at_most=5),
+    Field(name="note", type="string"),
+)
+COLUMNS = ("at", "n", "note")
+AVRO = """{"type": "record", "name": "R", "fields": [{"name": "at", "type": "string"},
+    {"name": "n", "type": ["int", "string"]}, {"name": "note", "type": ["null", "string"]}]}"""
+AT = '"2026-11-26 10:00:00+00:00"'
+Shown = dict[str, str | None]
+
+
+def shown(format_: Format, value: bytes, root: UPath) -> Shown | str:
+    topic = Topic(name="t", event_time="at", fields=FIELDS, format=format_)
+    fields, why = seen(topic, root, value, None)
+    assert [each.declared for each in fields] in ([], [field.type for field in FIELDS])
+    return {each.name: each.value or each.wrong for each in fields} or why
+
+
+LINES = Lines(pattern=r"(?P<at>\S+) (?P<n>\S+)(?: (?P<note>.*))?")
+TEXT = b"\x282026-11-26T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("format_", "value", "wanted"),
+    [
+        (Csv(columns=COLUMNS), b"2026-11-26T10:00:00Z,x,", {"at": AT, "n": "`$.n` is text that is no int", "note": None}),
+        (Csv(columns=COLUMNS), b"a,b", "it has 2 cells, not 3"),
+        (LINES, b"now 7 hi", {"at": "`$.at` is text that is no timestamp", "n": "7", "note": '"hi"'}),
+        (Compressed(by="gzip"), gzip.compress(b'{"n": 1, "at": null}'), {"at": None, "n": "1", "note": None}),
+        (Compressed(by="gzip"), b"{}", "it is no gzip"),
+        (Avro(writer=AVRO), TEXT + b"\x02\x02x\0", {"at": AT, "n": "`$.n` is text, not int", "note": None}),
+        (Avro(registry="main"), b"\0\0\0\0\7rest", "schema 7 is not kept here"),
+    ],
+)  # fmt: skip
+def test_what_is_good_of_a_value_is_shown_beside_what_is_not(
+    format_: Format, value: bytes, wanted: Shown | str, tmp_path
+) -> None:
+    found = shown(format_, value, UPath(tmp_path))
+    assert found[: len(wanted)] == wanted if isinstance(wanted, str) else found == wanted
