@@ -17,6 +17,8 @@ from typing import Final
 from google.protobuf import descriptor_pb2
 from google.protobuf.message import DecodeError
 
+from spark_jobs.schemas.confluent import FILES
+
 OWN: Final = "sluice_registered_schema.proto"
 """The schema's file: its registry gives it no name."""
 SECONDS: Final = 60
@@ -66,7 +68,7 @@ def _described(text: str) -> descriptor_pb2.FileDescriptorProto | None:
 def _compiled(text: str, references: Sequence[tuple[str, str]]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="sluice-protoc-") as given:
         folder = Path(given)
-        for name, content in ((OWN, text), *references):
+        for name, content in ({OWN: text} | FILES | dict(references)).items():
             place = PurePosixPath(name)
             if place.is_absolute() or ".." in place.parts or not place.parts:
                 raise NotProtobuf(f"it imports {name[:_SHOWN]!r}, which is no path below it")

@@ -7,7 +7,8 @@ and one that has it, a message or an `optional`, is null.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from decimal import Decimal
 from operator import attrgetter
 from typing import Any, Final
 
@@ -18,6 +19,10 @@ from spark_jobs.values.conversions import EPOCH
 
 Get = Callable[[Any], Any]
 """A message -> the value of a field of it, or of itself."""
+DECIMAL: Final = "confluent.type.Decimal"
+MOST_BYTES: Final = 17
+"""Of 38 digits."""
+MOST_SCALE: Final = 38
 TIMESTAMP: Final = "google.protobuf.Timestamp"
 FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
 SECOND: Final = 1_000_000_000
@@ -111,13 +116,12 @@ def _of_value(field: FieldDescriptor) -> Get:
     name = _name(field)
     if not name:
         return _same
-    if name == TIMESTAMP:
-        return lambda message: EPOCH + timedelta(microseconds=microseconds(message))
     if name in WRAPPERS:
         return attrgetter("value")
     if name in AS_JSON:
         return _as_json
-    return _Nested(field.message_type)
+    known = {TIMESTAMP: _time, DECIMAL: _decimal}
+    return known.get(name) or _Nested(field.message_type)
 
 
 class _Nested:
@@ -163,6 +167,18 @@ def _same(value: Any) -> Any:
 
 def _as_json(message: Any) -> Any:
     return json_format.MessageToDict(message)
+
+
+def _time(message: Any) -> datetime:
+    return EPOCH + timedelta(microseconds=microseconds(message))
+
+
+def _decimal(message: Any) -> Decimal:
+    """Digits as bytes in two's complement, the first byte the highest."""
+    if not 1 <= len(message.value) <= MOST_BYTES or abs(message.scale) > MOST_SCALE:
+        raise ValueError("is no decimal of at most 38 digits")
+    digits = int.from_bytes(message.value, "big", signed=True)
+    return Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), -message.scale))
 
 
 def _none(_: Any) -> None:
