@@ -1,6 +1,6 @@
 """The same events as eight topics have them, from a broker that asks who reads: eight equal tables,
-equal to DuckDB's over the events, after a kill, a repair, a replay and a rebuild, when neither Kafka
-nor the schema registry has anything left.
+equal to DuckDB's over the events, after a kill, a repair, a replay and a rebuild, when Kafka has
+half of them, and nobody the schemas.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow.compute as pc
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AclOperation, AdminClient
+from confluent_kafka.admin import AclOperation
 
 from local.deliveries import Delivered
 from spark_jobs import failpoint
+from spark_jobs.rebuild.parts import compute, switched
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.runs.drain import drain
 from spark_jobs.settings.kafka.config import KafkaConfig
-from spark_jobs.source.topic_state import topic_state
 from spark_jobs.spec import Archive, Topic
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
 from tests.harness.encoded import Encoding, encodings
+from tests.harness.long_form import LONG
 from tests.harness.registry import guarded
 from tests.harness.scene import Scene
 from tests.harness.secured_broker import Broker, running
 from tests.harness.token_server import Issuer
+from tests.spark.test_rebuild import Rebuilding, begun, ends, retention_takes
 from tests.spark.test_repair import Repairs, rows, watermark_of
 
 FARTHEST: Final = 4_000
@@ -46,6 +47,10 @@ KILLED: Final = {
     "gzip": "table.committed",
 }
 """How the events are written -> where its second drain is cut off."""
+REBUILT: Final = ("avro", "csv")
+"""Also without the long form."""
+REBUILT: Final = ("avro", "csv")
+"""Also without the long form."""
 READER, PASSWORD, TOKEN = "reader", 'pass; "word" \'é', "Bearer t0ken"
 
 
@@ -160,16 +165,6 @@ def assert_kept_aside(made: Scene) -> None:
     assert len({row["reason"] for row in kept.values()}) >= 4
 
 
-def empty(made: Scene) -> None:
-    """Retention has taken everything."""
-    ends = topic_state(made.settings, made.topic).latest
-    client = AdminClient({"bootstrap.servers": made.kafka})
-    for done in client.delete_records(
-        [TopicPartition(made.topic, *end) for end in ends.items()]
-    ).values():
-        done.result()
-
-
 @pytest.mark.parametrize("name", KILLED)
 def test_the_table_is_duckdbs_however_the_events_are_written(
     name: str, world: World, tmp_path: Path
@@ -206,7 +201,7 @@ def test_the_table_is_duckdbs_however_the_events_are_written(
     assert made.late()
     assert_kept_aside(made)
 
-    empty(made)
+    retention_takes(made, {partition: end // 2 for partition, end in ends(made).items()})
     made.settings = made.settings._replace(kafka_config=secured(world.broker))  # without a registry
     report, swapped = Repairs(made).done()
     assert swapped is not None
@@ -219,3 +214,12 @@ def test_the_table_is_duckdbs_however_the_events_are_written(
     report, swapped = Repairs(made).done("replay")
     assert swapped is not None
     assert_same(rows(made), canonical(made, 10**9, set()), "the table after the replay")
+    if not (LONG or name in REBUILT):
+        return
+    it = Rebuilding(made)
+    run = begun(it, tmp_path, [])
+    compute(run)
+    switched(run, lambda _: None)
+    made.spec = it.next
+    assert_same(rows(made), canonical(made, 10**9, set()), "the table after the rebuild")
+    assert len(rows(made)) > 100
