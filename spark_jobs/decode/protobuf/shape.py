@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from google.protobuf.descriptor import FieldDescriptor as F
 
-from spark_jobs.decode.protobuf.messages import AS_JSON, TIMESTAMP, WRAPPERS, is_map
+from spark_jobs.decode.protobuf.messages import AS_JSON, DECIMAL, TIMESTAMP, WRAPPERS, is_map
 from spark_jobs.decode.schemed.shape import ANY, Shape, scalar
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
+NAMED: Final = {TIMESTAMP: "timestamp", DECIMAL: "decimal"}
 KINDS: Final = {
     **dict.fromkeys(
         (F.CPPTYPE_INT32, F.CPPTYPE_INT64, F.CPPTYPE_UINT32, F.CPPTYPE_UINT64), "whole number"
@@ -45,8 +46,8 @@ def _value(field: F) -> Shape:
             return scalar("bytes" if field.type == F.TYPE_BYTES else "text")
         return scalar(KINDS.get(field.cpp_type, ANY))
     name = str(field.message_type.full_name)
-    if name == TIMESTAMP:
-        return scalar("timestamp")
+    if name in NAMED:
+        return scalar(NAMED[name])
     if name in WRAPPERS:
         return _value(field.message_type.fields_by_name["value"])
     return scalar(ANY) if name in AS_JSON else shape_of(field.message_type)
