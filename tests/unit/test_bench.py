@@ -21,7 +21,7 @@ from bench.rounds import Target, costs
 from local import flights, ledger
 from local.deliveries import CLEAN, deliver
 from local.flights import FlightEvent
-from spark_jobs.settings.installation import REPO
+from tests.harness.ran import ran
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MEASURES = [
@@ -144,22 +144,12 @@ RIGHT = [(0, 2, 15.5, 21), (1, 1, 3.0, 3)]
 @pytest.fixture
 def sent(tmp_path: Path) -> Path:
     """The ledger of four departures, each delivered twice: two in an hour, one that closes."""
+    flight = ("AA", 1, None, "JFK", "SFO")
     departures = [
         FlightEvent(
-            f"e{number}",
-            "departure",
-            NOON + timedelta(minutes=minutes),
-            NOON,
-            "AA",
-            1,
-            None,
-            "JFK",
-            "SFO",
-            delay,
-            False,
-            9,
+            f"e{n}", "departure", NOON + timedelta(minutes=at), NOON, *flight, late, False, 9
         )
-        for number, (minutes, delay) in enumerate(((5, 10), (6, 21), (65, 3), (600, 0)))
+        for n, (at, late) in enumerate(((5, 10), (6, 21), (65, 3), (600, 0)))
     ]
     records = deliver(departures, CLEAN.model_copy(update={"duplicate_share": 1.0}))
     ledger.write(
@@ -334,26 +324,7 @@ def test_deliveries_leave_out_what_the_two_arms_must_treat_differently(monkeypat
 
 
 def test_the_command_names_its_options_and_starts_nothing_for_its_help() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", "--help"],
-        cwd=REPO,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = ran(sys.executable, "-m", "bench", "--help")
     assert done.returncode == 0, done.stderr
-    assert all(
-        option in done.stdout
-        for option in (
-            "--records",
-            "--later",
-            "--size",
-            "--repetitions",
-            "--idle",
-            "--repaired",
-            "--group-state",
-            "--only",
-            "--keep",
-        )
-    )
+    options = "records later size repetitions idle repaired group-state only keep"
+    assert {f"--{name}" for name in options.split()} <= {*done.stdout.split()}

@@ -1,6 +1,4 @@
-"""A rebuild's switch, its way back and a reset, over real tables and checkpoints without Spark: killed
-at each of their places, and all that is refused.
-"""
+"""A rebuild's switch, its way back and a reset, killed at each place, and all refusals."""
 
 from __future__ import annotations
 
@@ -47,15 +45,14 @@ from spark_jobs.rebuild.beside import begin, beside_paths, discard, refuse_other
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_foreign
-from spark_jobs.repair.manifest import Manifest
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_ahead, refuse_replaced
-from spark_jobs.spans.position import Position
 from spark_jobs.spec import Pipeline, State
+from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
@@ -128,7 +125,6 @@ def assert_drains(rebuilt: Rebuilt, spec: Pipeline, generation: str, batch: int)
     """The checkpoint of this spec, and its table, are as those that have always been live."""
     paths = rebuilt.paths(spec)
     known, cursor = read_identity(paths), read_cursor(paths.cursor)
-    assert known is not None
     assert known.generation == generation
     owner = known.owner(SPEC.name)
     checkpoint = Checkpoint(paths.checkpoint)
@@ -139,7 +135,6 @@ def assert_drains(rebuilt: Rebuilt, spec: Pipeline, generation: str, batch: int)
     assert table.metadata().configuration[GENERATION] == generation
     assert table.transaction_version(owner) == batch == checkpoint.committed()[-1]
     fact = read_live(paths)
-    assert fact is not None
     assert (fact.version, fact.folder, fact.table) == (
         spec.state.version,
         paths.version.name,
@@ -201,7 +196,7 @@ def test_a_switch_that_was_killed_is_completed_by_the_next_run_with_either_spec(
 @pytest.mark.parametrize("place", [None, *range(PLACES_BACK)])
 def test_the_way_back_lets_the_former_checkpoint_drain_into_its_own_table(
     rebuilt, monkeypatch, place
-) -> None:
+):
     rebuilt.switch()
     if place is None:
         rebuilt.back()
@@ -229,9 +224,7 @@ def test_behind_the_way_back_the_same_version_may_be_rebuilt_and_switched_to(reb
     assert rows(rebuilt.paths()) == [*range(7)]
 
 
-def test_the_drain_after_a_switch_goes_on_and_one_rewinds_also_to_before_the_switch(
-    rebuilt,
-) -> None:
+def test_the_drain_after_a_switch_goes_on_and_one_rewinds_also_to_before_the_switch(rebuilt):
     rebuilt.switch()
     after = Drains.of(rebuilt.root, NEXT)
     after.drain(6, 7)
@@ -255,7 +248,6 @@ def test_the_published_table_and_the_event_follow_there_and_back(rebuilt) -> Non
     rebuilt.switch()
     paths = rebuilt.paths()
     event = listener.publish(paths, NEXT)
-    assert event is not None
     assert (event.generation, event.table, event.table_version) == ("g2", str(paths.table), 6)
     assert (event.number, event.table_version_before, event.account.read) == (2, None, 6)
     assert listener.publish(paths, NEXT) is None
@@ -263,7 +255,6 @@ def test_the_published_table_and_the_event_follow_there_and_back(rebuilt) -> Non
     assert sorted(shown.to_pyarrow_table()["n"].to_pylist()) == [0, 1, 2, 3, 4, 5]
     rebuilt.back()
     event = listener.publish(rebuilt.paths(SPEC), SPEC)
-    assert event is not None
     assert (event.number, event.generation, event.account.read) == (3, "g1", 5)
     shown = deltalake.DeltaTable(str(paths.published_table))
     assert sorted(shown.to_pyarrow_table()["n"].to_pylist()) == [0, 1, 2, 3, 4]
@@ -372,9 +363,7 @@ def test_which_spec_drains_is_a_fact_of_the_root_in_both_orders(rebuilt, monkeyp
     assert live_spec(SPEC, rebuilt.root) == SPEC
 
 
-def test_a_batch_without_an_account_before_the_switch_is_accounted_for_behind_the_way_back(
-    rebuilt,
-) -> None:
+def test_a_batch_without_an_account_before_the_switch_is_accounted_for_behind_the_way_back(rebuilt):
     rebuilt.live.commit(5)
     rebuilt.switch()
     rebuilt.back()
@@ -393,9 +382,7 @@ def test_a_run_whose_spec_was_loaded_before_the_switch_is_refused(rebuilt) -> No
         pass
 
 
-def test_a_run_beside_that_was_begun_before_the_switch_never_works_without_the_live_lease(
-    rebuilt,
-) -> None:
+def test_a_run_beside_that_was_begun_before_the_switch_never_works_without_the_live_lease(rebuilt):
     before = rebuilt.side.paths
     rebuilt.switch()
     assert before.lease != rebuilt.paths().lease
@@ -436,7 +423,6 @@ def test_a_reset_by_the_spec_of_before_a_switch_tells_what_drains_now(rebuilt) -
     now.staging("r1").mkdir(parents=True)
     intent = reset(SPEC, rebuilt.live.settings)
     assert f"leave {now.version} and {now.table}" in intent.lines[1]
-    assert intent.execute is not None
     intent.execute()
     assert not now.staging("r1").exists()
     assert rebuilt.paths(SPEC).place.folder == "v1.2"
@@ -448,17 +434,8 @@ def test_a_rebuild_is_discarded_and_not_reset(rebuilt) -> None:
 
 
 def test_a_repair_of_the_former_version_goes_in_or_out_only_while_that_drains(rebuilt) -> None:
-    made = Manifest(
-        repair_id="r1",
-        pipeline=SPEC.name,
-        generation="g1",
-        kind="repair",
-        spans=(),
-        differing=(),
-        position=Position("window_end", "end"),
-        table_id=str(rebuilt.live.table.metadata().id),
-        table_version=5,
-    )
+    table_id = str(rebuilt.live.table.metadata().id)
+    made = roots.manifest(SPEC.name, table_id=table_id, table_version=5)
     claims = Claim("r1", made, 5), Claim("r1.undo", made, 5)
     for each in claims:
         assert refuse_foreign(rebuilt.live.paths, each).generation == "g1"
@@ -493,7 +470,7 @@ def test_a_cursor_made_anew_behind_the_switch_has_what_the_rebuild_had(rebuilt) 
 
 def test_a_switch_beside_a_discard_is_refused_and_nothing_that_is_live_is_removed(
     rebuilt, monkeypatch
-) -> None:
+):
     """The discard has looked, and removes rows of the ops tables."""
     tried = []
 
@@ -545,7 +522,6 @@ def test_maintain_removes_a_dead_place_after_its_days_of_grace(rebuilt, monkeypa
     maintained(rebuilt, NEXT, GRACE.days + 1, monkeypatch)
     assert not any(each.exists() for each in (old.table, old.version))
     fact = read_live(rebuilt.paths())
-    assert fact is not None
     assert (fact.folder, fact.dead) == ("v2", ())
     assert rows(rebuilt.paths()) == [*range(6)]
     with pytest.raises(RebuildRefused, match="is gone: `sluice maintain` removes them"):
@@ -554,7 +530,7 @@ def test_maintain_removes_a_dead_place_after_its_days_of_grace(rebuilt, monkeypa
 
 def test_no_switch_is_taken_back_to_a_place_of_which_maintain_has_removed_something(
     rebuilt, monkeypatch
-) -> None:
+):
     """A folder is removed file by file: the kill left half of the checkpoint."""
     old = rebuilt.live.paths
     rebuilt.switch()
@@ -576,7 +552,7 @@ def test_no_switch_is_taken_back_to_a_place_of_which_maintain_has_removed_someth
 
 def test_a_publish_that_a_switch_overtakes_does_not_show_the_former_table_again(
     rebuilt, monkeypatch
-) -> None:
+):
     """It has read its verdict before, and another publish has shown the new table meanwhile."""
     old, verdict = rebuilt.live.paths, rebuilt.live.cursor.judged_table_version
     verdict_read = publication.published_table.target
@@ -590,7 +566,6 @@ def test_a_publish_that_a_switch_overtakes_does_not_show_the_former_table_again(
 
     monkeypatch.setattr(published_table, "target", overtaken)
     event = publication.publish(old, SPEC, Announced())
-    assert event is not None
     assert (event.number, event.table_version) == (1, verdict)
     shown = deltalake.DeltaTable(str(old.published_table)).to_pyarrow_table().column("n")
     assert sorted(shown.to_pylist()) == [*range(6)]
@@ -614,7 +589,6 @@ def test_of_two_who_begin_a_rebuild_one_does(rebuilt) -> None:
     with pytest.raises(RebuildRefused, match="Give the same command again"):
         begin(rebuilt.live.paths, NEXT, "topic-1", "another")
     begun = read_begun(rebuilt.live.paths)
-    assert begun is not None
     assert (begun.who, begun.folder) == ("one", "v2")
 
 
@@ -637,7 +611,7 @@ def older_switch(rebuilt: Rebuilt) -> None:
 
 def test_a_root_that_an_older_sluice_has_switched_goes_on_and_is_rebuilt_and_not_taken_back(
     rebuilt,
-) -> None:
+):
     older_switch(rebuilt)
     former = SPEC.model_copy(update={"state": State(version=7)})
     paths = rebuilt.paths(SPEC)
