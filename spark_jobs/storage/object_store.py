@@ -74,7 +74,7 @@ def require_writable(paths: Paths) -> None:
     written.
     """
     if is_remote(str(paths.root)):
-        refuse_unusable(delta_path(paths.version))
+        refuse_unusable(delta_path(paths.above))
     else:
         paths.ensure_writable()
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from spark_jobs.checkpoint.notes.live import GRACE
 from spark_jobs.sink import table
 from tests.simulation import clock
-from tests.simulation.model import SHOPS, Batch, Delete, Found, Key, Model, Swap, Undo
+from tests.simulation.model import SHOPS, Delete, Found, Key, Model, Swap, Undo
 from tests.simulation.places import arrived
 from tests.simulation.stage import Plan
 from tests.simulation.world import FIRST, World
@@ -41,14 +41,9 @@ class Commands:
 
     def _drain(self, _: random.Random) -> Given:
         drained: list[int] = []
-        possible = self.world.model.possible
-        newest = max(
-            (d.number for deeds in possible for d in deeds if isinstance(d, Batch)), default=-1
-        )
 
         def batches(model: Model) -> Model:
-            until = drained[-1] + 1 if drained else newest + 2
-            return model.drained(until, self.world.topic.seen)
+            return model.drained(drained[-1] + 1 if drained else None, self.world.topic.seen)
 
         return Given("drain", lambda: drained.append(self.world.drain()), batches)
 

@@ -30,7 +30,7 @@ def hold(world: World) -> None:
     if world.published() != rows:
         raise Violation("published", "not what the table has, though all of it has passed")
     events(world)
-    for day, known in world.by_day.items() if not world.moves else ():
+    for day, known in world.by_day.items():
         now = of_day(rows, day)
         changed = {
             key: (of, now.get(key))

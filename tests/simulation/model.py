@@ -84,8 +84,8 @@ class Model(NamedTuple):
         added = tuple(deeds)
         return self._replace(possible=frozenset(_with(each, added) for each in self.possible))
 
-    def drained(self, until: int, first: Collection[Begins]) -> Model:
-        """All batches before this one were; the first one of a place began at one of these."""
+    def drained(self, until: int | None, first: Collection[Begins]) -> Model:
+        """All batches before this one were, or one more; a place began at one of these."""
         found = {_filled(each, until, at) for each in self.possible for at in first}
         return self._replace(possible=frozenset(found))
 
@@ -189,10 +189,11 @@ def _with(deeds: Deeds, added: Deeds) -> Deeds:
     return deeds
 
 
-def _filled(deeds: Deeds, until: int, first: Begins) -> Deeds:
-    """With all batches before that one."""
+def _filled(deeds: Deeds, until: int | None, first: Begins) -> Deeds:
+    """With all batches before that one, or with one more."""
     done = [deed for deed in deeds if isinstance(deed, Batch)]
     number, at = (done[-1].number + 1, _next(done[-1].of)) if done else (0, first)
+    until = number + 1 if until is None else until
     while number < until:
         deeds = (*deeds, Batch(number, at))
         number, at = number + 1, _next(at)

@@ -131,18 +131,27 @@ def test_what_was_found_or_feared_holds(what: str, remote: bool) -> None:
 
 FOUND = {
     "a person's RESTORE comes amid that of a rewind": (
-        (("vacuum", 727964103), ("rewind", 730742559), ("restore", 704806872)),
-        1040204636,
+        (
+            Round(
+                (("vacuum", 727964103), ("rewind", 730742559), ("restore", 704806872)), 1040204636
+            ),
+        ),
         20261426,
     ),
+    "a drain sees whether it may write while a rewind copies": (
+        (
+            Round((("rewind", 141845311),), 1021223026, hits=1),
+            Round((("drain", 633715364), ("rewind", 70860870)), 490631751, hits=1),
+        ),
+        1003,
+    ),
 }
-"""Interleavings: commands, who goes on, and the schedule's seed."""
+"""Interleavings, with the seed of all."""
 
 
 @pytest.mark.parametrize("what", FOUND)
 def test_what_make_simulate_found_holds(what: str) -> None:
-    commands, order, seed = FOUND[what]
-    outcome = run((Round(commands, order),), seed)
+    outcome = run(*FOUND[what])
     assert outcome.violation is None, outcome.lines
 
 

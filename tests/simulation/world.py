@@ -247,6 +247,8 @@ class World:
             return
         arrived("airflow emits")
         self.airflow.append(event)
+        if event.table_version_before is None:  # another table: consumers read it as a whole
+            self.by_day.clear()
         shown = self.published()
         for day in event.days:
             self.by_day[day] = of_day(shown, day)
