@@ -12,6 +12,7 @@ import pytest
 from spark_jobs.errors import SettingInvalid, SparkFailed
 from spark_jobs.launch import shipment
 from spark_jobs.settings.installation import Settings
+from tests.harness.refused import fails
 
 SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g")
 
@@ -66,7 +67,7 @@ def test_a_folder_that_others_may_write_to_is_refused(temporary: Path) -> None:
     folder = shipment.code_archive().parent
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
-    with pytest.raises(SettingInvalid, match="is not this user's alone"):
+    with fails(SettingInvalid, "folder_shared"):
         shipment.code_archive()
 
 
@@ -94,17 +95,17 @@ def test_executors_have_the_python_that_is_named(
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("given", "reason"),
     [
-        ("/nowhere/e.tar.gz#env/bin/python", "there is no file /nowhere/e.tar.gz"),
-        ("e.tar.gz#env", "names no Python"),
-        ("e.tar.gz#code/bin/python", "'code' would replace"),
-        ("e.tar.gz#./env/bin/python", "'.' would replace"),
-        ("e.tar.gz#../env/bin/python", "'..' would replace"),
+        ("/nowhere/e.tar.gz#env/bin/python", "archive_absent"),
+        ("e.tar.gz#env", "no_python_in_archive"),
+        ("e.tar.gz#code/bin/python", "folder_replaced"),
+        ("e.tar.gz#./env/bin/python", "folder_replaced"),
+        ("e.tar.gz#../env/bin/python", "folder_replaced"),
     ],
 )
-def test_a_python_that_cannot_be_is_refused(given: str, says: str) -> None:
-    with pytest.raises(SettingInvalid, match=says):
+def test_a_python_that_cannot_be_is_refused(given: str, reason: str) -> None:
+    with fails(SettingInvalid, reason):
         shipment.configuration(SETTINGS._replace(executor_python=given))
 
 
@@ -141,5 +142,5 @@ def test_a_temporary_folder_that_takes_no_archive_is_told_in_words(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(temporary / "nowhere"))
-    with pytest.raises(SparkFailed, match=r"cannot be written: .*nowhere.* set TMPDIR"):
+    with fails(SparkFailed, "code_not_packed"):
         shipment.code_archive()

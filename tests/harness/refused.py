@@ -1,0 +1,43 @@
+"""Refused: holds which error is raised, by its class, its reason and its parameters.
+
+Never by its text: that may be made better at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+import pytest
+
+from spark_jobs.errors import SluiceError
+
+E = TypeVar("E", bound=SluiceError)
+
+
+class has(NamedTuple):
+    """A value with this in it: `path=has("offsets/2")`."""
+
+    part: str
+
+
+@contextmanager
+def fails(kind: type[E], reason: str, /, **parameters: object) -> Iterator[pytest.ExceptionInfo[E]]:
+    """What is done within is refused so. Of the parameters, those that matter; each is compared as
+    it is shown.
+    """
+    assert reason in kind.reasons(), f"{kind.__name__} has no reason {reason}"
+    with pytest.raises(kind) as caught:
+        yield caught
+    because(caught.value, kind, reason, **parameters)
+
+
+def because(error: object, kind: type[SluiceError], reason: str, /, **parameters: object) -> None:
+    """The error is of this class, reason and parameters."""
+    assert isinstance(error, kind), error
+    assert error.reason == reason, error
+    for name, expected in parameters.items():
+        told = str(error.parameters[name])
+        found = expected.part in told if isinstance(expected, has) else told == str(expected)
+        assert found, (name, told, expected)
