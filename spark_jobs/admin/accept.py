@@ -77,6 +77,7 @@ def accept(
             passed = {
                 "judged": cursor.audited,
                 "judged_table_version": report.table_version,
+                "judged_generation": report.generation or "",
                 "open_records": None,
             }
             facts = Accept(

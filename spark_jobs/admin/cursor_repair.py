@@ -85,10 +85,7 @@ def _made(paths: Paths, known: Identity, rows: list[Row]) -> Cursor:
         audited=audited,
         judged=passed.batch,
         judged_table_version=passed.version,
-        table_version=max(
-            (row["table_version"] for row in rows if row["table_version"] is not None),
-            default=None,
-        ),
+        judged_generation=known.generation,
         state=StateUse(rows=last.get("state_rows") or 0, bytes=last.get("state_bytes") or 0),
         last_event_time=max(
             (row["last_event_time"] for row in rows if row["last_event_time"]), default=None

@@ -111,7 +111,7 @@ class _Stored:
         of_each = (ops_tables.equals({"generation": each}) for each in self._current)
         ours = f"({' OR '.join(of_each)})"
         kept = [f"batch_id >= {self._needed_from}"]
-        for newest in ("table_version", "last_event_time"):  # the cursor has the largest of each
+        for newest in ("table_version", "last_event_time"):  # doctor makes the cursor from them
             kept += [
                 f"batch_id = {row['batch_id']}"
                 for row in self._rows(

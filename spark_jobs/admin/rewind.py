@@ -183,15 +183,12 @@ def remove_entries(facts: Rewind, scene: Scene) -> None:
 
 def move_cursor(facts: Rewind, scene: Scene) -> None:
     """Let the cursor say what is accounted for, and what the newest verdict on these rows is."""
-    path = scene.paths.table
     restored = restored_version(facts, scene)
     read_cursor(scene.paths.cursor).model_copy(
         update={
             "audited": facts.audited,
             "judged": facts.judged.batch,
             "open_records": None,
-            # The change of properties is behind it, and nothing else: the lease is held.
-            "table_version": table.version(path),
             "judged_table_version": restored if facts.judged.whole else facts.judged.table_version,
         }
     ).put(scene.paths.cursor, scene.held)

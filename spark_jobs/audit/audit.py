@@ -95,6 +95,7 @@ class Audit:
         passed = {
             "judged": self._cursor.audited,
             "judged_table_version": table_version,
+            "judged_generation": self.run.identity.generation,
             "open_records": open_records,
         }
         self._move(self._cursor.model_copy(update=passed))

@@ -86,7 +86,6 @@ class AuditedBatch(NamedTuple):
                 "state": self.state(before),
                 "last_event_time": newest,
                 "still_batches": still if self.account.accepted else before.still_batches,
-                "table_version": self.written.version if self.written else before.table_version,
                 "timers_waiting": waiting,
             }
         )

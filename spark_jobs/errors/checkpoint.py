@@ -139,6 +139,16 @@ class CheckpointBroken(SluiceError):
     def journal_unreadable(self, path: object, pipeline: object) -> None: ...
 
     @reason(
+        "repair {repair} is in the log of {table}, and ops.repairs does not know it: an older "
+        "Sluice was killed in between. What it staged is gone from {folder}, so nobody can say "
+        "which records the rows have.",
+        "Restore the folder from a copy; or start again from Kafka: sluice reset {pipeline}",
+    )
+    def repair_unnoted(
+        self, repair: object, table: object, folder: object, pipeline: object
+    ) -> None: ...
+
+    @reason(
         "{change} has begun for state version {version} of {pipeline}, and spec.py has {found}.",
         "Complete it with the spec of {version}: sluice drain {pipeline}",
     )

@@ -71,9 +71,14 @@ def settle(paths: Paths, held: HeldLease, *, given_up: bool = False) -> None:
         facts={},
         ended=True,
     )
-    note = none.over(paths.journal) if given_up else _note(paths) or none
-    if given_up or note.fence != held.fence:
-        note.end(paths, held)
+    note = none.over(paths.journal) if given_up else _note(paths)
+    if given_up or note is None or note.fence != held.fence:
+        (note or none).end(paths, held)
+
+
+def has_journal(paths: Paths) -> bool:
+    """Whether a Sluice with a journal has ever held the lease."""
+    return bool(paths.journal.exists())
 
 
 def under_way(paths: Paths) -> Begun | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from spark_jobs.journal.change import Change
+from spark_jobs.journal.change import Change, Facts
+
+if TYPE_CHECKING:
+    from spark_jobs.root.paths import Paths
 
 CHANGES = {
     "accept": "spark_jobs.admin.accept:ACCEPT",
@@ -23,9 +27,22 @@ CHANGES = {
 of its command, and whoever takes the lease completes all of them.
 """
 
+UNNOTED = "spark_jobs.repair.exchange.unnoted:unnoted"
+"""What a Sluice without a journal left half done, found by the table's log."""
+
 
 def kind(name: str) -> Change[Any]:
     """The change of this name. Raises KeyError for a newer Sluice's."""
-    module, _, declared = CHANGES[name].partition(":")
-    change: Change[Any] = getattr(import_module(module), declared)
+    change: Change[Any] = _imported(CHANGES[name])
     return change
+
+
+def unnoted(paths: Paths) -> Iterator[tuple[Change[Any], Facts]]:
+    """Changes that are to be completed, of a root that never had a journal."""
+    found: Iterator[tuple[Change[Any], Facts]] = _imported(UNNOTED)(paths)
+    return found
+
+
+def _imported(place: str) -> Any:
+    module, _, declared = place.partition(":")
+    return getattr(import_module(module), declared)

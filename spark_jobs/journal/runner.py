@@ -17,9 +17,9 @@ from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import HeldLease, lease
 from spark_jobs.checkpoint.notes.live import refuse_not_live
 from spark_jobs.errors import CheckpointBroken, FormatNewer
-from spark_jobs.journal.begun import Begun, settle as settle_note, under_way
+from spark_jobs.journal.begun import Begun, has_journal, settle as settle_note, under_way
 from spark_jobs.journal.change import Change, F, Scene
-from spark_jobs.journal.changes import kind
+from spark_jobs.journal.changes import kind, unnoted
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
@@ -38,8 +38,11 @@ def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
     """
     with lease(paths.lease, who) as held:
         complete(spec, paths, held)
-        settle_note(paths, held)
         refuse_not_live(paths)
+        if not has_journal(paths):
+            for change, facts in unnoted(paths):
+                carry_out(change, facts, spec, paths, held, who)
+        settle_note(paths, held)
         yield held
 
 
@@ -47,7 +50,7 @@ def settle(spec: Pipeline, paths: Paths, who: str) -> bool:
     """Complete what was begun: for those who look before they take the lease. Whether there was
     anything.
     """
-    if under_way(paths) is None:
+    if under_way(paths) is None and (has_journal(paths) or not any(unnoted(paths))):
         return False
     with leased(spec, paths, who):
         return True

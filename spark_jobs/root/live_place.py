@@ -82,7 +82,7 @@ def named_live(above: UPath) -> Content | None:
     """What live.json says, or will say when the change is completed that has begun; None for a
     pipeline that has had one place only.
     """
-    return _coming(above / JOURNAL) or read(above / LIVE) or _found_again(above)
+    return _coming(above / JOURNAL) or read(above / LIVE) or highest_copy(above)
 
 
 def read(path: UPath) -> Content | None:
@@ -127,13 +127,20 @@ def _coming(journal: UPath) -> Content | None:
     return found if isinstance(found, dict) and isinstance(found.get("version"), int) else None
 
 
-def _found_again(above: UPath) -> Content | None:
+def highest_copy(above: UPath) -> Content | None:
+    """The copy with the highest number; of two that have it, that of the later one: a change that
+    was given up may have left its own.
+    """
     try:
         folders = [each for each in above.iterdir() if FOLDER.fullmatch(each.name)]
     except (FileNotFoundError, NotADirectoryError):
         return None
     found = [copy for folder in folders if (copy := read(folder / LIVE)) is not None]
-    return max(found, key=lambda copy: int(copy.get("number", 0)), default=None)
+    return max(found, key=_turn, default=None)
+
+
+def _turn(copy: Content) -> tuple[int, str]:
+    return int(copy.get("number", 0)), str(copy.get("since", ""))
 
 
 def _text(path: UPath) -> str | None:

@@ -75,7 +75,7 @@ def _checkpoint(folder: Path, name: str) -> None:
         commit_batch(spark, place)
     made = fingerprint(spec, version("pyspark"))
     Identity(generation="g1", topic_id="t", fingerprint=made).write(paths.identity)
-    Cursor(audited=2, judged=1, table_version=3).write(paths.cursor)
+    Cursor(audited=2, judged=1).write(paths.cursor)
     Published(number=1, table_version=2, batch=1).fix(paths)
     rows = (("secret of a person", HOSTILE[:1000]),)
     variable = VariableAnswer(title="7 rows", total=7, columns=("carrier", HOSTILE), rows=rows)

@@ -333,7 +333,7 @@ class History:
         made = fingerprint(self.spec, version("pyspark"))
         Identity(generation=GENERATION, topic_id="t", fingerprint=made).write(self.paths.identity)
         good = self.last - self.fails
-        Cursor(audited=self.last, judged=good, table_version=self.last).write(self.paths.cursor)
+        Cursor(audited=self.last, judged=good).write(self.paths.cursor)
         Published(number=1, table_version=good, batch=good).fix(self.paths)
         total = self.state_rows[self.last]
         rows = tuple((f"{self.last}-{number}", "") for number in range(3))

@@ -149,7 +149,7 @@ class Drain(NamedTuple):
             {"pipeline": SPEC.name, "generation": known.generation, "batch_id": batch}
         )
         ops_tables.replace(self.paths.root, "batches", [told], where)
-        return self._moved(cursor, held, audited=batch, table_version=now)
+        return self._moved(cursor, held, audited=batch)
 
     def _judged(
         self, batch: int, known: Identity, cursor: Cursor, held: HeldLease, report: Report
@@ -173,7 +173,8 @@ class Drain(NamedTuple):
             }
         )
         if not red:
-            self._moved(cursor, held, judged=batch, judged_table_version=judged)
+            passed = {"judged": batch, "judged_table_version": judged}
+            self._moved(cursor, held, **passed, judged_generation=known.generation)
         return report.model_copy(
             update={
                 "status": "failed" if red else "succeeded",
@@ -187,7 +188,7 @@ class Drain(NamedTuple):
             }
         )
 
-    def _moved(self, cursor: Cursor, held: HeldLease, **changes: int | None) -> Cursor:
+    def _moved(self, cursor: Cursor, held: HeldLease, **changes: int | str | None) -> Cursor:
         moved = cursor.model_copy(update=changes)
         moved.put(self.paths.cursor, held)
         return moved

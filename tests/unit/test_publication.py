@@ -378,3 +378,13 @@ def test_a_torn_event_is_an_error_and_the_remedy_goes_on_from_what_airflow_was_t
     root.passed(1, 3)
     told = root.publish()
     assert (told["number"], told["table_version_before"], told["account"]["read"]) == (2, 1, 10)
+
+
+def test_a_verdict_of_another_generation_is_about_other_rows(root: Root) -> None:
+    root.identified("new", "old")
+    root.has("new", 0)
+    said = Cursor(audited=0, judged=0, judged_table_version=1)
+    said.model_copy(update={"judged_generation": "another"}).write(root.paths.cursor)
+    assert root.publish() is None
+    said.model_copy(update={"judged_generation": "old"}).write(root.paths.cursor)
+    assert root.publish() is not None

@@ -25,7 +25,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live import GRACE, live_spec, read_live
+from spark_jobs.checkpoint.notes.live import GRACE, following, live_spec, read_live
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import (
     CheckpointBroken,
@@ -45,6 +45,7 @@ from spark_jobs.rebuild.beside import begin, beside_paths, discard, refuse_other
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_foreign
+from spark_jobs.root.live_place import Place
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
@@ -140,7 +141,7 @@ def assert_drains(rebuilt: Rebuilt, spec: Pipeline, generation: str, batch: int)
         paths.version.name,
         paths.table.name,
     )
-    assert cursor.table_version == cursor.judged_table_version == table.version()
+    assert cursor.judged_table_version == table.version()
     assert paths.lease.parent == paths.above
     assert not paths.place.beside
     assert under_way(paths) is None
@@ -465,7 +466,7 @@ def test_a_cursor_made_anew_behind_the_switch_has_what_the_rebuild_had(rebuilt) 
     paths.cursor.write_text("torn")
     doctor(NEXT, rebuilt.live.settings).execute()  # type: ignore[misc]
     cursor = read_cursor(paths.cursor)
-    assert (cursor.audited, cursor.table_version) == (7, 8)
+    assert cursor.audited == 7
 
 
 def test_a_switch_beside_a_discard_is_refused_and_nothing_that_is_live_is_removed(
@@ -642,3 +643,33 @@ def test_a_note_of_what_is_rebuilt_that_is_torn_is_told_and_discarded(rebuilt) -
     discard(rebuilt.live.paths)()
     assert read_begun(rebuilt.live.paths) is None
     assert beside_paths(rebuilt.live.paths, NEXT).version.name == "v2.2", "never what was used"
+
+
+def test_of_two_copies_with_one_number_the_later_is_live_and_no_number_is_given_twice(
+    rebuilt,
+) -> None:
+    """A switch that a reset gave up has left its copy."""
+    rebuilt.switch()
+    paths = rebuilt.paths()
+    fact = read_live(paths)
+    assert fact is not None
+    for folder, before in (("v0", True), ("v9", False)):
+        other = fact.since + timedelta(hours=-1 if before else 1)
+        (paths.above / folder).mkdir()
+        copy = fact.model_copy(update={"folder": folder, "since": other})
+        copy.write(paths.above / folder / "live.json")
+    paths.live.unlink()
+    again = read_live(paths)
+    assert again is not None
+    assert again.folder == "v9"
+    fact.write(paths.live)
+    copy.model_copy(update={"number": 7}).write(paths.above / "v9" / "live.json")
+    assert following(paths, 3, Place("v3", "t")).number == 8
+
+
+def test_a_torn_note_of_a_rebuild_is_told_with_what_helps_also_where_no_place_is_live_yet(
+    rebuilt,
+) -> None:
+    rebuilt.side.paths.rebuild.write_text("{")
+    with pytest.raises(CheckpointBroken, match="sluice rebuild sales_hourly --discard --execute"):
+        Paths(rebuilt.root, NEXT)

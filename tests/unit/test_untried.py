@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.checkpoint.notes.live import Live
 from spark_jobs.errors import KafkaUnreachable, RangeInvalid, RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.untried import RUN_PREFIX, untried
@@ -137,3 +138,15 @@ def test_a_repair_whose_swap_failed_starts_again_and_one_that_a_person_declined_
 def test_before_the_first_batch_nothing_waits(tmp_path: Path) -> None:
     assert untried(SPEC, Root(tmp_path).paths) == 0
     assert Ranges().repair == "by hand"
+
+
+def test_a_refusal_from_before_a_place_was_live_holds_back_none_of_its_records(root: Root) -> None:
+    """A rebuild has drained beside it, and has batches that were accounted for before."""
+    add_late(root, (3, 1.5))
+    refused(root, RecordsUnreachable, f"{RUN_PREFIX}0-try1")
+    assert untried(SPEC, root.paths) == 0
+    since = datetime.now(UTC) + timedelta(seconds=1)
+    place = root.paths.place
+    live = Live(version=1, since=since, folder=place.folder, table=place.table, number=1)
+    live.write(root.paths.live)
+    assert untried(SPEC, root.paths) == 1

@@ -25,11 +25,13 @@ class Cursor(Stored):
     """The newest batch whose rows passed the critical checks, as those of all before it did."""
     judged_table_version: int | None = None
     """The table's version at that batch. Rows of later versions have not passed yet."""
+    judged_generation: str = ""
+    """The generation whose verdict that is: with the version it names the rows. Empty before the
+    first, and where an older Sluice wrote it.
+    """
     open_records: int | None = None
     """Records in an Aggregate's open groups at `judged`, if a measure counts them; None if unknown.
     """
-    table_version: int | None = None
-    """The table's version made by the last audited batch that committed to it."""
     state: StateUse = StateUse()
     """The state after the last batch that reported it: a run without new data reports none."""
     last_event_time: datetime | None = None

@@ -20,6 +20,7 @@ from spark_jobs.root.live_place import (
     LIVE,
     Place,
     first_table,
+    highest_copy,
     live_version,
     named_live,
     place_of,
@@ -102,6 +103,7 @@ def following(paths: Paths, version: int, place: Place, before: Replaced | None 
     live.json that is the one of `paths`.
     """
     now, fact = datetime.now(UTC), read_live(paths)
+    copy = highest_copy(paths.above) or {}
     known: tuple[Dead, ...] = ()
     left = paths.place
     if fact:
@@ -113,7 +115,7 @@ def following(paths: Paths, version: int, place: Place, before: Replaced | None 
         since=now,
         folder=place.folder,
         table=place.table,
-        number=fact.number + 1 if fact else 1,
+        number=max(fact.number if fact else 0, copy.get("number", 0)) + 1,
         before=before,
         dead=(*(each for each in known if each.folder not in {place.folder, gone.folder}), gone),
     )

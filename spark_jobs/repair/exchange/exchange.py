@@ -96,8 +96,6 @@ def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Excha
     nothing was written.
     """
     claim = wanted.facts.claim
-    if claim.manifest.differing and wanted.facts.version(paths) is not None:
-        return _recorded(spec, paths, wanted, run_id)
     for _ in range(LOOKS):
         settle(spec, paths, run_id)
         made = _prepared(paths, claim, wanted)
@@ -114,15 +112,6 @@ def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Excha
             version = wanted.facts.version(paths) if claim.manifest.differing else None
             return Exchanged(version, _shown_next(paths, version), time.monotonic() - began)
     raise LeaseHeld.writers_busy(table=paths.table, repair=claim.repair_id)
-
-
-def _recorded(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:
-    """The record of a commit that is in the table, of a Sluice that had no journal."""
-    with leased(spec, paths, run_id) as held:
-        began = time.monotonic()
-        carry_out(wanted.change, wanted.facts, spec, paths, held, run_id)
-        version = wanted.facts.version(paths)
-        return Exchanged(version, _shown_next(paths, version), time.monotonic() - began)
 
 
 def is_going_in(paths: Paths, repair_id: str) -> bool:

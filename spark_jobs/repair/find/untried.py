@@ -15,6 +15,7 @@ from spark_jobs.analysis.ranged import ranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.errors import RepairUnknown, catalogue
 from spark_jobs.messages.kind import LATE_KINDS
 from spark_jobs.ops import ops_tables, repairs
@@ -53,17 +54,18 @@ def untried(spec: Pipeline, paths: Paths) -> int:
 
 def _refused(paths: Paths, generations: Sequence[str]) -> int:
     """The newest batch of these generations that was accounted for when the last repair behind a
-    drain was refused for a reason that a retry does not change; -1 without one. A reset counts
-    batches from 0 again, and leaves the accounts of those before it.
+    drain was refused for a reason that a retry does not change; -1 without one. A refusal from
+    before this place was live was of another one's records, whose batches have the same numbers.
     """
-    own = ops_tables.equals({"pipeline": paths.pipeline})
+    own, live = ops_tables.equals({"pipeline": paths.pipeline}), read_live(paths)
+    since = f"AND ended_at >= '{live.since.isoformat()}' " if live else ""
     kinds = ops_tables.among("kind", LATE_KINDS)
     codes = ops_tables.among("problem", (e.code for e in catalogue() if not e.retry))
     [row] = ops_tables.query(
         paths.root,
         "runs",
         f"SELECT max(ended_at) AS at FROM runs WHERE {own} AND {kinds} AND {codes} "
-        f"AND starts_with(run_id, '{RUN_PREFIX}')",
+        f"{since}AND starts_with(run_id, '{RUN_PREFIX}')",
     ).to_pylist()
     if row["at"] is None:
         return -1

@@ -64,6 +64,8 @@ def read_judged(paths: Paths) -> Judged | None:
     cursor, known = read_cursor(paths.cursor), read_identity(paths)
     if known is None or cursor.judged < 0 or cursor.judged_table_version is None:
         return None
+    if cursor.judged_generation not in {"", *known.generations}:
+        return None  # a verdict of another checkpoint: its versions are of other rows
     # Of another table at its place, versions of the same number have rows that nobody has judged.
     if known.table_id and (not is_table(paths.table) or identifier(paths.table) != known.table_id):
         return None
