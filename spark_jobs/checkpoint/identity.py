@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
-from spark_jobs.checkpoint.notes.live import refuse_dead
+from spark_jobs.checkpoint.notes.live import refuse_dead, refuse_older_switch
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.checkpoint.repartitioned import FIELD
 from spark_jobs.errors import CheckpointBroken
@@ -147,6 +147,7 @@ def read_identity(paths: Paths) -> Identity | None:
 
 def refuse_older_notes(paths: Paths) -> None:
     """Raise CheckpointBroken for the notes that changes had before there was a journal."""
+    refuse_older_switch(paths)
     beside = (paths.version / name for name in ("rewinding.json", "repartitioning.json"))
     for note in (*beside, paths.above / "moving.json"):
         if note.exists():

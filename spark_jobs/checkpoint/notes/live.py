@@ -160,13 +160,18 @@ def refuse_not_live(paths: Paths) -> None:
     refuse_dead(paths)
 
 
+def refuse_older_switch(paths: Paths) -> None:
+    """Raise CheckpointBroken for the note that a switch had before there was a journal."""
+    note = paths.above / "switching.json"
+    if note.exists():
+        raise CheckpointBroken.older_switch(note=note, pipeline=paths.pipeline)
+
+
 def refuse_dead(paths: Paths) -> None:
     """Raise VersionNotLive for paths of a place that is neither live nor a rebuild's. Raises
     CheckpointBroken for what an older Sluice has left half done.
     """
-    note = paths.above / "switching.json"
-    if note.exists():
-        raise CheckpointBroken.older_switch(note=note, pipeline=paths.pipeline)
+    refuse_older_switch(paths)
     fact = read_live(paths)
     if fact is None:
         return
