@@ -381,7 +381,6 @@ def test_a_torn_event_is_an_error_and_the_remedy_goes_on_from_what_airflow_was_t
 
 
 def test_a_verdict_of_another_generation_is_about_other_rows(root: Root) -> None:
-    root.identified("new", "old")
     root.has("new", 0)
     said = Cursor(audited=0, judged=0, judged_table_version=1)
     said.model_copy(update={"judged_generation": "another"}).write(root.paths.cursor)
