@@ -42,7 +42,7 @@ class Effects:
             inside = path.relative_to(self.root).parts
             if path.name.startswith(".") or "state" in inside or "reports" in inside:
                 continue
-            if path.parent.name in {LOG, "offsets", "commits"} or path.suffix == ".json":
+            if path.parent.name in {"offsets", "commits"} or path.suffix == ".json":
                 found[path] = path.stat().st_mtime_ns
         return {path: at for path, at in found.items() if path.is_file()}
 

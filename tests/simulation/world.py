@@ -26,7 +26,7 @@ from spark_jobs.messages.event import Event
 from spark_jobs.rebuild.back import plan_back, refuse_lost as lost_back
 from spark_jobs.rebuild.beside import begin, beside_paths, discard
 from spark_jobs.rebuild.older import read_to
-from spark_jobs.rebuild.plan import plan_rebuild, refuse_lost
+from spark_jobs.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.repair.exchange.swap import swap
@@ -179,18 +179,25 @@ class World:
         """Compute all beside, and switch to it. Behind that `done` has the last batch."""
         spec, live = self.spec, self.paths
         following = spec_of(spec.state.version + 1)
-        plan = plan_rebuild(spec, following, self.settings)
-        refuse_lost(spec, plan)
+
+        def looked() -> RebuildPlan:
+            plan = plan_rebuild(spec, following, self.settings)
+            refuse_lost(spec, plan)
+            return plan
+
+        plan = looked()
         if plan.begun is None:
             begin(live, following, plan.topic_id, "ana")
         beside = beside_paths(live, following)
         for _ in range(TRIES):
             if delta.is_table(beside.table):
                 delta.open_table(beside.table).delete(f"sales = {BAD_SALES}")
+            looked()
             last = self._drain(following, beside)
             passed = read_cursor(beside.cursor).judged == last
             if passed and not behind(live, beside):
                 break
+        looked()
         done.append(last)
         self.moves += 1
         switch(spec, following, self.settings.root, "switch")
