@@ -8,11 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from upath import UPath
 
 from spark_jobs.analysis.counting import counting_step
 from spark_jobs.analysis.state_checks import GROUPS, state_checks_of
 from spark_jobs.audit.balance import RecordCounts
-from spark_jobs.audit.groups import Grouped, grouped, grouped_again
+from spark_jobs.audit.groups import Counting, Grouped
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.messages.report import Account, StateUse
@@ -51,6 +52,12 @@ def test_the_records_can_be_balanced_where_each_is_in_one_group_and_no_group_goe
     assert (GROUPS in state_checks_of(spec)) == (index is not None)
 
 
+def counting(*steps: Any, **changes: Any) -> Counting:
+    found = Counting.of(pipeline(steps=steps, **changes))
+    assert found is not None
+    return found
+
+
 def progress(**observed: dict[str, int]) -> Progress:
     return Progress(7, 1.0, 100, observed, ())
 
@@ -58,11 +65,10 @@ def progress(**observed: dict[str, int]) -> Progress:
 def test_what_entered_is_what_was_accepted_or_what_the_step_before_let_through() -> None:
     account = Account(accepted=90)
     seen = progress(after_0={"rows": 80, "counted": 60}, after_1={"rows": 5, "counted": 70})
-    assert grouped(pipeline(steps=(aggregate(),)), seen, account) == Grouped(90, 60)
-    assert grouped(pipeline(), seen, account) == Grouped(80, 70)
-    complete = pipeline(steps=(aggregate(),), output_mode="complete", **BOUNDED)
-    assert grouped(complete, seen, account) == Grouped(90, 0), "its groups stay open"
-    assert grouped(pipeline(), None, account) is None
+    assert counting(aggregate()).observed(seen, account) == Grouped(90, 60)
+    assert counting(deduplicate(), aggregate()).observed(seen, account) == Grouped(80, 70)
+    complete = counting(aggregate(), output_mode="complete", **BOUNDED)
+    assert complete.observed(seen, account) == Grouped(90, 0), "its groups stay open"
 
 
 def balanced(
@@ -119,12 +125,12 @@ def test_state_that_would_take_long_to_read_is_not_read(monkeypatch: pytest.Monk
 
 
 def test_of_a_lost_batch_from_which_kafka_may_have_removed_records_nothing_is_claimed() -> None:
-    run: Any = SimpleNamespace(spec=pipeline(steps=(aggregate(),)))
+    first, table = counting(aggregate()), UPath("table")
     found, account = RecordCounts(read=90, accepted=90), Account(accepted=90)
-    assert grouped_again(run, account, found, None) == Grouped(90, 0)
-    assert grouped_again(run, account, found._replace(compacted=True), None) is None
-    assert grouped_again(run, account.model_copy(update={"unknown": 1}), found, None) is None
-    behind: Any = SimpleNamespace(spec=pipeline(steps=(deduplicate(), aggregate())))
-    assert grouped_again(behind, account, found, None) is None
-    assert grouped_again(behind, account, found._replace(fresh=70), None) == Grouped(70, 0)
-    assert grouped_again(behind, account, None, None) == Grouped(0, 0), "a batch without data"
+    assert first.again(table, account, found, None) == Grouped(90, 0)
+    assert first.again(table, account, found._replace(compacted=True), None) is None
+    assert first.again(table, account.model_copy(update={"unknown": 1}), found, None) is None
+    behind = counting(deduplicate(), aggregate())
+    assert behind.again(table, account, found, None) is None
+    assert behind.again(table, account, found._replace(fresh=70), None) == Grouped(70, 0)
+    assert behind.again(table, account, None, None) == Grouped(0, 0), "a batch without data"
