@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,8 @@ from tests.simulation.world import FIRST, World
 
 TRIES = 12
 """Drains at the end, some of which bring bad rows."""
+REMEDIES = 4
+"""Commands that a person tries behind a refusal, at most."""
 KINDS = (
     *("drain",) * 6,
     *("repair",) * 6,
@@ -197,12 +199,23 @@ class _Play:
         return actor
 
     def _lead_on(self, error: SluiceError) -> None:
-        """A drain was refused: some command that the error names must lead on."""
-        named = _named(self.world, str(error))
-        for command in named if len(self.lines) % 2 else reversed(named):
-            with suppress(SluiceError):
-                command()
+        """A drain was refused: a command that the error names must lead on, or one that the
+        refusal of that command names.
+        """
+        tried = 0
+        waiting = self._remedies(error)
+        while waiting and tried < REMEDIES:
+            tried += 1
+            try:
+                waiting.pop(0)()
+            except SluiceError as refused:
+                waiting += self._remedies(refused)
+            else:
                 return
+
+    def _remedies(self, error: SluiceError) -> list[Callable[[], Any]]:
+        named = _named(self.world, str(error))
+        return named if len(self.lines) % 2 else named[::-1]
 
 
 def _on_its_machine(command: Given, minutes: int) -> Callable[[], None]:
