@@ -162,18 +162,18 @@ def test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_no
         deliveries=2,
     )
     made.deliver()
-    write = FailingRecords.write
+    put = FailingRecords.put
 
-    def killed_before(self: FailingRecords, path: Any) -> None:
+    def killed_before(self: FailingRecords, path: Any, held: Any) -> None:
         raise failpoint.Failure("before it is stored")
 
-    def killed_after(self: FailingRecords, path: Any) -> None:
-        write(self, path)
+    def killed_after(self: FailingRecords, path: Any, held: Any) -> None:
+        put(self, path, held)
         raise failpoint.Failure("after it is stored")
 
     for killed in (killed_before, killed_after):
         with monkeypatch.context() as active:
-            active.setattr(FailingRecords, "write", killed)
+            active.setattr(FailingRecords, "put", killed)
             assert "it is stored" in problem(made.drain(killed.__name__))
         assert bool(read_failing(made.paths.failing).records) is (killed is killed_after)
     for place in ("table.committed", "audit"):

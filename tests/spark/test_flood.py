@@ -21,9 +21,9 @@ def kept(monkeypatch):
     for who, name in (("driver", "keep"), ("executors", "keep_on_executors")):
         keep = getattr(second_read, name)
 
-        def noted(run, batch, *rest, who=who, keep=keep):
+        def noted(run, spec, batch, *rest, who=who, keep=keep):
             batches[who].append(batch.id)
-            return keep(run, batch, *rest)
+            return keep(run, spec, batch, *rest)
 
         monkeypatch.setattr(second_read, name, noted)
     return batches
@@ -85,7 +85,7 @@ def test_a_record_that_executors_did_not_store_is_unaccounted(scene, monkeypatch
     monkeypatch.setattr(
         second_read,
         "keep_on_executors",
-        lambda run, batch, rejected: store(run, batch, rejected.where(others)),
+        lambda *of: store(*of[:-1], of[-1].where(others)),
     )
     report = made.drain("one is missing")
     assert report.problem.code == "CHECK_FAILED"
