@@ -38,7 +38,7 @@ class CloudEventsDecoder:
         data = topic.data_places
         self._of_data = [each.field.name for each in data if each.field.name in wanted]
         self._data = decoder_class(topic.format)(topic.format, data, self._of_data, given)
-        self._attributes = HeaderFields(topic.attribute_names)
+        self._attributes = HeaderFields(topic.attribute_names, base64=True)
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""

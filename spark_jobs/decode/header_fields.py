@@ -22,15 +22,16 @@ NO_TEXT: Final = "is no UTF-8"
 class HeaderFields:
     """The fields that headers have."""
 
-    def __init__(self, named: Sequence[Named]) -> None:
-        self._named = [*named]
+    def __init__(self, named: Sequence[Named], *, base64: bool = False) -> None:
+        """`base64`: so bytes are written, as in the attributes of a CloudEvent, which are texts."""
+        self._named, self._base64 = [*named], base64
 
     def columns(self, headers: Headers) -> tuple[dict[str, pa.Array], dict[int, str]]:
         """Field -> its column; and the number of a malformed record -> why it is."""
         columns: dict[str, pa.Array] = {}
         reasons: dict[int, str] = {}
         for field, names in self._named:
-            column, wrong = _column(headers, field, names)
+            column, wrong = _column(headers, field, names, raw=not self._base64)
             columns[field.name] = column
             if field.required and column.null_count:
                 lacks = column.is_null().to_pylist()
@@ -42,19 +43,19 @@ class HeaderFields:
 
 
 def _column(
-    headers: Headers, field: Field, names: Sequence[str]
+    headers: Headers, field: Field, names: Sequence[str], *, raw: bool
 ) -> tuple[pa.Array, dict[int, str]]:
     import pyarrow.compute as pc  # noqa: PLC0415 - a process that only plans needs none
 
     several = field.kind == "array"
     found = [headers.all(name) if several else headers.last(name) for name in names]
-    raw = pc.coalesce(*found) if len(found) > 1 else found[0]
-    if field.type in ("binary", "array<binary>"):
-        return raw, {}
+    given = pc.coalesce(*found) if len(found) > 1 else found[0]
+    if raw and field.type in ("binary", "array<binary>"):
+        return given, {}
     if several:
-        return _texts(raw)
+        return _texts(given)
     texts, wrong = list[str | None](), dict[int, str]()
-    for number, value in enumerate(raw.to_pylist()):
+    for number, value in enumerate(given.to_pylist()):
         text = None
         if value is not None:
             try:

@@ -30,6 +30,8 @@ def record_form(topic: Topic) -> dict[str, object]:
             values = given.model_dump(mode="json", exclude_none=True, exclude=hidden)
             found |= {f"topic.{part}.{name}": value for name, value in values.items()}
             found[f"topic.{part}.kind"] = given.kind
+            if given.within not in (given, JSON):
+                found[f"topic.{part}.format.kind"] = given.within.kind
     for field in topic.fields:
         found[f"{PREFIX}{field.name}"] = field.type
         found |= _where(field)

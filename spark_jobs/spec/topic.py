@@ -118,6 +118,7 @@ class Topic(Model):
         keys = [field.name for field in self.fields if field.part == "key" and field.path]
         if keys and self.key == TEXT:
             refuse("path", keys, "a key of text has no parts", "Say what the key is: key=Json()")
+        self._refuse_parted()
         for places in (self.value_places, self.key_places):
             if found := overlapping(places):
                 names = [place.field.name for place in found]
@@ -126,6 +127,20 @@ class Topic(Model):
                     names,
                     "one is a part of the other, or both are one value in two types",
                     "Declare the larger one, and take the other from it in a Transform",
+                )
+
+    def _refuse_parted(self) -> None:
+        """What has parts where there is text alone."""
+        texts = [field for field, _ in self.attribute_names]
+        for format_, places in ((self.format, self.data_places), (self.key, self.key_places)):
+            texts += [each.field for each in places if format_.within.of_texts]
+        for field in texts:
+            if field.parted:
+                refuse(
+                    "type",
+                    field.type,
+                    f"the field {field.name} is text there, which has no parts",
+                    "Read it as string, and take it apart in a Transform",
                 )
 
     @property

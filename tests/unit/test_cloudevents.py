@@ -175,6 +175,17 @@ def test_a_tombstone_among_binary_events_is_dropped_by_declaration() -> None:
     assert [row[0] for row in rows] == [None, "e1"]
 
 
+def test_a_binary_attribute_is_base64_in_either_mode() -> None:
+    made = events(fields=(*events().fields, Field(name="sign", type="binary", part="envelope")))
+    (headers, value), (of_json, event) = BINARY[0], STRUCTURED[0]
+    sent = [
+        ([*headers, ("ce_sign", b"AQI=")], value),
+        (of_json, event.replace(b'"data"', b'"sign": "AQI=", "data"')),
+    ]
+    assert decoded(sent, made) == ([(*ROWS[0], b"\1\2")] * 2, [None] * 2)
+    assert why([*headers, ("ce_sign", b"\1\2")], value, made).startswith("header `ce_sign` is text")
+
+
 def test_an_attribute_has_no_parts() -> None:
     deep = Field(name="x", type="string", part="envelope", path="data.x")
     with pytest.raises(SpecInvalid, match="an attribute has no parts"):

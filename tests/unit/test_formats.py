@@ -11,10 +11,11 @@ from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.fingerprint.fields import changes, fingerprint
+from spark_jobs.fingerprint.record_form import record_form
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Json, Topic
+from spark_jobs.spec import Compressed, Json, Topic
 from spark_jobs.spec.fields.place import Place
-from spark_jobs.spec.formats.format import Format
+from spark_jobs.spec.formats.format import Format, Text
 from tests.unit.decoding import Decoding, records
 from tests.unit.specs import pipeline, topic
 
@@ -84,6 +85,21 @@ def test_what_changes_rows_is_in_the_fingerprint_and_an_address_is_not() -> None
         "topic.format.bar": "refused",
         "topic.format.kind": "refused",
     }
+
+
+class Barred(Piped):
+    """Another one with the same settings."""
+
+    kind: ClassVar[str] = "barred"
+
+
+def test_the_format_within_a_compressed_one_is_in_the_fingerprint_by_name() -> None:
+    inner = [Json(), Text(), Piped(), Barred()]
+    forms = [record_form(topic(format=Compressed(by="gzip", format=each))) for each in inner]
+    assert [form.get("topic.format.format.kind") for form in forms] == [
+        None, "text", "piped", "barred",
+    ]  # fmt: skip
+    assert record_form(topic(format=Piped())) != record_form(topic(format=Barred()))
 
 
 def test_json_is_the_format_of_a_topic_that_names_none() -> None:

@@ -19,7 +19,8 @@ from spark_jobs.fingerprint.classification import (
     with_classification,
 )
 from spark_jobs.fingerprint.fields import changes, fingerprint
-from spark_jobs.spec import Field, Json, Local, Topic, Transform
+from spark_jobs.spec import Compressed, Csv, Field, Json, Lines, Local, Topic, Transform
+from spark_jobs.spec.formats.format import Text
 from tests.unit.decoding import SENT, Decoding, records
 from tests.unit.specs import pipeline
 
@@ -211,6 +212,20 @@ def test_any_json_is_kept_as_its_text() -> None:
     assert "is missing or null" in refused("string", None, format="json")
 
 
+def test_the_first_nanosecond_of_64_bits_is_read_beside_numbers_of_more() -> None:
+    decoder = Decoding(topic(Field(name="x", type="timestamp", format="ns")))
+    given_ = [
+        value(x=-(2**63)),
+        value(x=2**63),
+        value(x=-(2**63) - 1),
+        value(x="-9223372036854775808"),
+    ]
+    columns, reasons = decoder.columns(given_)
+    first = datetime(1677, 9, 21, 0, 12, 43, 145_224, UTC)
+    assert columns[0] == [first, None, None, first]
+    assert [reason is None for reason in reasons] == [True, False, False, True]
+
+
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("text", [False, True])
 def test_an_epoch_is_a_number_or_its_text_in_the_declared_unit(unit: str, text: bool) -> None:
@@ -283,6 +298,19 @@ def test_a_pattern_is_matched_strictly(kind: str, local: Local, text: str, found
         assert "`$.x`" in refused(kind, bad, format=local)
 
 
+def test_each_month_has_its_name() -> None:
+    for month in range(1, 13):
+        text = date(2026, month, 5).strftime("%d-%b-%Y")
+        assert read("date", text, format=Local(pattern="%d-%b-%Y")) == date(2026, month, 5)
+
+
+@pytest.mark.parametrize("zone", ["+24:00", "+25:00", "+01:60", "-9999"])
+def test_a_zone_is_less_than_a_day_from_utc(zone: str) -> None:
+    local = Local(pattern="%Y-%m-%d %H:%M%z")
+    assert "`$.x`" in refused("timestamp", f"2026-01-01 00:00{zone}", format=local)
+    assert read("timestamp", "2026-01-02 00:00+23:59", format=local).day == 1
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -294,6 +322,11 @@ def test_a_pattern_is_matched_strictly(kind: str, local: Local, text: str, found
         {"type": "timestamp", "format": "seconds"},
         {"type": "double", "one_of": (1,)},
         {"type": "string", "one_of": (1,)},
+        {"type": "smallint", "one_of": (1, 70_000)},
+        {"type": "int", "one_of": (1, 2**31)},
+        {"type": "bigint", "one_of": (2**63,)},
+        {"type": "int", "one_of": (True,)},
+        {"type": "string", "one_of": ("a", "\ud800")},
         {"type": "int", "pattern": "a"},
         {"type": "string", "pattern": "("},
         {"type": "string", "at_least": "a"},
@@ -316,6 +349,39 @@ def test_a_declaration_that_means_nothing_is_refused(wrong: dict[str, Any]) -> N
 def test_a_pattern_or_a_zone_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SpecInvalid):
         Local(**wrong)
+
+
+PARTED = pytest.mark.parametrize(
+    "kind", ["array<string>", "array<bigint>", "struct<a:string>", "map<string,string>"]
+)
+
+
+@PARTED
+@pytest.mark.parametrize(
+    ("part", "how"),
+    [
+        ("value", {"format": Csv(columns=("x", "timestamp"))}),
+        ("value", {"format": Lines(pattern="(?P<x>.*) (?P<timestamp>.*)")}),
+        ("value", {"format": Text()}),
+        ("value", {"format": Compressed(by="gzip", format=Csv(columns=("x", "timestamp")))}),
+        ("value", {"format": Csv(columns=("x", "timestamp")), "envelope": "cloudevents"}),
+        ("key", {}),
+        ("key", {"key": Csv(columns=("x",))}),
+        ("envelope", {"envelope": "cloudevents"}),
+    ],
+)
+def test_a_field_with_parts_is_refused_where_there_is_text_alone(
+    kind: str, part: Any, how: dict[str, Any]
+) -> None:
+    with pytest.raises(SpecInvalid, match="x"):
+        topic(Field(name="x", type=kind, part=part), **how)
+    topic(Field(name="x", type="string", part=part), **how)
+
+
+@PARTED
+def test_a_field_with_parts_is_declared_where_json_has_it(kind: str) -> None:
+    topic(Field(name="x", type=kind), envelope="cloudevents")
+    topic(Field(name="x", type=kind, part="key"), key=Json())
 
 
 RULES: list[tuple[dict[str, Any], Any, Any]] = [

@@ -33,7 +33,9 @@ def from_epoch(numbers: pa.Array | Sequence[int | None], unit: str, kind: str) -
         far = np.zeros(len(given), bool)
     except OverflowError:  # of more than 64 bits
         assert not isinstance(numbers, pa.Array)
-        far = np.array([each is not None and abs(each) >= 2**63 for each in numbers], bool)
+        far = np.array(
+            [each is not None and not -(2**63) <= each < 2**63 for each in numbers], bool
+        )
         held = [None if beyond else each for each, beyond in zip(numbers, far, strict=True)]
         given = pa.array(held, pa.int64())
     nulls = given.is_null().to_numpy(zero_copy_only=False)

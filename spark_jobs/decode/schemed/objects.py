@@ -181,19 +181,17 @@ def of_values(values: Values, field: Field, wire: Wire | None = None) -> Column:
     types = set(map(type, values)) - {type(None)}
     if field.format == "json":
         return Column(arrow_array([_json(value) for value in values], "string"), {})
-    if field.format is None and (types != {str} or field.kind not in OF_TEXT):
+    if field.format is None and (str not in types or field.kind not in OF_TEXT):
         return _plain(values, field, types)
     return _formatted(values, field, types)
 
 
 def _formatted(values: Values, field: Field, types: set[type]) -> Column:
-    """By the field's format, or a time as text."""
+    """By the field's format, or a time that may be text. A union gives several types."""
     if types == {str}:
         return text_column(values, field)
     if field.format in NANOSECONDS and types <= {int}:
         return from_epoch(values, str(field.format), field.type)
-    if field.format == "days":
-        return _each(values, field.type, _day)
     return _each(values, field.type, lambda value: of_one(value, field))
 
 
@@ -204,7 +202,7 @@ def of_one(value: Any, field: Field) -> Any:
     elif type(value) is int and field.format in NANOSECONDS:
         column = from_epoch([value], str(field.format), field.type)
     else:
-        return _converted(field.tree, value)
+        return _day(value) if field.format == "days" else _converted(field.tree, value)
     if column.wrong:
         raise ValueError(column.wrong[0])
     return column.array[0].as_py()

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field as Described, model_validator
 from spark_jobs.spec.fields.local_time import Local, directives
 from spark_jobs.spec.model import Model, refuse
 from spark_jobs.values import path as paths, type_tree
-from spark_jobs.values.field_types import field_type
+from spark_jobs.values.field_types import FIELD_TYPES, field_type
 from spark_jobs.values.path import Path
 
 
@@ -148,6 +148,11 @@ class Field(Model):
         return self == bare
 
     @property
+    def parted(self) -> bool:
+        """Whether its values have parts, which no text has."""
+        return isinstance(self.tree, type_tree.Array | type_tree.Map | type_tree.Struct)
+
+    @property
     def ruled(self) -> bool:
         """Whether a rule limits its values."""
         return bool(self.one_of) or any(
@@ -181,9 +186,7 @@ class Field(Model):
             refuse(
                 "path", self.path, "a header has no parts", "Write its name; with dots as '\"a.b\"'"
             )
-        if isinstance(self.tree, type_tree.Array | type_tree.Map | type_tree.Struct) and (
-            self.type not in OF_HEADERS
-        ):
+        if self.parted and self.type not in OF_HEADERS:
             refuse("type", self.type, "a header is text, or bytes", "Read it as string or binary")
         if self.format is not None and self.kind in ("string", "binary", "array"):
             refuse("format", self.format, "a header's bytes are read as they are", "Leave it out")
@@ -217,12 +220,26 @@ class Field(Model):
         if self.kind == "date" and not {*directives(given.pattern)} <= DAY:
             refuse("format", given, "a date has no time of day", "Use type timestamp_ntz")
 
-    def _refuse_rules(self) -> None:
+    def _has(self, value: str | int) -> bool:
+        """Whether its type, string or a whole number, has the value."""
+        if isinstance(value, str) != (self.kind == "string"):
+            return False
+        try:
+            FIELD_TYPES[self.kind].parse(str(value).encode().decode())
+        except ValueError:  # out of range, or half of a surrogate pair
+            return False
+        return True
+
+    def _refuse_one_of(self) -> None:
         if self.one_of and self.kind not in ("string", "smallint", "int", "bigint"):
             refuse("one_of", self.one_of, "it is for texts and whole numbers", "Leave it out")
-        kind: type = str if self.kind == "string" else int
-        if not all(isinstance(each, kind) for each in self.one_of):
-            refuse("one_of", self.one_of, f"the field is a {self.type}", "Give values of its type")
+        for each in self.one_of:
+            if not self._has(each):
+                why = f"the type {self.type} has no such value"
+                refuse("one_of", each, why, "Give values of its type")
+
+    def _refuse_rules(self) -> None:
+        self._refuse_one_of()
         if self.pattern is not None:
             if self.kind != "string":
                 refuse("pattern", self.pattern, "it is for texts", "Leave it out")

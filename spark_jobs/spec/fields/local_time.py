@@ -12,6 +12,9 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.spec.model import Model, refuse
 
+MONTHS: Final = (
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+)  # fmt: skip
 DIRECTIVES: Final = {
     "Y": r"(?P<Y>[0-9]{4})",
     "m": r"(?P<m>[0-9]{2})",
@@ -22,13 +25,12 @@ DIRECTIVES: Final = {
     "S": r"(?P<S>[0-9]{2})",
     "f": r"(?P<f>[0-9]{1,9})",
     "p": r"(?P<p>AM|PM)",
-    "b": r"(?P<b>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)",
-    "z": r"(?P<z>Z|[+-][0-9]{2}:?[0-9]{2})",
+    "b": f"(?P<b>{'|'.join(MONTHS)})",
+    "z": r"(?P<z>Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])",
 }
 """Python's strptime, and strict: exactly so many digits, English months. %f has 1 to 9 digits, of
-which six count.
+which six count. A zone is less than a day from UTC.
 """
-MONTHS: Final = DIRECTIVES["b"][5:-1].split("|")
 
 
 class Local(Model):

@@ -28,6 +28,10 @@ class Compressed(Format):
         "is malformed",
     )
 
+    @property
+    def within(self) -> Format:
+        return self.format
+
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.at_most < 1:

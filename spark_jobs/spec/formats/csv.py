@@ -15,6 +15,7 @@ class Csv(Format):
 
     kind: ClassVar[str] = "csv"
     decoder: ClassVar[str] = "spark_jobs.decode.plain.csv_decoder:CsvDecoder"
+    of_texts: ClassVar[bool] = True
 
     columns: tuple[str, ...] = Described(
         description="the header: the names of the cells in their order, of those too that no field "

@@ -23,10 +23,18 @@ class Format(Model):
     not_rows: ClassVar[frozenset[str]] = frozenset()
     """Fields that change no row, as an address. All others are in the fingerprint."""
 
+    of_texts: ClassVar[bool] = False
+    """Whether a value is one text, or named ones: a field with parts is in none."""
+
     @property
     def reads_headers(self) -> bool:
         """Whether its decoder looks at the records' headers."""
         return False
+
+    @property
+    def within(self) -> Format:
+        """The format of what is in it: itself, unless it is around another one."""
+        return self
 
 
 class Json(Format):
@@ -41,6 +49,7 @@ class Text(Format):
 
     kind: ClassVar[str] = "text"
     decoder: ClassVar[str] = "spark_jobs.decode.text_decoder:TextDecoder"
+    of_texts: ClassVar[bool] = True
 
 
 AnyFormat = SerializeAsAny[Format]

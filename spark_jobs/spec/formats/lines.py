@@ -16,6 +16,7 @@ class Lines(Format):
 
     kind: ClassVar[str] = "lines"
     decoder: ClassVar[str] = "spark_jobs.decode.plain.lines_decoder:LinesDecoder"
+    of_texts: ClassVar[bool] = True
 
     pattern: str = Described(
         default="(?P<line>.*)",
