@@ -145,6 +145,46 @@ def test_a_keyword_may_be_let_stand_by_its_name_or_its_pointer() -> None:
         from_json_schema(text, ignored=("/properties/b/uniqueItems",))
 
 
+def accepts(schema: dict[str, Any], values: list[Any], **more: Any) -> list[bool]:
+    """Whether the decoder of the property's field takes each of them."""
+    text = json.dumps({"properties": {"at": AT, "a": schema}, "required": ["at", "a"], **more})
+    decoding = Decoding(Topic(name="t", event_time="at", fields=from_json_schema(text)))
+    rows = [json.dumps({"at": "2026-01-02T03:04:05Z", "a": value}).encode() for value in values]
+    return [decoding.row(row)[1] is None for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        ("^(a|b)$", ["a", "b"], ["b\n", "ab"]),
+        ("^a|b$", ["ax", "xb"], ["xb\n"]),
+        ("^(?:a|b)$", ["b"], ["b\n"]),
+        (r"^\d{3}$", ["123"], ["٣٣٣"]),
+        (r"^\w+$", ["aZ_0"], ["é"]),
+        (r"^[\d\w-x]+$", ["a-1"], ["٣", "b.c", "`"]),
+        (r"^\D\W$", ["٣é"], ["1é", "٣a"]),
+        (r"^\s\S$", ["\u00a0x", "\ufeffx"], ["\x85x", "x\ufeff"]),
+        (r"\bb\b", ["éb", "a b"], ["ab"]),
+        ("^.$", ["x", "\x85"], ["\r", "\u2028", "\n"]),
+        (r"^[-\d{,3}]$", ["-", "1", ","], ["٣"]),
+        ("^[$.[]$", ["$", "[", "."], ["x"]),
+        (r"a\$", ["xa$"], ["a"]),
+    ],
+)
+def test_a_pattern_is_what_ecma_means_by_it(pattern: str, good: list[str], bad: list[str]) -> None:
+    schema = {"type": "string", "pattern": pattern}
+    wanted = [True] * len(good) + [False] * len(bad)
+    assert accepts(schema, good + bad) == wanted
+
+
+@pytest.mark.parametrize(
+    "pattern", ["[]", "^[^]a]$", r"[\D]", r"[+-\d]", r"a\Z", r"\cA", "a{,3}", r"\p{L}", "(?<n>a)"]
+)
+def test_a_pattern_that_python_means_otherwise_is_refused(pattern: str) -> None:
+    with pytest.raises(SpecInvalid, match="/properties/a/pattern "):
+        from_json_schema(document({"a": {"type": "string", "pattern": pattern}}))
+
+
 # A declaration, its schema, a declaration.
 
 KEYS = st.text("abcXYZ@-. 'ü", min_size=1, max_size=6).filter(lambda key: not key.isspace())
@@ -180,6 +220,7 @@ def _fields(draw: st.DrawFn, number: int, keys: tuple[str, ...]) -> Field:
                     {"pattern": "a|b"},
                     {"pattern": "^x$"},
                     {"pattern": r"(?s:.*)\d"},
+                    {"pattern": r"[\W]a\Z"},
                     {"one_of": ("a", "b")},
                     {"format": "json"},
                     {"one_of": ("a",), "pattern": "a"},

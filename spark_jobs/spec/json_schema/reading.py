@@ -79,6 +79,7 @@ class _Reader:
                 self._refuses(part, keyword)
         name = str(own.get("name") or snake(path))
         where = paths.as_text(path)
+        rules = rules_of(part, type_) if ruled else {}
         given: dict[str, Any] = {
             "name": name,
             "type": type_,
@@ -86,8 +87,8 @@ class _Reader:
             "path": None if (name,) == path else where,
             "required": required,
             "about": part.schema.get("description") or part.schema.get("title") or "",
-            **(rules_of(part, type_) if ruled else {}),
-            **own,
+            **rules,
+            **{key: each for key, each in own.items() if key != "pattern" or key not in rules},
         }
         return made(given, part.pointer)
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.spec.json_schema.document import refuse
+from spark_jobs.spec.json_schema.pattern import whole
 from spark_jobs.values import type_tree
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 BITS: Final = {"smallint": 16, "int": 32, "bigint": 64}
 UUID: Final = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-ANY: Final = "(?s:.*)"
-_WHOLE: Final = re.compile(r"\^\(\?:(.*)\)\$", re.DOTALL)
 Rules = dict[str, Any]
 
 
@@ -57,46 +56,34 @@ def _one_of(part: Part, kind: str) -> Rules:
 
 def _pattern(part: Part) -> Rules:
     """JSON Schema looks for a pattern anywhere in the text; a field's matches the whole of it."""
-    schema, found = part.schema, []
-    if "pattern" in schema:
-        found.append(_whole(str(schema["pattern"])))
-    least, most = schema.get("minLength", 0), schema.get("maxLength", "")
-    if least or most != "":
-        found.append(f"(?s:.{{{int(least)},{most if most == '' else int(most)}}})")
-    if schema.get("format") == "uuid":
-        found.append(UUID)
-    if not found:
-        return {}
-    *others, last = found
-    whole = "".join(rf"(?={each}\Z)" for each in others) + last
+    schema, found = part.schema, list[str]()
     try:
-        re.compile(whole)
-    except re.error as wrong:
-        refuse(part.under("pattern"), f"is no pattern of Python: {wrong}", "Write it otherwise")
-    return {"pattern": whole}
-
-
-def _whole(pattern: str) -> str:
-    """What matches a whole text in which the pattern is found.
-
-    >>> _whole("^[a-z]+$"), _whole("^a|b"), _whole("b$")
-    ('[a-z]+', '(?s:.*)(?:^a|b)(?s:.*)', '(?s:.*)b')
-    """
-    if (given := _WHOLE.fullmatch(pattern)) and _compiles(given[1]):
-        return given[1]
-    if "|" in pattern:
-        return f"{ANY}(?:{pattern}){ANY}"
-    begins, ends = pattern.startswith("^"), re.search(r"(?<!\\)(\\\\)*\$\Z", pattern)
-    inner = pattern[begins : len(pattern) - bool(ends)]
-    return ("" if begins else ANY) + inner + ("" if ends else ANY)
-
-
-def _compiles(pattern: str) -> bool:
-    try:
+        if "pattern" in part.own:  # Python's own, for what ECMA writes otherwise
+            found += filter(None, [part.own["pattern"]])
+        elif "pattern" in schema:
+            found.append(whole(schema["pattern"]))
+        least, most = _length(part, "minLength"), _length(part, "maxLength")
+        if least or most is not None:
+            found.append(f"(?s:.{{{least or 0},{'' if most is None else most}}})")
+        if schema.get("format") == "uuid":
+            found.append(UUID)
+        if not found:
+            return {}
+        *others, last = found
+        pattern = "".join(rf"(?={each}\Z)" for each in others) + last
         re.compile(pattern)
-    except re.error:
-        return False
-    return True
+    except (ValueError, re.error) as wrong:
+        refuse(part.under("pattern"), f"is no pattern of Python: {wrong}", "Write it otherwise")
+    return {"pattern": pattern}
+
+
+def _length(part: Part, key: str) -> int | None:
+    """A number of letters; None without one."""
+    value: Any = part.schema.get(key)
+    whole_number = type(value) is int or (type(value) is float and value.is_integer())
+    if key in part.schema and not (whole_number and value >= 0):
+        refuse(part.under(key), f"is {value!r}", "Write a whole number of letters")
+    return None if value is None else int(value)
 
 
 def _range(part: Part, kind: str) -> Rules:

@@ -82,6 +82,9 @@ def property_of(field: Field, *, sure: bool) -> Schema:
     schema = schema if sure else or_null(schema)
     own: Schema = {} if field.name == snake(field.paths[0]) else {"name": field.name}
     read, wanted = _read(schema, own, field, sure=sure), _dumped(field)
+    if read is None and field.pattern is not None:  # it is one that ECMA does not know
+        own["pattern"] = field.pattern
+        read = _read(schema, own, field, sure=sure)
     if read is None or (read.type, read.format) != (field.type, field.format):
         own["type"] = field.type
         if field.format is not None:
