@@ -54,7 +54,6 @@ def test_the_cursor_moves_past_it_and_what_the_checks_have_passed_stays():
     assert batch().cursor_after(BEFORE) == BEFORE.model_copy(
         update={
             "audited": 3,
-            "table_version": 8,
             "state": StateUse(rows=7, open=7, bytes=70),
             "last_event_time": HOUR[2],
             "still_batches": 0,
