@@ -125,6 +125,38 @@ REFUSED = {
     "/properties/a/exclusiveMinimum": document({"a": {"minimum": 1, "exclusiveMinimum": True}}),
     "/properties/a": document({"a": False}),
     "/patternProperties": document({"a": AT}, patternProperties={"^x": {}}),
+    "/required": document({"at": AT}, required=["at", "b"]),
+    "/properties/a/type  ": document({"a": {"type": "object"}}),
+    "/properties/a/type   ": document({"a": {"type": "array"}}),
+    "/properties/a/type    ": document({"a": {"type": "foo"}}),
+    "/properties/a/type     ": document({"a": {"type": {}}}),
+    "/properties/a/enum ": document({"a": {"enum": [None]}}),
+    "/properties/a/enum  ": document({"a": {"enum": "ab"}}),
+    "/properties/a/enum   ": document({"a": {"enum": []}}),
+    "/properties/a/const": document({"a": {"const": None}}),
+    "/properties/a/const ": document({"a": {"enum": ["a", "b"], "const": "a"}}),
+    "/properties/a/properties": document({"a": {"type": "object", "properties": [1]}}),
+    "/properties/a/additionalProperties": document(
+        {"a": {"properties": {"b": AT}, "additionalProperties": {"type": "integer"}}}
+    ),
+    "/properties/a/multipleOf ": document(
+        {"a": {"type": "number", "multipleOf": 0.05, "x-sluice": {"type": "decimal(12,2)"}}}
+    ),
+    "/properties/a/minItems": document(
+        {"a": {"type": "array", "minItems": 1, "x-sluice": {"type": "array<bigint>"}}}
+    ),
+    "/properties/a/items/minimum": document(
+        {"a": {"items": {"type": "integer", "minimum": 0}, "x-sluice": {"type": "array<bigint>"}}}
+    ),
+    "/properties/a/oneOf": document(
+        {"a": {"oneOf": [{"pattern": "a"}, {"maxLength": 1}], "x-sluice": {"type": "string"}}}
+    ),
+    "/properties/a/minLength": document({"a": {"type": "string", "minLength": -1}}),
+    "/properties/a/minLength ": document({"a": {"type": "string", "minLength": "a"}}),
+    "/properties/a/minimum": '{"properties": {"a": {"type": "integer", "minimum": 1e999}}}',
+    "/properties/a/maximum": document({"a": {"type": "number", "maximum": 10**400}}),
+    "/properties/a/x-sluice ": document({"a": {"type": "number", "x-sluice": {"type": "dec("}}}),
+    "/properties/a/x-sluice": document({"a": {"type": "string", "x-sluice": "b"}}),
     "/properties/a~1b/not": document({"a/b": {"type": "string", "not": {}}}),
 }
 
@@ -183,6 +215,35 @@ def test_a_pattern_is_what_ecma_means_by_it(pattern: str, good: list[str], bad: 
 def test_a_pattern_that_python_means_otherwise_is_refused(pattern: str) -> None:
     with pytest.raises(SpecInvalid, match="/properties/a/pattern "):
         from_json_schema(document({"a": {"type": "string", "pattern": pattern}}))
+
+
+MONEY = {"$defs": {"m": {"type": ["number", "null"], "minimum": 0}}}
+DECIMAL = {"x-sluice": {"type": "decimal(12,2)"}}
+JSON = {"x-sluice": {"type": "string", "format": "json"}}
+TEXT_OR_NUMBER = [{"type": "string"}, {"type": "number"}]
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"$ref": "#/$defs/m"} | DECIMAL, [5, None], [-5]),
+        ({"allOf": [{"$ref": "#/$defs/m"}]} | DECIMAL, [5, None], [-5]),
+        ({"allOf": [{"$ref": "#/$defs/m"}], "type": "number"} | DECIMAL, [5], [-5, None]),
+        ({"oneOf": [{"type": "number", "maximum": 5}, {"type": "null"}]} | DECIMAL, [5, None], [6]),
+        ({"anyOf": TEXT_OR_NUMBER, "x-sluice": {"type": "timestamp", "format": "s"}}, ["1", 1], []),
+        ({"anyOf": [*TEXT_OR_NUMBER, {"$ref": "#/$defs/m"}]} | JSON, ["a", 1, None, []], []),
+        ({"type": "number", "multipleOf": 0.01} | DECIMAL, [0.03], [0.035]),
+        ({"exclusiveMinimum": 0, "x-sluice": {"type": "float"}}, [1e-44, 1], [0, -1]),
+        ({"exclusiveMaximum": 1, "x-sluice": {"type": "float"}}, [0.99, 0], [1, 2]),
+        ({"exclusiveMaximum": 0, "x-sluice": {"type": "float"}}, [-1e-44], [0, 1]),
+        ({"exclusiveMinimum": -1, "x-sluice": {"type": "float"}}, [-0.99], [-1]),
+        ({"exclusiveMinimum": 0.1, "x-sluice": {"type": "float"}}, [0.2], [0.05]),
+    ],
+)
+def test_a_type_of_sluices_own_keeps_what_else_the_schema_says(
+    schema: dict[str, Any], good: list[Any], bad: list[Any]
+) -> None:
+    assert accepts(schema, good + bad, **MONEY) == [True] * len(good) + [False] * len(bad)
 
 
 # A declaration, its schema, a declaration.

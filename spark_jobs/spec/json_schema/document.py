@@ -30,6 +30,16 @@ SAID: Final = frozenset(
     )
 )
 """Keywords that refuse no value."""
+JSON_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
+REPLACED: Final = SAID | {"type", "format"}
+"""Keywords that say nothing beside a type of Sluice's own."""
+SHAPES: Final[dict[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("enum", "required", "allOf", "anyOf", "oneOf"), (list,)),
+    **dict.fromkeys(("properties", OWN), (dict,)),
+    **dict.fromkeys(("pattern", "format"), (str,)),
+    "type": (str, list),
+}
+"""Keyword -> what its value must be."""
 
 Schema = dict[str, Any]
 
@@ -51,8 +61,7 @@ class Part(NamedTuple):
     @property
     def own(self) -> Schema:
         """What it says to Sluice alone."""
-        found = self.schema.get(OWN, {})
-        return found if isinstance(found, dict) else {}
+        return _own(self.schema)
 
 
 def refuse(pointer: str, why: str, remedy: str) -> NoReturn:
@@ -90,9 +99,11 @@ class Document:
             given = {}
         if not isinstance(given, dict):
             refuse(pointer, "is no schema that a value can fit", "Give it a type")
-        if OWN in given and "type" in given[OWN]:
-            nullable = "null" in _list(given.get("type"))
-            return Part(_without_null(given), pointer, nullable, within)
+        _refuse_shape(given, pointer)
+        if (own := _own(given)).get(
+            "format"
+        ) == "json" and "type" in own:  # it may be anything, so nothing of it is lost
+            return Part(_without_null(given), pointer, self._says_null(given), within)
         for key in ("$ref", "$dynamicRef"):
             if key in given:
                 others = {name: each for name, each in given.items() if name != key}
@@ -104,42 +115,79 @@ class Document:
         if "allOf" in given:
             others = {name: each for name, each in given.items() if name != "allOf"}
             parts = [
-                self.part(each, f"{pointer}/allOf/{n}", within).schema
+                self.part(each, f"{pointer}/allOf/{n}", within)
                 for n, each in enumerate(given["allOf"])
             ]
-            return self.part(_merged([others, *parts], pointer), pointer, within)
+            merged = _merged([others, *(part.schema for part in parts)], pointer)
+            again = self.part(merged, pointer, within)
+            typed = [part.nullable for part in parts if {"type", "enum"} & part.schema.keys()]
+            nulls = bool(typed) and all(typed) and _may_be_null(others)
+            return again._replace(nullable=again.nullable or nulls)
         return self._not_null(given, pointer, within)
+
+    def _of_one_form(self, given: Schema, key: str, pointer: str, within: tuple[str, ...]) -> Part:
+        others = {name: each for name, each in given.items() if name != key}
+        rest = [(n, each) for n, each in enumerate(given[key]) if not _is_null(each)]
+        if len(rest) > 1 and "type" in _own(given):
+            rest = self._without_types(rest, f"{pointer}/{key}", within)
+        if len(rest) != 1:
+            refuse(f"{pointer}/{key}", "has several forms", f"Choose one, or {_json_hint()}")
+        [(n, only)] = rest
+        found = self.part(only, f"{pointer}/{key}/{n}", within)
+        whole = {**found.schema, **others} if not {*others} - SAID else None
+        merged = whole or _merged([others, found.schema], pointer)
+        nulls = any(map(_is_null, given[key])) or found.nullable
+        again = self.part(merged, found.pointer, within)
+        return again._replace(nullable=again.nullable or (nulls and _may_be_null(others)))
 
     def _not_null(self, given: Schema, pointer: str, within: tuple[str, ...]) -> Part:
         for key in ("anyOf", "oneOf"):
             if key in given:
-                others = {name: each for name, each in given.items() if name != key}
-                rest = [(n, each) for n, each in enumerate(given[key]) if not _is_null(each)]
-                if len(rest) != 1:
-                    refuse(
-                        f"{pointer}/{key}", "has several forms", f"Choose one, or {_json_hint()}"
-                    )
-                [(n, only)] = rest
-                found = self.part(only, f"{pointer}/{key}/{n}", within)
-                whole = {**found.schema, **others} if not {*others} - SAID else None
-                merged = whole or _merged([others, found.schema], pointer)
-                nulls = len(given[key]) > 1 or found.nullable
-                again = self.part(merged, found.pointer, within)
-                return again._replace(nullable=nulls or again.nullable)
+                return self._of_one_form(given, key, pointer, within)
         kinds = _list(given.get("type"))
         values = _values(given)
         nullable = None in values if values else "null" in kinds
         left = [kind for kind in kinds if kind != "null"]
+        if unknown := [kind for kind in kinds if kind not in JSON_TYPES]:
+            refuse(f"{pointer}/type", f"is {unknown[0]!r}, no type of JSON Schema", "Correct it")
         if "type" in given and not left:
             refuse(f"{pointer}/type", "is null alone", "Leave the field out")
+        if "enum" in given and "const" in given:
+            refuse(f"{pointer}/const", "is beside an enum", "Say it once")
+        if _values(given) == [None] * len(values) and ("enum" in given or "const" in given):
+            named = "enum" if "enum" in given else "const"
+            refuse(f"{pointer}/{named}", "has no value but null", "Leave the field out")
         if {*left} == {"integer", "number"}:
             left = ["number"]
-        if len(left) > 1:
+        if len(left) > 1 and "type" not in _own(given):
             refuse(
                 f"{pointer}/type", f"is one of {', '.join(left)}", f"Choose one, or {_json_hint()}"
             )
         schema = given | ({"type": left[0]} if left else {})
         return Part(_without_null(schema), pointer, nullable, within)
+
+    def _without_types(
+        self, forms: list[tuple[int, Any]], pointer: str, within: tuple[str, ...]
+    ) -> list[tuple[int, Any]]:
+        """The first for all, if they differ in nothing but what a type of Sluice's own replaces."""
+        parts = [self.part(each, f"{pointer}/{n}", within) for n, each in forms]
+        return forms if any(part.schema.keys() - REPLACED for part in parts) else [(0, {})]
+
+    def _says_null(self, given: Any, within: tuple[str, ...] = ()) -> bool:
+        """Whether null is one of the values that it names."""
+        if not isinstance(given, dict):
+            return False
+        _refuse_shape(given, "")
+        if "$ref" in given and given["$ref"] not in within:
+            to, _ = self._referred(given["$ref"], "/$ref")
+            if self._says_null(to, (*within, given["$ref"])):
+                return True
+        forms = [*given.get("anyOf", ()), *given.get("oneOf", ())]
+        return (
+            "null" in _list(given.get("type"))
+            or None in _values(given)
+            or any(self._says_null(each, within) for each in forms)
+        )
 
     def _referred(self, reference: object, pointer: str) -> tuple[Schema, str]:
         text = unquote(str(reference))
@@ -162,6 +210,24 @@ class Document:
 
 def _json_hint() -> str:
     return f'add "{OWN}": {{"type": "string", "format": "json"}}'
+
+
+def _own(schema: Schema) -> Schema:
+    found: Schema = schema.get(OWN, {})
+    return found
+
+
+def _refuse_shape(schema: Schema, pointer: str) -> None:
+    """Refuse what is no JSON Schema."""
+    for key, kinds in SHAPES.items():
+        if key in schema and not isinstance(schema[key], kinds):
+            refuse(f"{pointer}/{key}", f"is {schema[key]!r}", "Write it as JSON Schema has it")
+
+
+def _may_be_null(schema: Schema) -> bool:
+    """Whether its own type and values let null be."""
+    values = _values(schema)
+    return "null" in _list(schema.get("type", "null")) and (not values or None in values)
 
 
 def _list(given: object) -> list[Any]:

@@ -11,7 +11,7 @@ from spark_jobs.spec.fields.local_time import Local
 from spark_jobs.spec.json_schema.document import OWN, Document, refuse
 from spark_jobs.spec.json_schema.rules import held_by, rules_of
 from spark_jobs.spec.json_schema.types import NOT_HELD, OF_A_MEMBER, Types, named
-from spark_jobs.values import path as paths
+from spark_jobs.values import path as paths, type_tree
 from spark_jobs.values.names import snake
 
 if TYPE_CHECKING:
@@ -59,6 +59,10 @@ class _Reader:
         for keyword in NOT_HELD:
             self._refuses(part, keyword)
         needed = part.schema.get("required", ())
+        if not {*needed} <= part.schema["properties"].keys():
+            self._refuses(part, "required")
+        if part.schema.get("additionalProperties", True) not in (True, False, {}):
+            self._refuses(part, "additionalProperties")
         for key in part.schema["properties"]:
             each = self._document.inner(part, "properties", key)
             sure = required and key in needed and not each.nullable
@@ -72,11 +76,14 @@ class _Reader:
         own = part.own
         kind = self._types.of(part) if "type" not in own else None
         type_ = kind.type if kind else str(own["type"])
+        _refuse_unknown(type_, part.under(OWN))
         ruled = not (own.get("format") or (kind and kind.format))
-        held = held_by(type_) if ruled else frozenset[str]()
+        held = held_by(type_, part.schema) if ruled else frozenset[str]()
         for keyword in (*NOT_HELD, *OF_A_MEMBER):
-            if keyword not in held and (kind or "<" not in type_):
+            if keyword not in held:
                 self._refuses(part, keyword)
+        if not kind and own.get("format") != "json":
+            self._types.refuse_within(part)
         name = str(own.get("name") or snake(path))
         where = paths.as_text(path)
         rules = rules_of(part, type_) if ruled else {}
@@ -100,6 +107,13 @@ class _Reader:
                 "is held by no field",
                 f"Leave it out, or let it stand: from_json_schema(..., ignored=({pointer!r},))",
             )
+
+
+def _refuse_unknown(type_: str, pointer: str) -> None:
+    try:
+        type_tree.parsed(type_)
+    except ValueError as wrong:
+        refuse(pointer, f"has the type {type_!r}: {wrong}", "Correct it")
 
 
 def made(given: dict[str, Any], pointer: str) -> Field:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import struct
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
@@ -18,12 +20,14 @@ if TYPE_CHECKING:
 
 BITS: Final = {"smallint": 16, "int": 32, "bigint": 64}
 UUID: Final = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+MOST: Final = 3.4028234663852886e38
+"""The largest number of 32 bits."""
 Rules = dict[str, Any]
 
 
 def rules_of(part: Part, kind: str) -> Rules:
     """Attributes of Field, for a type without parts."""
-    found, held = _one_of(part, kind), held_by(kind)
+    found, held = _one_of(part, kind), held_by(kind, part.schema)
     if "pattern" in held:
         found |= _pattern(part)
     if "minimum" in held:
@@ -31,20 +35,29 @@ def rules_of(part: Part, kind: str) -> Rules:
     return found
 
 
-def held_by(kind: str) -> frozenset[str]:
-    """The keywords that rules of a field of this type hold."""
+def held_by(kind: str, schema: Schema) -> frozenset[str]:
+    """The keywords that rules of a field of this type hold, and the type itself."""
     if kind == "string":
         return frozenset(("enum", "pattern", "minLength", "maxLength", "format"))
     if kind in (*BITS, "float", "double") or kind.startswith("decimal"):
         edges = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-        more = "enum" if kind in BITS else "multipleOf" if kind.startswith("decimal") else ""
+        more = "enum" if kind in BITS else "multipleOf" if _is_step(kind, schema) else ""
         return frozenset((*edges, more))
     return frozenset(("enum",)) if kind == "boolean" else frozenset()
 
 
+def _is_step(kind: str, schema: Schema) -> bool:
+    """Whether each value of a decimal is a multiple of multipleOf."""
+    step: Any = schema.get("multipleOf")
+    tree = type_tree.parsed(kind)
+    if type(step) not in (int, float) or not isinstance(tree, type_tree.Decimal):
+        return False
+    return bool(step > 0) and (Fraction(1, 10**tree.scale) / Fraction(str(step))).denominator == 1
+
+
 def _one_of(part: Part, kind: str) -> Rules:
     values = part.schema.get("enum")
-    if not values or "enum" not in held_by(kind):
+    if not values or "enum" not in held_by(kind, part.schema):
         return {}
     if kind == "boolean" and {*values} == {True, False}:
         return {}
@@ -117,6 +130,8 @@ def _number(part: Part, key: str, kind: str, sign: int) -> float | Fraction:
     value = part.schema[key]
     if isinstance(value, bool) or not isinstance(value, int | float):
         refuse(part.under(key), "is no number, as draft 4 had it", "Write the number there")
+    if abs(value) > sys.float_info.max and not (kind in BITS and isinstance(value, int)):
+        refuse(part.under(key), "is beyond all numbers", "Leave it out")
     beyond = key.startswith("exclusive")
     if kind in BITS:
         within = math.ceil(value) if sign > 0 else math.floor(value)
@@ -126,7 +141,20 @@ def _number(part: Part, key: str, kind: str, sign: int) -> float | Fraction:
     if isinstance(tree := type_tree.parsed(kind), type_tree.Decimal):
         step = Fraction(1, 10**tree.scale)
         return Fraction(str(value)) + sign * step
-    return math.nextafter(value, sign * math.inf)
+    return _beyond(value, sign) if kind == "float" else math.nextafter(value, sign * math.inf)
+
+
+def _beyond(value: float, sign: int) -> float:
+    """The next number of 32 bits: a float's limit is compared as a float."""
+    if abs(value) > MOST:
+        return math.nextafter(value, sign * math.inf)
+    [near] = struct.unpack("<f", struct.pack("<f", value))
+    if sign * (near - value) > 0:
+        return float(near)
+    [bits] = struct.unpack("<i", struct.pack("<f", near or 0.0))
+    bits = bits + (sign if near > 0 else -sign) if near else 1
+    [beyond] = struct.unpack("<f", struct.pack("<i", bits))
+    return float(beyond if near else sign * beyond)
 
 
 def limits(kind: str) -> tuple[Fraction | None, Fraction | None]:

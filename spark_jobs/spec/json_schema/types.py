@@ -83,20 +83,43 @@ class Types:
             return Kind(f"array<{self._inner(part, 'items')}>")
         if kind == "object" and isinstance(part.schema.get("additionalProperties"), dict):
             return Kind(f"map<string,{self._inner(part, 'additionalProperties')}>")
+        if kind in ("array", "object"):
+            self._refuses(part, "type")  # as text it may be of any other
         return ANYTHING
+
+    def refuse_within(self, part: Part) -> None:
+        """Refuse what the parts say of a value whose type is Sluice's own."""
+        found: list[tuple[str, ...]] = [
+            ("properties", name) for name in part.schema.get("properties", ())
+        ]
+        found += [
+            (key,)
+            for key in ("items", "additionalProperties")
+            if isinstance(part.schema.get(key), dict)
+        ]
+        for keys in found:
+            inner = self._document.inner(part, *keys)
+            self._refuse_of_a_member(inner)
+            self.refuse_within(inner)
 
     def _inner(self, part: Part, key: str) -> str:
         return self._member(self._document.inner(part, key))
 
-    def _member(self, part: Part) -> str:
-        if "type" in part.own:
-            return str(part.own["type"])
+    def _refuse_of_a_member(self, part: Part) -> None:
         for keyword in (*NOT_HELD, *OF_A_MEMBER):
             self._refuses(part, keyword)
         if part.schema.get("format") == "uuid":
             self._refuses(part, "format")
+
+    def _member(self, part: Part) -> str:
+        self._refuse_of_a_member(part)
+        if "type" in part.own:
+            self.refuse_within(part)
+            return str(part.own["type"])
         properties = part.schema.get("properties")
         if named(part) == "object" and properties:
+            if part.schema.get("additionalProperties", True) not in (True, False, {}):
+                self._refuses(part, "additionalProperties")
             members = (
                 f"{name}:{self._member(self._document.inner(part, 'properties', name))}"
                 for name in properties
