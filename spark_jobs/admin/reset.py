@@ -20,7 +20,6 @@ from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.repair.exchange.commit import refuse_features
-from spark_jobs.root.files import write_whole
 from spark_jobs.root.live_place import Place, first_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
@@ -153,7 +152,7 @@ def _settled(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
         if (note := look(paths.journal)).text is not None:
             aside = paths.version / f"given-up-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
             aside.mkdir(parents=True, exist_ok=True)
-            write_whole(aside / paths.journal.name, note.text)
+            (aside / paths.journal.name).write_bytes(note.text.encode(errors="surrogateescape"))
         settle(paths, held, given_up=True)
 
 
@@ -167,7 +166,7 @@ def _is_begun(paths: Paths) -> bool:
 
 def _identity_text(paths: Paths) -> str:
     """Whose checkpoint it is, also of a file that does not parse."""
-    return paths.identity.read_text() if paths.identity.exists() else ""
+    return look(paths.identity).text or ""
 
 
 def _made_anew(spec: Pipeline, settings: Settings, paths: Paths) -> bool:

@@ -89,10 +89,10 @@ def read(path: UPath) -> Content | None:
     """The file's content, of which a state version is known; None without a file. Raises
     CheckpointBroken or FormatNewer.
     """
-    text = _text(path)
-    if text is None:
+    content = _content(path)
+    if content is None:
         return None
-    found = _parsed(text)
+    found = _parsed(content)
     if not isinstance(found, dict) or not isinstance(found.get("version"), int):
         if path.name == REBUILD:
             raise CheckpointBroken.rebuild_unreadable(note=path, pipeline=path.parent.name)
@@ -121,7 +121,7 @@ def _coming(journal: UPath) -> Content | None:
     """What a change that has begun makes live. A note that does not parse is told by who reads the
     journal (journal/begun.py).
     """
-    note = _parsed(_text(journal) or "")
+    note = _parsed(_content(journal) or b"")
     facts = note.get("facts") if isinstance(note, dict) else None
     found = facts.get("live") if isinstance(facts, dict) else None
     return found if isinstance(found, dict) and isinstance(found.get("version"), int) else None
@@ -143,12 +143,11 @@ def _turn(copy: Content) -> tuple[int, str]:
     return int(copy.get("number", 0)), str(copy.get("since", ""))
 
 
-def _text(path: UPath) -> str | None:
+def _content(path: UPath) -> bytes | None:
     try:
         # Asked for its content at once: an object store says in the answer to that alone why it
         # refuses, and that it is busy.
-        content: bytes = path.fs.cat_file(path.path)
-        return content.decode()
+        return bytes(path.fs.cat_file(path.path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as error:
@@ -157,8 +156,8 @@ def _text(path: UPath) -> str | None:
         raise RootNotWritable.not_readable(path=path, error=error.strerror or error) from error
 
 
-def _parsed(text: str) -> object:
+def _parsed(content: bytes) -> object:
     try:
-        return json.loads(text)
+        return json.loads(content)
     except ValueError:
         return None

@@ -7,6 +7,9 @@ What the next holder has written then stays: a store compares the object's tag i
 
 from __future__ import annotations
 
+import fcntl
+import os
+import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import obstore
@@ -26,7 +29,7 @@ class Seen(NamedTuple):
     """A file, as it was read."""
 
     text: str | None
-    """None: there was none."""
+    """None: there was none. Bytes that are no UTF-8 are escaped."""
     tag: UpdateVersion | None = None
     """The object's, on a store."""
 
@@ -38,23 +41,26 @@ def look(path: UPath) -> Seen:
     """What is there now."""
     try:
         if not is_remote(str(path)):
-            return Seen(path.read_text())
+            return Seen(_decoded(path.read_bytes()))
         answer = obstore.get(client(delta_path(path.parent)), path.name)
-        return Seen(bytes(answer.bytes()).decode(), _tag(answer.meta))
+        return Seen(_decoded(bytes(answer.bytes())), _tag(answer.meta))
     except FileNotFoundError:
         return ABSENT
 
 
-def put_over(path: UPath, seen: Seen, text: str) -> Seen:
+def put_over(path: UPath, seen: Seen, text: str, *, alone: bool) -> Seen:
     """Write the file over what was seen. Raises FileExistsError if that is there no more.
 
     A client repeats a put whose answer was lost, and the store refuses the repetition: so what has
-    the same text counts as written.
+    the same text counts as written. `alone`: the caller's lease keeps others from a file on a disk.
     """
     if not is_remote(str(path)):
         if look(path) not in {seen, Seen(text)}:
             raise FileExistsError(path)
-        write_whole(path, text)
+        if alone:
+            write_whole(path, text)
+        else:
+            _put_beside_others(path, seen, text)
         return Seen(text)
     try:
         made = obstore.put(
@@ -68,6 +74,33 @@ def put_over(path: UPath, seen: Seen, text: str) -> Seen:
             raise FileExistsError(path) from None
         return now
     return Seen(text, _tag(made))
+
+
+def _put_beside_others(path: UPath, seen: Seen, text: str) -> None:
+    """Of several on a disk that no lease keeps apart, one puts the file: the others raise
+    FileExistsError.
+    """
+    if seen.text is None:
+        partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+        try:
+            partial.write_text(text)
+            os.link(str(partial), str(path))
+        finally:
+            partial.unlink(missing_ok=True)
+        return
+    with open(str(path), "r+b") as file:  # noqa: PTH123 - flock needs a real descriptor
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileExistsError(path) from None
+        # Who has the lock of a file that another has replaced finds the other's.
+        if look(path) != seen:
+            raise FileExistsError(path)
+        write_whole(path, text)
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode(errors="surrogateescape")
 
 
 def _tag(about: Any) -> UpdateVersion:  # Any: a put's result or an object's meta, by their stubs

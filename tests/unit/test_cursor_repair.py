@@ -15,7 +15,7 @@ from spark_jobs.ops import accounts, ops_tables
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
-DAMAGE = pytest.mark.parametrize("damage", ["torn", "missing"])
+DAMAGE = pytest.mark.parametrize("damage", ["torn", "no text", "missing"])
 
 
 @pytest.fixture
@@ -30,6 +30,8 @@ def mended(root: Drains, damage: str = "") -> str:
     """What doctor says, done; after the cursor was damaged."""
     if damage == "torn":
         root.paths.cursor.write_text("{")
+    elif damage == "no text":
+        root.paths.cursor.write_bytes(b'{"\xff')
     elif damage == "missing":
         root.paths.cursor.unlink()
     lines, execute = doctor(SPEC, root.settings)

@@ -17,7 +17,7 @@ from spark_jobs.admin.intent import Intent
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.live import read_live
-from spark_jobs.errors import LeaseHeld, LeaseLost
+from spark_jobs.errors import CheckpointBroken, LeaseHeld, LeaseLost
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.root.paths import Paths
@@ -139,13 +139,17 @@ def test_a_publish_that_a_reset_overtakes_tells_what_it_has_fixed(tmp_path, monk
     assert (event.number, event.table_version) == (1, 3)
 
 
-def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("torn", [b"{", b'{"\xff\xfe": 1}'])
+def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path, torn: bytes) -> None:
     root = Drains(tmp_path / "root")
     root.drain(0, 2)
-    root.paths.journal.write_text("{")
+    root.paths.journal.write_bytes(torn)
+    with pytest.raises(CheckpointBroken):
+        under_way(root.paths)
     run(reset(SPEC, root.settings))
     assert under_way(root.paths) is None
-    assert list(root.paths.version.glob("given-up-*/journal.json"))
+    [aside] = root.paths.version.glob("given-up-*/journal.json")
+    assert aside.read_bytes() == torn
     assert Paths(root.settings.root, SPEC).place != root.paths.place
 
 

@@ -4,7 +4,8 @@ disk as in an object store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import LeaseLost
 from spark_jobs.root.store import opened
+from spark_jobs.storage import seen
 from tests.simulation import bucket
 
 
@@ -64,6 +66,48 @@ def test_what_was_not_read_is_put_over_what_is_there_if_it_says_so(path: Any) ->
     torn = Cursor(audited=1).over(path)
     torn.put(path, HELD)
     assert Cursor.read(path).audited == 1
+
+
+def test_bytes_that_are_no_text_are_as_torn_ones(path: Any) -> None:
+    path.write_bytes(b'{"audited": 1, "spec": "\xff\xfe"}')
+    with pytest.raises(ValueError, match="surrogates"):
+        Cursor.read(path)
+    Cursor(audited=1).over(path).put(path, HELD)
+    assert Cursor.read(path).audited == 1
+
+
+@pytest.mark.parametrize("before", [None, 1])
+def test_of_two_without_a_lease_one_puts_it(
+    path: Any, before: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second comes between the first one's last look and its write."""
+    if before:
+        Cursor(audited=before).put(path, None)
+    notes = [Cursor(audited=each).over(path) for each in (2, 3)]
+    refused = []
+
+    def beside(write: Callable[..., Any]) -> Callable[..., Any]:
+        def late(*args: Any, **more: Any) -> Any:
+            if len(notes) == 1:
+                second = notes.pop()
+                try:
+                    second.put(path, None)
+                except LeaseLost:
+                    refused.append(second)
+            return write(*args, **more)
+
+        return late
+
+    monkeypatch.setattr(seen, "write_whole", beside(seen.write_whole))
+    monkeypatch.setattr(os, "link", beside(os.link))
+    monkeypatch.setattr(obstore, "put", beside(obstore.put))
+    first = notes.pop(0)
+    try:
+        first.put(path, None)
+    except LeaseLost:
+        refused.append(first)
+    assert len(refused) == 1
+    assert Cursor.read(path) not in refused
 
 
 def test_one_whose_answer_was_lost_is_this_ones(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

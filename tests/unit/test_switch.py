@@ -636,13 +636,24 @@ def test_what_an_older_sluice_left_half_done_is_refused_in_words(rebuilt) -> Non
         maintain(SPEC, rebuilt.live.settings)
 
 
-def test_a_note_of_what_is_rebuilt_that_is_torn_is_told_and_discarded(rebuilt) -> None:
-    rebuilt.side.paths.rebuild.write_text("{")
+@pytest.mark.parametrize("torn", [b"{", b'{"\xff\xfe": 1}'])
+def test_a_note_of_what_is_rebuilt_that_is_torn_is_told_and_discarded(rebuilt, torn) -> None:
+    rebuilt.side.paths.rebuild.write_bytes(torn)
     with pytest.raises(CheckpointBroken):
         read_begun(rebuilt.live.paths)
     discard(rebuilt.live.paths)()
     assert read_begun(rebuilt.live.paths) is None
     assert beside_paths(rebuilt.live.paths, NEXT).version.name == "v2.2", "never what was used"
+
+
+def test_a_live_json_that_is_no_text_is_told_as_a_torn_one(rebuilt) -> None:
+    rebuilt.switch()
+    paths = rebuilt.paths()
+    paths.live.write_bytes(b'{"version": 2, "folder": "\xff"}')
+    with pytest.raises(CheckpointBroken):
+        read_live(paths)
+    paths.live.unlink()
+    assert read_live(paths) is not None
 
 
 def test_of_two_copies_with_one_number_the_later_is_live_and_no_number_is_given_twice(

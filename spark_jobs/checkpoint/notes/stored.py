@@ -57,7 +57,7 @@ class Stored(BaseModel):  # noqa: PLW1641 - pydantic gives a frozen model its ha
         if held is not None:
             held.confirm()
         try:
-            self._seen = put_over(path, self._seen, self._text())
+            self._seen = put_over(path, self._seen, self._text(), alone=held is not None)
         except FileExistsError:
             raise LeaseLost.note_elsewhere(path=path) from None
 
@@ -85,7 +85,7 @@ class Stored(BaseModel):  # noqa: PLW1641 - pydantic gives a frozen model its ha
         seen = look(path)
         if seen.text is None:
             raise FileNotFoundError(path)
-        content = json.loads(seen.text)
+        content = json.loads(seen.text.encode())
         if isinstance(content, dict):
             refuse_newer(content.get("format_version", FORMAT), FORMAT, str(path))
         made = cls.model_validate(content)
