@@ -33,7 +33,7 @@ class CloudEventsDecoder:
     def __init__(self, topic: Topic, wanted: Sequence[str], given: object) -> None:
         """`given` is what the topic's format has prepared."""
         self._wanted = tuple(wanted)
-        whole = _in_json(topic.format)
+        whole = in_json(topic.format)
         self._whole = decoder_class(whole)(whole, topic.value_places, wanted, None)
         data = topic.data_places
         self._of_data = [each.field.name for each in data if each.field.name in wanted]
@@ -42,15 +42,10 @@ class CloudEventsDecoder:
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""
-        headers = Headers(records.headers)
-        signed = headers.last(SIGN).is_valid().to_pylist()
+        modes, wrong = binary_modes(Headers(records.headers))
         parts: dict[bool, list[int]] = {}
-        wrong: dict[int, str] = {}
-        for number, content_type in enumerate(headers.last(CONTENT_TYPE).to_pylist()):
-            form = _event_format(content_type)
-            if form is not None and form not in READ:
-                wrong[number] = OTHERS.format(STRUCTURED + form)
-            parts.setdefault(form is None and signed[number], []).append(number)
+        for number, binary in enumerate(modes):
+            parts.setdefault(binary, []).append(number)
         if not parts:
             return self._whole.decode(records)
         found = [
@@ -71,7 +66,19 @@ class CloudEventsDecoder:
         return Decoded([columns[name] for name in self._wanted], merged)
 
 
-def _in_json(format_: Format) -> Format:
+def binary_modes(headers: Headers) -> tuple[list[bool], dict[int, str]]:
+    """Of each event whether it is in binary mode; and its number -> why it cannot be read."""
+    modes, wrong = list[bool](), dict[int, str]()
+    signed = headers.last(SIGN).is_valid().to_pylist()
+    for number, content_type in enumerate(headers.last(CONTENT_TYPE).to_pylist()):
+        form = _event_format(content_type)
+        if form is not None and form not in READ:
+            wrong[number] = OTHERS.format(STRUCTURED + form)
+        modes.append(form is None and signed[number])
+    return modes, wrong
+
+
+def in_json(format_: Format) -> Format:
     """How structured events are encoded."""
     if isinstance(format_, Compressed):
         return format_.model_copy(update={"format": JSON})

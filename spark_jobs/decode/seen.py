@@ -5,45 +5,49 @@ without a registry: a page asks for it, and knows the schemas that are kept unde
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode.cloudevents import binary_modes, in_json
 from spark_jobs.decode.formats import Records, decoder_class
+from spark_jobs.decode.header_fields import HeaderFields
+from spark_jobs.decode.headers import Headers
 from spark_jobs.errors import SluiceError
 from spark_jobs.errors.visible import visible
-from spark_jobs.ops.record import Headers
+from spark_jobs.ops.record import Headers as Kept
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.ops.shown import FieldShown
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from upath import UPath
 
-    from spark_jobs.spec import Topic
+    from spark_jobs.spec import Field, Topic
+    from spark_jobs.spec.fields.place import Place
+
+    Read = tuple[Field, pa.Array, str | None]
+    """A field, its column of one record, and why the record is malformed by it."""
 
 MOST_FIELD: Final = 300
 """Characters of a field's value."""
 
 
 def seen(
-    topic: Topic, root: UPath, value: bytes, headers: Headers | None
+    topic: Topic, root: UPath, value: bytes, headers: Kept | None
 ) -> tuple[tuple[FieldShown, ...], str]:
     """The declared fields of the value, each decoded alone: one that is wrong hides no other. Or
     none, and why: what is alike for all of them.
     """
     import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
 
-    kind = decoder_class(topic.format)
     number, none = pa.array([0], pa.int32()), pa.array([None], pa.timestamp("us", "UTC"))
     values, keys = pa.array([value], pa.binary()), pa.array([None], pa.binary())
     named = pa.array([headers], HEADERS)
     record = Records(values, keys, number, number.cast(pa.int64()), none, named)
     found, reasons = list[FieldShown](), list[str]()
     try:
-        given = kind.prepare(topic.format, topic, str(root), None)
-        for place in topic.value_places:
-            field = place.field
-            free = place._replace(field=field.model_copy(update={"required": False}))
-            columns, [why] = kind(topic.format, [free], [field.name], given).decode(record)
-            got = None if why else columns[0][0].as_py()
+        for field, column, why in _each(topic, root, record):
+            got = None if why else column[0].as_py()
             text = None if got is None else json.dumps(got, ensure_ascii=False, default=str)
             found.append(
                 FieldShown(
@@ -59,3 +63,37 @@ def seen(
     if len({*reasons}) == 1 and reasons[0]:
         return (), visible(reasons[0], MOST_FIELD)
     return tuple(found), ""
+
+
+def _each(topic: Topic, root: UPath, record: Records) -> Iterator[Read]:
+    if topic.envelope != "cloudevents":
+        yield from _of_value(topic, root, record, topic.value_places)
+        return
+    headers = Headers(record.headers)
+    [binary], wrong = binary_modes(headers)
+    if not binary:
+        whole = topic.model_copy(update={"format": in_json(topic.format)})
+        for field, column, why in _of_value(whole, root, record, topic.value_places):
+            yield field, column, wrong.get(0, why)
+        return
+    yield from _of_value(topic, root, record, topic.data_places)
+    for named in topic.attribute_names:
+        free = named._replace(field=_free(named.field))
+        columns, reasons = HeaderFields([free], base64=True).columns(headers)
+        yield named.field, columns[named.field.name], reasons.get(0)
+
+
+def _of_value(
+    topic: Topic, root: UPath, record: Records, places: Sequence[Place]
+) -> Iterator[Read]:
+    kind = decoder_class(topic.format)
+    given = kind.prepare(topic.format, topic, str(root), None)
+    for place in places:
+        field, free = place.field, place._replace(field=_free(place.field))
+        [column], [why] = kind(topic.format, [free], [field.name], given).decode(record)
+        yield field, column, why
+
+
+def _free(field: Field) -> Field:
+    """One whose lack is not wrong."""
+    return field.model_copy(update={"required": False})

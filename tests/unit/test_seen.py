@@ -8,7 +8,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.decode.seen import seen
-from spark_jobs.spec import Avro, Compressed, Csv, Field, Lines, Topic
+from spark_jobs.spec import Avro, Compressed, Csv, Field, Json, Lines, Topic
 from spark_jobs.spec.formats.format import Format
 
 FIELDS = (
@@ -28,6 +28,47 @@ def shown(format_: Format, value: bytes, root: UPath) -> Shown | str:
     fields, why = seen(topic, root, value, None)
     assert [each.declared for each in fields] in ([], [field.type for field in FIELDS])
     return {each.name: each.value or each.wrong for each in fields} or why
+
+
+def event(format_: Format, value: bytes, root: UPath, **headers: bytes) -> Shown | str:
+    """An event of CloudEvents as it is shown, but for its specversion."""
+    attributes = (
+        Field(name="id", type="string", part="envelope"),
+        Field(name="sign", type="binary", part="envelope", required=False),
+    )
+    topic = Topic(
+        name="t",
+        event_time="at",
+        fields=(*FIELDS, *attributes),
+        format=format_,
+        envelope="cloudevents",
+    )
+    sent = [{"key": name.replace("_type", "-type"), "value": of} for name, of in headers.items()]
+    fields, why = seen(topic, root, value, sent)
+    return {
+        each.name: each.value or each.wrong for each in fields if each.name != "specversion"
+    } or why
+
+
+BINARY = {"ce_specversion": b"1.0", "ce_id": b"e", "ce_sign": b"\xff"}
+JSON_EVENT = b"application/cloudevents+json"
+
+
+@pytest.mark.parametrize(
+    ("format_", "value"),
+    [(Json(), b'{"n": 1, "note": "hi"}'), (Csv(columns=COLUMNS), b",1,hi")],
+)
+def test_an_event_is_shown_by_its_mode(format_: Format, value: bytes, tmp_path) -> None:
+    root = UPath(tmp_path)
+    data = {"at": None, "n": "1", "note": '"hi"'}
+    wrong = "header `ce_sign` is no UTF-8"
+    assert event(format_, value, root, **BINARY) == data | {"id": '"e"', "sign": wrong}
+    structured = b'{"specversion": "1.0", "id": "e", "data": {"n": 1, "note": "hi"}}'
+    found = event(format_, structured, root, content_type=JSON_EVENT, ce_specversion=b"1.0")
+    assert found == data | {"id": '"e"', "sign": None}
+    batch = event(format_, structured, root, content_type=JSON_EVENT.replace(b"+", b"-batch+"))
+    assert isinstance(batch, str)
+    assert "cloudevents-batch+json" in batch
 
 
 LINES = Lines(pattern=r"(?P<at>\S+) (?P<n>\S+)(?: (?P<note>.*))?")
