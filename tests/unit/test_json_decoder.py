@@ -113,6 +113,10 @@ FATES: dict[str, tuple[bytes | None, str]] = {
     "space around it": (b" \t" + GOOD + b"\r\n", ACCEPTED),
     "a byte order mark": (b"\xef\xbb\xbf" + GOOD, "not JSON"),
     "duplicate keys, of which the last counts": (GOOD[:-1] + b', "flight": 7}', ACCEPTED),
+    "a duplicate key of another type": (
+        GOOD[:-1] + b', "flight": "x", "flight": 7}',
+        "Expected `int`",
+    ),
     "a wrong-case key of a required field": (
         GOOD.replace(b"flight", b"Flight"),
         "key 'Flight' is in the wrong case",

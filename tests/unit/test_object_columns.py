@@ -23,7 +23,7 @@ FIELDS: list[tuple[str, str | Local | None]] = [
 CLOCK = datetime(2026, 1, 1)  # noqa: DTZ001 - without a zone
 VALUES = st.sampled_from(
     [
-        None, 0, 1, -(2**15), 2**31, -(2**63), 2**63, 10**30, True, 1.5, float("inf"), 1e39,
+        None, 0, 1, -(2**15), 2**31, -(2**63), 2**63, 10**30, True, 1.5, float("inf"), float("nan"), 1e39,
         "", "1", "x", "2026-01-01", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00", "01.01.2026",
         "AQ==", "0001-01-01T00:00:00+01:00", b"", b"1", Decimal("1.5"), Decimal("1.555"), Decimal(10) ** 20,
         CLOCK, CLOCK.replace(tzinfo=UTC), date(2026, 1, 1), [], [1], ["a"], {}, {"a": 1}, {"a": "x"},
@@ -54,6 +54,11 @@ def test_values_together_are_read_as_each_alone(
 ) -> None:
     field = Field(name="x", type=kind, format=format_, required=False)
     assert read(values, field) == [each for value in values for each in read([value], field)]
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_what_is_no_number_is_a_value_of_schemas_that_have_it(kind: str) -> None:
+    assert read([float("nan"), 1], Field(name="x", type=kind)) == [("nan", False), ("1.0", False)]
 
 
 @pytest.mark.parametrize(
