@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from spark_jobs.fingerprint.correction import expressions, replaced
-from spark_jobs.fingerprint.record_form import ABSENT, only_more, record_form, why_kept
+from spark_jobs.fingerprint.record_form import ABSENT, only_more, only_named, record_form, why_kept
 from spark_jobs.registry import find as registry, logic
 from spark_jobs.spec import Field, Pipeline, State
 
@@ -159,6 +159,7 @@ def _weight(
     corrected = replaced(name, was, now)
     declared = declared or bool(corrected and {*corrected} <= {*spec.compatible_expressions})
     newer = name == "spark" and _newer_minor(str(was), str(now))
+    newer = newer or only_named(name, was, stored)
     free = name in (*FROZEN, "watermark_delay") or more_fields or declared or newer
     return "warned" if free else "refused"
 

@@ -51,6 +51,14 @@ def only_more(name: str, was: object, now: object, stored: Mapping[str, object])
     return [each for each in now if each in before] == before
 
 
+def only_named(name: str, was: object, stored: Mapping[str, object]) -> bool:
+    """Whether the change is the name of a format within another one, which an older Sluice left
+    out, and its settings tell which one it is.
+    """
+    outer, _, last = name.rpartition(".")
+    return last == "kind" and was == ABSENT and bool(stored.get(outer))
+
+
 def new_fields(was: Mapping[str, object], now: Mapping[str, object]) -> tuple[str, ...]:
     """The fields that the second fingerprint has, and the first has not."""
     return tuple(name.removeprefix(PREFIX) for name in now if name not in was and _is_field(name))

@@ -102,6 +102,25 @@ def test_the_format_within_a_compressed_one_is_in_the_fingerprint_by_name() -> N
     assert record_form(topic(format=Piped())) != record_form(topic(format=Barred()))
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "weights"),
+    [
+        (Json(), Json(), []),
+        (Piped(), Piped(), ["warned"]),
+        (Json(), Text(), ["refused"]),
+        (Json(), Piped(), ["refused", "refused"]),
+        (Piped(), Piped(bar=";"), ["refused", "warned"]),
+    ],
+)
+def test_a_fingerprint_without_the_name_of_the_format_within_goes_on_if_its_settings_tell_it(
+    was: Format, now: Format, weights: list[str]
+) -> None:
+    old, new = (pipeline(topic=topic(format=Compressed(by="gzip", format=f))) for f in (was, now))
+    stored = fingerprint(old, SPARK)
+    stored.pop("topic.format.format.kind", None)
+    assert [each.weight for each in changes(stored, fingerprint(new, SPARK), new)] == weights
+
+
 def test_json_is_the_format_of_a_topic_that_names_none() -> None:
     assert topic().format == Json()
     with pytest.raises(SpecInvalid, match="format"):
