@@ -13,9 +13,9 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.fingerprint.fields import changes, fingerprint
 from spark_jobs.fingerprint.record_form import record_form
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Compressed, Json, Topic
+from spark_jobs.spec import Compressed, Json, Text, Topic
 from spark_jobs.spec.fields.place import Place
-from spark_jobs.spec.formats.format import Format, Text
+from spark_jobs.spec.formats.format import Format
 from tests.unit.decoding import Decoding, records
 from tests.unit.specs import pipeline, topic
 

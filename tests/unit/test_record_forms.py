@@ -19,8 +19,7 @@ from spark_jobs.fingerprint.classification import (
     with_classification,
 )
 from spark_jobs.fingerprint.fields import changes, fingerprint
-from spark_jobs.spec import Compressed, Csv, Field, Json, Lines, Local, Topic, Transform
-from spark_jobs.spec.formats.format import Text
+from spark_jobs.spec import Compressed, Csv, Field, Json, Lines, Local, Text, Topic, Transform
 from tests.unit.decoding import SENT, Decoding, records
 from tests.unit.specs import pipeline
 
