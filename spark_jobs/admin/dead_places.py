@@ -29,17 +29,23 @@ def dead_places(paths: Paths, now: datetime) -> list[Dead]:
 
 
 def remove_place(paths: Paths, dead: Dead, held: HeldLease) -> None:
-    """Remove what is its own, then its name in live.json. The lease is held."""
+    """Remove what is its own, then its name in live.json. Nothing of a place that is dead no more
+    as it was. Raises LeaseLost.
+    """
     fact = read_live(paths)
-    if fact is None or dead.folder == paths.place.folder:
+    if fact is None:
+        return
+    live = fact.folder or f"v{fact.version}"
+    if dead not in fact.dead or dead.folder in {live, paths.place.folder}:
         return
     others = [each for each in fact.dead if each.folder != dead.folder]
     folder = paths.above / dead.folder
+    held.confirm()
     # First: without it nobody goes back to what a kill has left of the folder.
     (folder / paths.identity.name).unlink(missing_ok=True)
     remove_folder(folder)
     # An archive's table is that of several places, and a table of before there were places too.
-    if dead.table not in {paths.table.name, *(each.table for each in others)}:
+    if dead.table not in {fact.table, paths.table.name, *(each.table for each in others)}:
         remove_folder(paths.tables / dead.table)
         remove_folder(paths.root / "staging" / dead.table)
     fact.model_copy(update={"dead": tuple(others)}).write_whole(paths.above, held)

@@ -38,11 +38,16 @@ def restore_table(facts: Restoring, scene: Scene) -> None:
     somebody looked.
     """
     path = scene.paths.table
-    if not facts.restores or _committed(facts, scene) is not None:
+    if not facts.restores:
         return
+    # Opened before all that is looked at: behind whoever else commits, Delta refuses this.
+    opened = delta.briefly(path)
+    if _committed(facts, scene) is not None:
+        return
+    scene.held.confirm()
     try:
         with _beside_others(path):
-            delta.restore(path, facts.version, _said(history.CHANGE, scene))
+            delta.restore(opened, facts.version, _said(history.CHANGE, scene))
     except DeltaError:
         if delta.version_is_whole(path, facts.version):
             raise
@@ -65,10 +70,12 @@ def mark_table(facts: Restoring, scene: Scene) -> None:
     Raises TableContended.
     """
     path = scene.paths.table
+    opened = delta.briefly(path)
     if table.generation(path) != facts.generation:
+        scene.held.confirm()
         with _beside_others(path):
             said = _said(history.MARK, scene)
-            delta.set_property(path, history.GENERATION, facts.generation, said)
+            delta.set_property(opened, history.GENERATION, facts.generation, said)
 
 
 def restored_version(facts: Restoring, scene: Scene) -> int:

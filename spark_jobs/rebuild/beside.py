@@ -16,7 +16,7 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
-from spark_jobs.errors import CheckpointBroken, RebuildRefused
+from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused
 from spark_jobs.fingerprint.classification import classification
 from spark_jobs.fingerprint.fields import Fingerprint, fingerprint
 from spark_jobs.fingerprint.record_form import ABSENT
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.spec import Pipeline
 
 
@@ -134,12 +135,18 @@ def discard(paths: Paths) -> Callable[[], None]:
     begun = _begun(paths)
 
     def remove() -> None:
+        held_place: HeldLease | None = None
         with ExitStack() as held:
             # The place's own, which a switch takes too: it is refused, or it came before, and what
             # it made live is not among the folders below.
             for place in _folders(paths)[:1]:
                 if place.exists():
-                    held.enter_context(lease(place / paths.lease.name, "sluice rebuild --discard"))
+                    own = lease(place / paths.lease.name, "sluice rebuild --discard")
+                    held_place = held.enter_context(own)
+            if _begun(paths) != begun:
+                raise LeaseLost.note_elsewhere(path=paths.rebuild)
+            if held_place:
+                held_place.confirm()
             _remove(paths, begun)
 
     return remove

@@ -158,7 +158,7 @@ def generation(path: UPath) -> str | None:
 
 
 def _belong(path: UPath, generation: str) -> None:
-    delta.set_property(path, GENERATION, generation)
+    delta.set_property(delta.briefly(path), GENERATION, generation)
 
 
 def refuse_changed(

@@ -36,14 +36,22 @@ def is_table(path: UPath | str) -> bool:
     return any(ENTRY.fullmatch(name) for name in LogFiles(path).names())
 
 
-def restore(path: UPath | str, version: int, said: str) -> None:
-    """Give the table the rows of an earlier version, in one commit that says this of itself."""
-    _briefly(path).restore(version, commit_properties=_saying(said))
+def restore(table: deltalake.DeltaTable, version: int, said: str) -> None:
+    """Give the table the rows of an earlier version, in one commit that says this of itself.
+
+    Raises CommitFailedError if anybody has committed since the table was opened.
+    """
+    table.restore(version, commit_properties=_saying(said))
 
 
-def set_property(path: UPath | str, name: str, value: str, said: str | None = None) -> None:
-    """Set one of the table's properties, in one commit, that may say something of itself."""
-    _briefly(path).alter.set_table_properties(
+def set_property(
+    table: deltalake.DeltaTable, name: str, value: str, said: str | None = None
+) -> None:
+    """Set one of the table's properties, in one commit, that may say something of itself.
+
+    Raises CommitFailedError if anybody has changed properties since the table was opened.
+    """
+    table.alter.set_table_properties(
         {name: value}, raise_if_not_exists=False, commit_properties=_saying(said)
     )
 
@@ -53,7 +61,7 @@ def _saying(said: str | None) -> deltalake.CommitProperties:
     return deltalake.CommitProperties(custom_metadata=metadata)
 
 
-def _briefly(path: UPath | str) -> deltalake.DeltaTable:
+def briefly(path: UPath | str) -> deltalake.DeltaTable:
     """The table, for functions that keep the interpreter's lock: a request is given up early."""
     wanted = options(path)
     return deltalake.DeltaTable(delta_path(path), storage_options=wanted and wanted | BRIEFLY)

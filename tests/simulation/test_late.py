@@ -6,19 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.errors import LeaseLost
+from spark_jobs.admin import dead_places, maintain
+from spark_jobs.errors import LeaseLost, TableContended
 from spark_jobs.rebuild.beside import begin
+from spark_jobs.storage import delta
 from tests.simulation import bucket
 from tests.simulation.clock import Clock
 from tests.simulation.model import Key
-from tests.simulation.places import FOLDER, ROOTS, watched
+from tests.simulation.places import FOLDER, ROOTS, arrived, watched
 from tests.simulation.schedule import Actor, At, ByName, play
 from tests.simulation.world import FIRST, World, spec_of
 
@@ -36,6 +39,10 @@ class Late(NamedTuple):
 
 def rewound(world: World) -> None:
     world.rewind(FIRST - 2)
+
+
+def unrestored(world: World) -> None:
+    world.doctor()
 
 
 def switched(world: World) -> None:
@@ -113,6 +120,70 @@ def test_who_comes_late_writes_no_note(world: World, who: str) -> None:
         assert case.place in told[0]
         assert isinstance(late.error, LeaseLost)
         assert notes(world) == left[0]
+        clock.passes(world.folder / "checkpoints")
+        world.drain()
+
+
+@pytest.mark.parametrize("place", ["opens the table", "delta restore"])
+@pytest.mark.parametrize("command", [rewound, unrestored], ids=["a rewind", "doctor"])
+def test_who_comes_late_restores_no_table_behind_batches(
+    world: World, command: Callable[[World], object], place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, briefly, before = Clock(), delta.briefly, list[int]()
+
+    def opens(path: Any) -> Any:
+        arrived("opens the table")
+        return briefly(path)
+
+    def meanwhile() -> None:
+        world.drain()
+        world.drain()
+        before.extend(sorted(key.offset for key in world.rows()))
+
+    monkeypatch.setattr(delta, "briefly", opens)
+    with clock.told():
+        if command is unrestored:
+            world.drain()
+            world.restored(3)
+        late, prompt = Actor("late", lambda: command(world) and None), Actor("prompt", meanwhile)
+        told = play(
+            [late, prompt],
+            ByName(At("sleeps", place)),
+            lambda: clock.passes(world.folder / "checkpoints"),
+        )
+        assert len(told) == 1
+        assert prompt.error is None
+        assert isinstance(late.error, LeaseLost | TableContended)
+        assert sorted(key.offset for key in world.rows()) == before
+
+
+def test_who_comes_late_removes_no_place_that_lives_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
+
+    def back_again() -> None:
+        world.back()
+        world.drain()
+
+    def slow(*known: Any) -> None:
+        arrived("removes a place")
+        dead_places.remove_place(*known)
+
+    monkeypatch.setattr(maintain, "remove_place", slow)
+    with clock.told():
+        world.rebuild([])
+        late = Actor("late", world.maintain)
+        prompt = Actor("prompt", back_again)
+        told = play(
+            [late, prompt],
+            ByName(At("sleeps", "removes a place")),
+            lambda: clock.passes(world.folder / "checkpoints"),
+        )
+        assert len(told) == 1
+        assert prompt.error is None
+        assert world.paths.identity.exists()
         clock.passes(world.folder / "checkpoints")
         world.drain()
 

@@ -31,6 +31,7 @@ from spark_jobs.errors import (
     CheckpointBroken,
     DecisionRefused,
     LeaseHeld,
+    LeaseLost,
     RebuildRefused,
     SluiceError,
     StagingStale,
@@ -634,6 +635,17 @@ def test_what_an_older_sluice_left_half_done_is_refused_in_words(rebuilt) -> Non
         read_identity(rebuilt.live.paths)
     with pytest.raises(CheckpointBroken, match=words):
         maintain(SPEC, rebuilt.live.settings)
+
+
+def test_a_discard_removes_nothing_of_a_rebuild_that_another_has_begun_since(rebuilt) -> None:
+    shown = discard(rebuilt.live.paths)
+    discard(rebuilt.live.paths)()
+    begin(rebuilt.live.paths, NEXT, "topic-1", "ben")
+    theirs = beside_paths(rebuilt.live.paths, NEXT)
+    with pytest.raises(LeaseLost):
+        shown()
+    assert read_begun(rebuilt.live.paths).who == "ben"
+    assert theirs.version.exists()
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"\xff\xfe": 1}'])
