@@ -5,15 +5,18 @@ reason and remedy.
 from __future__ import annotations
 
 import difflib
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from spark_jobs.errors import RangeInvalid, SpecInvalid
+from spark_jobs.errors.visible import visible
 
 _REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two."}
 """pydantic's type of error -> the remedy, which pydantic's message lacks."""
+MOST_GIVEN: Final = 300
+"""Characters of a value in a message."""
 
 
 class Model(BaseModel):
@@ -76,7 +79,7 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
     names, field = _aliases(model), _field(model, detail)
     if detail["type"] == "refused":
         context = detail["ctx"]
-        return f"{field} is {context['given']}: {context['why']}. {context['remedy']}."
+        return f"{field} is {_shown(context['given'])}: {context['why']}. {context['remedy']}."
     if detail["type"] == "extra_forbidden":
         close = difflib.get_close_matches(str(detail["loc"][-1]), names.values(), n=1)
         hint = (
@@ -84,7 +87,7 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
             if close
             else f"the fields are {', '.join(names.values())}."
         )
-        return f"unknown field {field!r} (given {detail['input']!r}): {hint}"
+        return f"unknown field {field!r} (given {_shown(repr(detail['input']))}): {hint}"
     if detail["type"] == "missing":
         about = model.model_fields[field].description if field in model.model_fields else None
         return (
@@ -93,9 +96,11 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
             + "."
         )
     remedy = _REMEDIES.get(detail["type"], "")
-    return (
-        f"{field} is {detail['input']!r}: {detail['msg'][:1].lower()}{detail['msg'][1:]}.{remedy}"
-    )
+    return f"{field} is {_shown(repr(detail['input']))}: {detail['msg'][:1].lower()}{detail['msg'][1:]}.{remedy}"
+
+
+def _shown(given: str) -> str:
+    return visible(given, MOST_GIVEN)
 
 
 def _dotted(names: dict[str, str], place: tuple[int | str, ...]) -> str:

@@ -75,11 +75,9 @@ def test_an_unknown_one_is_refused_by_name(name: str, says: str) -> None:
 
 @pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "many", "٣", "2147483648", "9" * 5000])
 def test_a_value_is_a_whole_number_greater_than_nothing_that_spark_can_take(value: str) -> None:
-    says = (
-        f"{{'minPartitions': {value!r}}}: it is not a whole number greater than 0 and at most "
-        "2147483647."
-    )
-    assert says in refused(minPartitions=value)
+    text = refused(minPartitions=value)
+    assert f"{{'minPartitions': {value!r}"[:200] in text
+    assert ": it is not a whole number greater than 0 and at most 2147483647." in text
 
 
 def test_the_largest_number_that_spark_can_take_is_taken() -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
+from upath import UPath
 
 from spark_jobs.analysis.unheld import unheld
-from spark_jobs.ops.record import raw_shown
+from spark_jobs.decode.seen import seen
 from spark_jobs.repair.exchange.row_set import same, without
 from spark_jobs.repair.exchange.staging import arrow_schema, within
 from spark_jobs.spec import Field, GroupState, State, Topic
@@ -67,10 +68,7 @@ def test_a_value_is_decoded_shown_on_a_page_and_in_the_look_at_state(kind: str) 
     topic = Topic(name="t", event_time="at", fields=fields(kind))
     assert Decoding(topic).row(value) == ((AT, row), None)
     assert format_value(row) == text
-    shown = raw_shown(value, topic.keys_of_a_value)
-    assert shown is not None
-    assert shown.fields is not None
-    [line] = [each for each in shown.fields if each.name == "v"]
+    [line] = [each for each in seen(topic, UPath("root"), value, None)[0] if each.name == "v"]
     assert line.declared == kind
 
 
