@@ -96,7 +96,8 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
             + "."
         )
     remedy = _REMEDIES.get(detail["type"], "")
-    return f"{field} is {_shown(repr(detail['input']))}: {detail['msg'][:1].lower()}{detail['msg'][1:]}.{remedy}"
+    why = detail["msg"][:1].lower() + detail["msg"][1:]
+    return f"{field} is {_shown(repr(detail['input']))}: {why}.{remedy}"
 
 
 def _shown(given: str) -> str:
