@@ -38,6 +38,8 @@ class Begun(Stored):
     done: tuple[str, ...] = ()
     """The steps that have ended. One that began may have had its effect too."""
     ended: bool = False
+    more: bool = False
+    """Whether a Sluice without a journal may have left half done what is not completed yet."""
 
     def begin(self, paths: Paths, held: HeldLease) -> Begun:
         """Put it over the note of the change before. Raises LeaseLost."""
@@ -72,13 +74,16 @@ def settle(paths: Paths, held: HeldLease, *, given_up: bool = False) -> None:
         ended=True,
     )
     note = none.over(paths.journal) if given_up else _note(paths)
-    if given_up or note is None or note.fence != held.fence:
-        (note or none).end(paths, held)
+    if given_up or note is None or note.more or note.fence != held.fence:
+        (note or none).model_copy(update={"more": False}).end(paths, held)
 
 
 def has_journal(paths: Paths) -> bool:
-    """Whether a Sluice with a journal has ever held the lease."""
-    return bool(paths.journal.exists())
+    """Whether a Sluice with a journal has held the lease, and completed what one without left.
+    Raises as `under_way`.
+    """
+    note = _note(paths)
+    return note is not None and not note.more
 
 
 def under_way(paths: Paths) -> Begun | None:

@@ -41,7 +41,7 @@ def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
         refuse_not_live(paths)
         if not has_journal(paths):
             for change, facts in unnoted(paths):
-                carry_out(change, facts, spec, paths, held, who)
+                carry_out(change, facts, spec, paths, held, who, more=True)
         settle_note(paths, held)
         yield held
 
@@ -64,8 +64,12 @@ def carry_out(
     held: HeldLease,
     by: str,
     prepared: Any = None,
+    *,
+    more: bool = False,
 ) -> None:
-    """Begin the change, and bring it to its end. The lease is held, with nothing begun before."""
+    """Begin the change, and bring it to its end. The lease is held, with nothing begun before.
+    `more`: see Begun.
+    """
     note = Begun(
         change=change.name,
         version=paths.version.name,
@@ -75,6 +79,7 @@ def carry_out(
         at=datetime.now(UTC),
         words=change.words(facts),
         facts=facts.model_dump(mode="json"),
+        more=more,
     )
     note = note.begin(paths, held)
     failpoint.at("change.begun")

@@ -6,11 +6,11 @@
 <root>/archive/<topic>                            the records of a topic with an archive
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
 <root>/checkpoints/<pipeline>/running.json        the run that holds the lease, while it works
-<root>/checkpoints/<pipeline>/journal.json        the change that has begun and not ended
+<root>/checkpoints/<pipeline>/journal.json        the last change, and whether it has ended
 <root>/checkpoints/<pipeline>/events/<n>.json     what consumers are told, by number
 <root>/checkpoints/<pipeline>/staging.lease       held by the one process that stages a repair
 <root>/checkpoints/<pipeline>/live.json           the live place; none before the second
-<root>/checkpoints/<pipeline>/rebuild.json        the rebuild that is under way, and its place
+<root>/checkpoints/<pipeline>/rebuild.json        the last rebuild and its place; it may be over
 <root>/checkpoints/<pipeline>/v<N>                a place: all that a state version has of its own
 <root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint

@@ -12,6 +12,7 @@ from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import ApprovalMissing, CheckpointBroken, SwapRefused
+from spark_jobs.journal import runner
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import repairs
@@ -39,16 +40,21 @@ class Scene(Root):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.drain(0, 5)
-        made = self.stage("r1", WRONG, approval="needed", approved_by="ada")
-        known = {"pipeline": SPEC.name, "repair_id": "r1", "generation": "g1"}
+        self.staged("r1", WRONG)
+
+    def staged(self, repair: str, changes: Changes) -> None:
+        made = self.stage(repair, changes, approval="needed", approved_by="ada")
+        known = {"pipeline": SPEC.name, "repair_id": repair, "generation": "g1"}
         staged = {"state": "staged", "staged_at": datetime.now(UTC)}
         repairs.put(self.paths.root, [known | described(made) | staged])
 
-    def killed(self, patch: pytest.MonkeyPatch, place: str, do: str = "swap") -> None:
+    def killed(
+        self, patch: pytest.MonkeyPatch, place: str, do: str = "swap", each: str = "r1"
+    ) -> None:
         with patch.context() as active:
             active.setattr(failpoint, "ACTIVE", {place: "raise"})
             with pytest.raises(failpoint.Failure):
-                getattr(self, do)("r1")
+                getattr(self, do)(each)
 
     def killed_behind_its_commit(self, patch: pytest.MonkeyPatch, *, noted: bool) -> None:
         """Not `noted`: by a Sluice that had no journal."""
@@ -213,6 +219,33 @@ def test_a_retry_completes_one_of_a_sluice_without_a_journal(scene, monkeypatch)
     scene.killed_behind_its_commit(monkeypatch, noted=False)
     assert scene.swap("r1").table_version == 7
     assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
+
+
+@pytest.mark.parametrize("place", ["change.begun", "change.stepped", "swap.recorded"])
+def test_two_of_a_sluice_without_a_journal_are_completed_though_the_first_one_is_killed_too(
+    scene, monkeypatch, place: str
+):
+    scene.staged("r2", [(row(3, "a"), row(3, "a", 2))])
+    with monkeypatch.context() as older:
+        older.setattr(runner, "unnoted", lambda _: iter(()))
+        for each in ("r1", "r2"):
+            scene.killed(monkeypatch, "swap.committed", each=each)
+            scene.paths.journal.unlink()
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {place: "raise"})
+        with pytest.raises(failpoint.Failure), leased(SPEC, scene.paths, "a drain"):
+            pass
+    with leased(SPEC, scene.paths, "a drain"):
+        assert scene.states() == {"r1": "swapped", "r2": "swapped"}
+
+
+def test_a_no_to_one_of_a_sluice_without_a_journal_comes_too_late(scene, monkeypatch):
+    scene.killed_behind_its_commit(monkeypatch, noted=False)
+    with pytest.raises(SwapRefused) as refused:
+        reject(scene.paths, "r1", "bob")
+    assert refused.value.reason == "swap_begun"
+    with leased(SPEC, scene.paths, "a drain"):
+        assert scene.states() == {"r1": "swapped"}
 
 
 def test_so_is_an_undo(scene, monkeypatch):

@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import RepairUnknown, SwapRefused
+from spark_jobs.journal.begun import has_journal
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.exchange import is_going_in
+from spark_jobs.repair.exchange.unnoted import unnoted
 from spark_jobs.repair.manifest import read_manifest
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ def reject(paths: Paths, repair_id: str, who: str) -> None:
         manifest = read_manifest(paths, repair_id)
     except RepairUnknown:  # no swap has had what it needs
         manifest = None
-    if is_going_in(paths, repair_id):
+    left = () if has_journal(paths) else unnoted(paths)
+    if is_going_in(paths, repair_id) or any(f.commit_id == repair_id for _, f in left):
         raise SwapRefused.swap_begun(repair=repair_id, pipeline=paths.pipeline)
     row = repairs.one(paths.root, paths.pipeline, repair_id)
     if row is None or row["state"] != "staged":
