@@ -69,8 +69,8 @@ def decode(
             yield _decoded(batch, prepared, decoder, raw_filter, failing or {}, counter, keys)
         if noted and counter:
             noted[1].add([*counter.slices.values()])
-        if unnamed and keys and keys.seen:
-            unnamed.add(keys.seen)
+        if unnamed and keys and keys.task[0]:
+            unnamed.add([keys.task])
 
     return records.mapInArrow(rows, schema)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field as Described
 
@@ -27,6 +28,11 @@ WRITTEN: Final = {
 """Kinds of the values that were seen -> a field's type and format. Any others are JSON as text."""
 
 
+_NAME: Final = re.compile(r"[A-Za-z_@$][A-Za-z0-9_.$-]{0,39}")
+_DATA: Final = re.compile(r"[0-9a-fA-F-]{8,}|.*[0-9]{6}.*")
+"""Keys that are data: ids, card numbers."""
+
+
 class NewKey(Part):
     """One of them."""
 
@@ -46,18 +52,33 @@ class NewKey(Part):
             f"{self.offset:,})"
         )
 
+    @property
+    def is_a_name(self) -> bool:
+        """Whether a producer has named something by it: not if the key is itself data of a person.
+        Most records have a name, and few the same address.
+        """
+        key = str(paths.parsed(self.path)[-1])
+        plain = _NAME.fullmatch(key) and not _DATA.fullmatch(key)
+        return bool(plain) and 2 * self.records >= self.looked_at
+
     def name(self, taken: Collection[str]) -> str:
         """What its field could be called: none of these."""
         plain = snake(paths.parsed(self.path))[: MOST - 4] or "key"
         names = (plain, *(f"{plain}_{number}" for number in range(2, len(taken) + 3)))
         return next(each for each in names if each not in taken and not is_own(each))
 
-    def declaration(self, name: str) -> str:
-        """The line that declares it, as Python; empty if no field can."""
+    def attributes(self, name: str) -> dict[str, Any] | None:
+        """Those of the field that declares it; None if none can."""
         path = paths.parsed(self.path)
         if not paths.readable(path):
-            return ""
+            return None
         type_, format_ = WRITTEN.get(frozenset(self.kinds) - {"null"}, JSON_TEXT)
-        where = "" if path == (name,) else f", path={self.path!r}"
-        written = f", format={format_!r}" if format_ else ""
-        return f"Field(name={name!r}, type={type_!r}{where}{written}, required=False),"
+        where = {} if path == (name,) else {"path": self.path}
+        written = {"format": format_} if format_ else {}
+        return {"name": name, "type": type_, **where, **written, "required": False}
+
+    def declaration(self, name: str) -> str:
+        """The line that declares it, as Python; empty if no field can."""
+        given = self.attributes(name)
+        told = ", ".join(f"{key}={value!r}" for key, value in (given or {}).items())
+        return f"Field({told})," if given else ""

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.notes.new_keys import NewKeys, read_new_keys
 from spark_jobs.decode.json.unnamed import Seen, is_named, names_of
+from spark_jobs.errors import SpecInvalid
 from spark_jobs.messages.new_keys import NewKey
+from spark_jobs.settings.installation import record_bytes
+from spark_jobs.spec import Field, Topic
 from spark_jobs.values import path as paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
+    from spark_jobs.checkpoint.notes.stored import Held
     from spark_jobs.root.paths import Paths
-    from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec import Pipeline
 
 LOG = logging.getLogger(__name__)
 MOST: Final = 50
@@ -24,20 +28,36 @@ MOST_LINES: Final = 10
 
 
 def tell(
-    spec: Pipeline, paths_: Paths, found: Iterable[Seen], confirm: Callable[[], None]
+    spec: Pipeline, paths_: Paths, found: Iterable[Seen], held: Held | None
 ) -> tuple[NewKey, ...]:
-    """Log those that nobody was told of, and note them. `confirm`: that the lease is held."""
-    known = _unnamed(spec.topic, read_new_keys(paths_.new_keys))
+    """Log those that nobody was told of, and note them, under the lease that this run holds.
+
+    Unless values of records may be shown, a key that may be one is counted and not named.
+    """
+    stored = read_new_keys(paths_.new_keys)
+    known = _unnamed(spec.topic, stored)
     told = {each.path for each in known.keys}
     news = [key for key in map(_new_key, found) if key.path not in told]
-    room = news[: MOST - len(known.keys)]
-    more = known.more or len(room) < len(news)
-    if not room and more == known.more:
+    names = [key for key in news if _may_be_told(key)]
+    room = names[: MOST - len(known.keys)]
+    others = known.others or len(news) - len(names)
+    more = known.more or len(room) < len(names)
+    changed = {"keys": (*known.keys, *room), "more": more, "others": others}
+    if (made := known.model_copy(update=changed)) == stored:
         return ()
-    confirm()
-    NewKeys(keys=(*known.keys, *room), more=more).write(paths_.new_keys)
+    made.put(paths_.new_keys, held)
     for key in room:
         LOG.warning("%s: %s; sluice plan shows how to declare it", spec.name, key.line)
+    if others and not known.others:
+        most = sum(key.records for key in news if key not in names)
+        looked_at = news[0].looked_at
+        LOG.warning(
+            "%s: no field names %s, in at most %d of %d records that were looked at",
+            spec.name,
+            _told(others),
+            min(most, looked_at),
+            looked_at,
+        )
     if more and not known.more:
         told_all = "%s: there are more such keys; no more than %d are told"
         LOG.warning(told_all, spec.name, MOST)
@@ -49,23 +69,46 @@ def declarations(topic: Topic, paths_: Paths) -> tuple[str, ...]:
     the spec that would.
     """
     taken, lines = {*topic.columns}, list[str]()
-    known = _unnamed(topic, read_new_keys(paths_.new_keys)).keys
+    found = _unnamed(topic, read_new_keys(paths_.new_keys))
+    known = found.keys
     for key in known[:MOST_LINES]:
         taken.add(name := key.name(taken))
-        declared = key.declaration(name)
-        lines.append(f"{key.line}. {f'To declare it: {declared}' if declared else 'None can'}")
+        lines.append(f"{key.line}. {_how(topic, key, name)}")
     more = len(known) - len(lines)
     return (
         *lines,
         *([f"{more:,} other keys that no field names are in {paths_.new_keys}"] if more else []),
+        *([f"no field names {_told(found.others)}"] if found.others else []),
     )
 
 
+def _how(topic: Topic, key: NewKey, name: str) -> str:
+    given = key.attributes(name)
+    if given is None:
+        return "None can"
+    try:
+        Topic(**{**dict(topic), "fields": (*topic.fields, Field(**given))})
+    except SpecInvalid:
+        return "A field of its own cannot; the type of the field that it is in can"
+    return f"To declare it: {key.declaration(name)}"
+
+
+def _told(others: int) -> str:
+    return f"{others:,} other keys, whose names may be values of records"
+
+
+def _may_be_told(key: NewKey) -> bool:
+    return record_bytes() or key.is_a_name
+
+
 def _unnamed(topic: Topic, known: NewKeys) -> NewKeys:
-    """Without those that a field names by now."""
+    """Without those that a field names by now, and those that may not be told."""
     names = names_of(topic)
     kept = tuple(key for key in known.keys if not is_named(names, paths.parsed(key.path)))
-    return NewKeys(keys=kept, more=known.more and len(kept) == len(known.keys))
+    more = known.more and len(kept) == len(known.keys)
+    named = tuple(key for key in kept if _may_be_told(key))
+    others = 0 if record_bytes() else known.others or len(kept) - len(named)
+    return known.model_copy(update={"keys": named, "more": more, "others": others})
 
 
 def _new_key(seen: Seen) -> NewKey:

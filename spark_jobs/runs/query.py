@@ -159,7 +159,7 @@ class Query:
         self._keep_up(follower, ended=True)
         if self._keys and failed is None:
             run = self._run
-            self.new_keys += tell(run.spec, run.paths, self._keys.take(), run.lease.confirm)
+            self.new_keys += tell(run.spec, run.paths, self._keys.take(), run.lease)
         return failed
 
     def _account_before(self, problem: SluiceError, follower: Follower) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.decode.json.unnamed import MOST, Seen, UnnamedKeys, is_named, names_of
-from spark_jobs.errors import SpecInvalid
+from spark_jobs.decode.json.unnamed import MOST, Seen, UnnamedKeys, is_named, names_of, of_all
+from spark_jobs.errors import LeaseLost, SpecInvalid
 from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.new_keys import MOST as MOST_TOLD, MOST_LINES, _new_key, declarations, tell
-from spark_jobs.spec import Field, Topic
+from spark_jobs.spec import Field, Pipeline, Topic
 from spark_jobs.values import path as paths
 from spark_jobs.values.names import snake
 from tests.unit.decoding import Decoding, records
@@ -41,7 +41,7 @@ def seen(values: list[bytes | None], of: Topic | None = None) -> dict[str, Seen]
     _, reasons = Decoding(of).of(given_records)
     keys = UnnamedKeys(of)
     keys.look(given_records, reasons)
-    return {paths.as_text(each.path): each for each in keys.seen}
+    return {paths.as_text(each.path): each for each in of_all([keys.task])}
 
 
 def row(**more: Any) -> bytes:
@@ -141,6 +141,113 @@ def test_the_line_of_an_ordinary_key_is_what_a_person_would_write() -> None:
     assert key.name({snake(("data", "couponCode"))}) == "data_coupon_code_2"
 
 
+@pytest.fixture
+def spec_and_paths(tmp_path: Path) -> tuple[Pipeline, Paths]:
+    fields = (*FIELDS, Field(name="n", type="bigint", path="users.total", required=False))
+    spec = pipeline(topic=topic(fields=fields), steps=(deduplicate(keys=("user_id",)),))
+    where = Paths(str(tmp_path), spec)
+    where.version.mkdir(parents=True)
+    return spec, where
+
+
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.sig"
+DATA = ("ann.smith@example.org", "4111111111111111", TOKEN, "0f0e0d0c-0b0a", "u4111111111111111")
+
+
+def values_of_people() -> list[bytes]:
+    users = {"total": 1, "page": 1} | dict.fromkeys(DATA, 1)
+    return [row(users=users, coupon=1, rare=1), row(coupon=1, users={"page": 2}), row(coupon=1)]
+
+
+def test_a_key_that_may_be_a_value_of_a_record_is_counted_and_not_named(
+    spec_and_paths: tuple[Pipeline, Paths], caplog: pytest.LogCaptureFixture
+) -> None:
+    spec, where = spec_and_paths
+    found = [*seen(values_of_people(), spec.topic).values()]
+    told = tell(spec, where, found, None)
+    assert [key.path for key in told] == ["coupon", "users.page"]
+    assert f"{len(DATA) + 1} other keys" in caplog.messages[-1]
+    assert "at most 3 of 3 records" in caplog.messages[-1]
+    lines = declarations(spec.topic, where)
+    assert f"{len(DATA) + 1} other keys" in lines[-1]
+    left = "\n".join((*caplog.messages, *lines, where.new_keys.read_text(), repr(told)))
+    assert not [key for key in (*DATA, "rare") if key in left]
+    count = len(caplog.messages)
+    assert tell(spec, where, found, None) == ()
+    assert len(caplog.messages) == count
+
+
+def test_where_values_may_be_shown_every_key_is_named_and_hidden_again_later(
+    spec_and_paths: tuple[Pipeline, Paths], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, where = spec_and_paths
+    found = [*seen(values_of_people(), spec.topic).values()]
+    with monkeypatch.context() as shown:
+        shown.setenv("SLUICE_RECORD_BYTES", "shown")
+        assert len(tell(spec, where, found, None)) == len(DATA) + 3
+        assert TOKEN in "\n".join(declarations(spec.topic, where))
+    assert not [key for key in DATA if key in "\n".join(declarations(spec.topic, where))]
+    assert tell(spec, where, found, None) == ()
+    assert not [key for key in DATA if key in where.new_keys.read_text()]
+
+
+def test_the_note_is_not_written_over_another_holders(
+    spec_and_paths: tuple[Pipeline, Paths],
+) -> None:
+    spec, where = spec_and_paths
+    found = [*seen(values_of_people(), spec.topic).values()]
+
+    class Late:
+        def confirm(self) -> None:
+            where.new_keys.write_text('{"more": true}')
+
+    with pytest.raises(LeaseLost):
+        tell(spec, where, found, Late())
+    assert where.new_keys.read_text() == '{"more": true}'
+    where.new_keys.write_text("half a no")
+    assert tell(spec, where, found, None)
+
+
+def test_a_key_in_a_struct_is_not_proposed_as_a_field_that_the_topic_refuses(
+    spec_and_paths: tuple[Pipeline, Paths],
+) -> None:
+    spec, where = spec_and_paths
+    tell(spec, where, seen([row(page={"zip": 1}, zip=1)], spec.topic).values(), None)
+    inner, whole = declarations(spec.topic, where)
+    assert "'page.zip'" in inner
+    assert "Field(" not in inner
+    assert "Field(name='zip', type='bigint', required=False)," in whole
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("123456789012345678901234567890", "number"),
+        (str(2**63), "number"),
+        (str(-(2**63)), "bigint"),
+        (str(-(2**63) - 1), "number"),
+        (str(2**63 - 1), "bigint"),
+        ("1e400", "number"),
+        ("1e300", "double"),
+        ('"2020-13-45"', "string"),
+        ('"2020-02-29"', "date"),
+        ('"9999-99-99T99:99:99Z"', "string"),
+        ('"9999-12-31T23:59:59-12:00"', "string"),
+        ('"2020-01-02T03:04:05+01:00"', "timestamp"),
+    ],
+)
+def test_a_kind_is_what_a_field_can_have(value: str, kind: str) -> None:
+    assert seen([row()[:-1] + b', "x": ' + value.encode() + b"}"])["x"].kinds == {kind}
+
+
+def test_a_task_that_does_not_see_a_key_has_looked_all_the_same() -> None:
+    tasks = [UnnamedKeys(topic()) for _ in range(2)]
+    for keys, values in zip(tasks, ([row(coupon=1)], [row()] * 1000), strict=True):
+        keys.look(records(values), [None] * len(values))
+    [found] = of_all(keys.task for keys in tasks)
+    assert (found.records, found.looked_at) == (1, 51)
+
+
 def test_what_was_told_is_not_told_again_and_there_is_an_end_of_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -150,7 +257,7 @@ def test_what_was_told_is_not_told_again_and_there_is_an_end_of_it(
 
     def told(*names: str) -> list[str]:
         found = [Seen((name,), frozenset({"string"}), 1, 1, 0, 7) for name in names]
-        return [key.path for key in tell(spec, where, found, lambda: None)]
+        return [key.path for key in tell(spec, where, found, None)]
 
     assert told("a", "b") == ["a", "b"]
     assert told("b", "c") == ["c"]

@@ -19,6 +19,8 @@ class NewKeys(Stored):
     keys: tuple[NewKey, ...] = ()
     more: bool = False
     """Whether there were more than it may hold."""
+    others: int = 0
+    """Keys, of the first run that saw such, whose names may be data and are not told."""
 
 
 def read_new_keys(path: UPath) -> NewKeys:
@@ -26,4 +28,4 @@ def read_new_keys(path: UPath) -> NewKeys:
     try:
         return NewKeys.read(path)
     except (FileNotFoundError, ValueError):
-        return NewKeys()
+        return NewKeys().over(path)

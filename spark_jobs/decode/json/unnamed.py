@@ -7,8 +7,10 @@ into, nor is an array.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -16,19 +18,23 @@ import msgspec
 from spark_jobs.decode.json.case import Names
 from spark_jobs.decode.json.refused import REFUSED
 from spark_jobs.spec import Json
+from spark_jobs.values.path import Path
 
 if TYPE_CHECKING:
     from spark_jobs.decode.formats import Records
     from spark_jobs.spec import Topic
-    from spark_jobs.values.path import Path
 
 LEAST: Final = 50
 STEP: Final = 200
 MOST: Final = 20
 """Keys of one task: a record whose keys are data has as many as it likes."""
+DIGITS: Final = 21
+"""Letters of a number that is beyond all of 64 bits."""
 LONGEST: Final = 100
 """Letters of a key: a longer one is data too."""
 _OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+Task = tuple[int, list["Seen"]]
+"""How many records a task has looked at, and what it found in them."""
 _TIME: Final = re.compile(rb'"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"')
 _DAY: Final = re.compile(rb'"\d{4}-\d\d-\d\d"')
 _FIRST: Final = {b"{": "object", b"[": "array", b"t": "boolean", b"f": "boolean", b"n": "null"}
@@ -41,7 +47,8 @@ class Seen(NamedTuple):
     path: Path
     """From the row."""
     kinds: frozenset[str]
-    """Of its values: object, array, boolean, null, bigint, double, string, timestamp, date."""
+    """Of its values: object, array, boolean, null, bigint, double, string, timestamp, date;
+    number: one that is neither bigint nor double."""
     records: int
     looked_at: int
     """Records in which it could have been."""
@@ -73,9 +80,9 @@ class UnnamedKeys:
         self._looked_at = 0
 
     @property
-    def seen(self) -> list[Seen]:
+    def task(self) -> Task:
         """All of them."""
-        return [each._replace(looked_at=self._looked_at) for each in self._found.values()]
+        return self._looked_at, [*self._found.values()]
 
     def look(self, records: Records, reasons: Sequence[str | None]) -> None:
         """Look at some of the good ones."""
@@ -101,6 +108,16 @@ class UnnamedKeys:
             self._found[now.path] = known.and_(now)
         elif len(self._found) < MOST:
             self._found[now.path] = now
+
+
+def of_all(tasks: Iterable[Task]) -> list[Seen]:
+    """Each key once, by its path. It could have been in what any task looked at."""
+    looked_at, found = 0, dict[Path, Seen]()
+    for count, seen in tasks:
+        looked_at += count
+        for each in seen:
+            found[each.path] = found[each.path].and_(each) if each.path in found else each
+    return [found[path]._replace(looked_at=looked_at) for path in sorted(found, key=str)]
 
 
 def names_of(topic: Topic) -> Names:
@@ -147,6 +164,22 @@ def _unnamed(row: dict[str, Any], names: Names, path: Path) -> Iterator[tuple[Pa
 
 def _kind(raw: bytes) -> str:
     if raw[:1] == b'"':
-        return "timestamp" if _TIME.fullmatch(raw) else "date" if _DAY.fullmatch(raw) else "string"
-    number = "double" if {*raw} & {*b".eE"} else "bigint"
-    return _FIRST.get(raw[:1], number)
+        if _TIME.fullmatch(raw) and _parses(raw, datetime):
+            return "timestamp"
+        return "date" if _DAY.fullmatch(raw) and _parses(raw, date) else "string"
+    if raw[:1] in _FIRST:
+        return _FIRST[raw[:1]]
+    if {*raw} & {*b".eE"}:
+        return "double" if _parses(raw, float) else "number"
+    return "bigint" if len(raw) < DIGITS and -(1 << 63) <= int(raw) < 1 << 63 else "number"
+
+
+def _parses(raw: bytes, kind: type) -> bool:
+    """Whether a field of that type could have the value."""
+    try:
+        value: object = msgspec.json.decode(raw, type=kind)
+        if isinstance(value, datetime):
+            value.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return False
+    return not isinstance(value, float) or math.isfinite(value)
