@@ -151,6 +151,13 @@ REFUSED = {
     "/properties/a/oneOf": document(
         {"a": {"oneOf": [{"pattern": "a"}, {"maxLength": 1}], "x-sluice": {"type": "string"}}}
     ),
+    "/properties/a/items": document(
+        {"a": {"items": [{"minimum": 0}], "x-sluice": {"type": "array<bigint>"}}}
+    ),
+    "/properties/a/enum    ": document(
+        {"a": {"type": "object", "properties": {"b": AT}, "enum": [{"b": "x"}]}}
+    ),
+    "/ ": document({"a": {"$recursiveRef": "#"}}),
     "/properties/a/minLength": document({"a": {"type": "string", "minLength": -1}}),
     "/properties/a/minLength ": document({"a": {"type": "string", "minLength": "a"}}),
     "/properties/a/minimum": '{"properties": {"a": {"type": "integer", "minimum": 1e999}}}',
@@ -217,8 +224,13 @@ def test_a_pattern_that_python_means_otherwise_is_refused(pattern: str) -> None:
         from_json_schema(document({"a": {"type": "string", "pattern": pattern}}))
 
 
-MONEY = {"$defs": {"m": {"type": ["number", "null"], "minimum": 0}}}
 DECIMAL = {"x-sluice": {"type": "decimal(12,2)"}}
+MONEY = {
+    "$defs": {
+        "m": {"type": ["number", "null"], "minimum": 0},
+        "d": {"type": "number"} | DECIMAL,
+    }
+}
 JSON = {"x-sluice": {"type": "string", "format": "json"}}
 TEXT_OR_NUMBER = [{"type": "string"}, {"type": "number"}]
 
@@ -233,6 +245,9 @@ TEXT_OR_NUMBER = [{"type": "string"}, {"type": "number"}]
         ({"anyOf": TEXT_OR_NUMBER, "x-sluice": {"type": "timestamp", "format": "s"}}, ["1", 1], []),
         ({"anyOf": [*TEXT_OR_NUMBER, {"$ref": "#/$defs/m"}]} | JSON, ["a", 1, None, []], []),
         ({"type": "number", "multipleOf": 0.01} | DECIMAL, [0.03], [0.035]),
+        ({"$ref": "#/$defs/d", "x-sluice": {"name": "b"}}, [0.03], [0.035]),
+        ({"allOf": [{"$ref": "#/$defs/d"}], "x-sluice": {"name": "b"}}, [0.03], [0.035]),
+        ({"type": "string", "pattern": "^(?:(?s:.{2,3}))$"}, ["a\n"], ["a"]),
         ({"exclusiveMinimum": 0, "x-sluice": {"type": "float"}}, [1e-44, 1], [0, -1]),
         ({"exclusiveMaximum": 1, "x-sluice": {"type": "float"}}, [0.99, 0], [1, 2]),
         ({"exclusiveMaximum": 0, "x-sluice": {"type": "float"}}, [-1e-44], [0, 1]),

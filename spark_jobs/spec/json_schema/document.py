@@ -104,13 +104,13 @@ class Document:
             "format"
         ) == "json" and "type" in own:  # it may be anything, so nothing of it is lost
             return Part(_without_null(given), pointer, self._says_null(given), within)
-        for key in ("$ref", "$dynamicRef"):
+        for key in ("$ref", "$dynamicRef", "$recursiveRef"):
             if key in given:
                 others = {name: each for name, each in given.items() if name != key}
                 to, where = self._referred(given[key], f"{pointer}/{key}")
                 if where in within:
                     refuse(where, "refers to itself", f"Declare it as text: {_json_hint()}")
-                both = _merged([others, to], pointer) if {*others} - SAID else {**to, **others}
+                both = _merged([others, to], pointer) if {*others} - SAID else _over(to, others)
                 return self.part(both, where, (*within, where))
         if "allOf" in given:
             others = {name: each for name, each in given.items() if name != "allOf"}
@@ -134,7 +134,7 @@ class Document:
             refuse(f"{pointer}/{key}", "has several forms", f"Choose one, or {_json_hint()}")
         [(n, only)] = rest
         found = self.part(only, f"{pointer}/{key}/{n}", within)
-        whole = {**found.schema, **others} if not {*others} - SAID else None
+        whole = _over(found.schema, others) if not {*others} - SAID else None
         merged = whole or _merged([others, found.schema], pointer)
         nulls = any(map(_is_null, given[key])) or found.nullable
         again = self.part(merged, found.pointer, within)
@@ -254,12 +254,20 @@ def _is_null(schema: object) -> bool:
     )
 
 
+def _over(to: Schema, others: Schema) -> Schema:
+    """A schema with remarks of its own, and what they do not say to Sluice of it."""
+    own = {OWN: _own(to) | _own(others)} if OWN in to or OWN in others else {}
+    return to | others | own
+
+
 def _merged(parts: list[Schema], pointer: str) -> Schema:
     """All that each of them says."""
     found: Schema = {}
     for part in parts:
         for key, value in part.items():
-            if key not in found or key in SAID:
+            if key == OWN:
+                found[key] = value | found.get(key, {})
+            elif key not in found or key in SAID:
                 found.setdefault(key, value)
             elif key == "required":
                 found[key] = [*dict.fromkeys([*found[key], *value])]

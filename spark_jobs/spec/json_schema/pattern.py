@@ -12,7 +12,7 @@ LINE_ENDS: Final = r"\n\r\u2028\u2029"
 SAME: Final = "fnrtvxu"
 """Letters that mean the same in both after a backslash; so do digits and signs."""
 ANY: Final = "(?s:.*)"
-_TOKEN: Final = re.compile(rf"{re.escape(ANY)}|\\.|\{{,\d*\}}|\[\^?\]?|.", re.DOTALL)
+_TOKEN: Final = re.compile(r"\(\?s:\.(?:\*|\{[0-9,]+\})\)|\\.|\{,\d*\}|\[\^?\]?|.", re.DOTALL)
 _WHOLE: Final = re.compile(r"\^\(\?:(.*)\)\$", re.DOTALL)
 
 

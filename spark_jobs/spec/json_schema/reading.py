@@ -56,7 +56,7 @@ class _Reader:
 
     def _properties(self, part: Part, path: Path, *, required: bool) -> Iterator[tuple[Field, str]]:
         """The fields of an object's properties, each with its pointer."""
-        for keyword in NOT_HELD:
+        for keyword in (*NOT_HELD, "enum"):
             self._refuses(part, keyword)
         needed = part.schema.get("required", ())
         if not {*needed} <= part.schema["properties"].keys():

@@ -89,6 +89,8 @@ class Types:
 
     def refuse_within(self, part: Part) -> None:
         """Refuse what the parts say of a value whose type is Sluice's own."""
+        if not isinstance(part.schema.get("items", True), dict | bool):
+            self._refuses(part, "items")
         found: list[tuple[str, ...]] = [
             ("properties", name) for name in part.schema.get("properties", ())
         ]
