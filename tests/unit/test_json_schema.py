@@ -243,6 +243,14 @@ TEXT_OR_NUMBER = [{"type": "string"}, {"type": "number"}]
         ({"allOf": [{"$ref": "#/$defs/m"}], "type": "number"} | DECIMAL, [5], [-5, None]),
         ({"oneOf": [{"type": "number", "maximum": 5}, {"type": "null"}]} | DECIMAL, [5, None], [6]),
         ({"anyOf": TEXT_OR_NUMBER, "x-sluice": {"type": "timestamp", "format": "s"}}, ["1", 1], []),
+        (
+            {
+                "anyOf": [{"type": ["string", "null"]}, {"type": "number"}],
+                "x-sluice": {"type": "timestamp", "format": "s"},
+            },
+            ["1", None],
+            [[]],
+        ),
         ({"anyOf": [*TEXT_OR_NUMBER, {"$ref": "#/$defs/m"}]} | JSON, ["a", 1, None, []], []),
         ({"type": "number", "multipleOf": 0.01} | DECIMAL, [0.03], [0.035]),
         ({"$ref": "#/$defs/d", "x-sluice": {"name": "b"}}, [0.03], [0.035]),

@@ -136,7 +136,8 @@ class Document:
         found = self.part(only, f"{pointer}/{key}/{n}", within)
         whole = _over(found.schema, others) if not {*others} - SAID else None
         merged = whole or _merged([others, found.schema], pointer)
-        nulls = any(map(_is_null, given[key])) or found.nullable
+        replaced = "type" in _own(given) and any(self._says_null(each) for each in given[key])
+        nulls = replaced or any(map(_is_null, given[key])) or found.nullable
         again = self.part(merged, found.pointer, within)
         return again._replace(nullable=again.nullable or (nulls and _may_be_null(others)))
 
@@ -183,11 +184,9 @@ class Document:
             if self._says_null(to, (*within, given["$ref"])):
                 return True
         forms = [*given.get("anyOf", ()), *given.get("oneOf", ())]
-        return (
-            "null" in _list(given.get("type"))
-            or None in _values(given)
-            or any(self._says_null(each, within) for each in forms)
-        )
+        values = _values(given)
+        own = None in values if values else "null" in _list(given.get("type"))
+        return own or any(self._says_null(each, within) for each in forms)
 
     def _referred(self, reference: object, pointer: str) -> tuple[Schema, str]:
         text = unquote(str(reference))
