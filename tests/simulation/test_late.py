@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +18,7 @@ from spark_jobs import failpoint
 from spark_jobs.admin import dead_places, maintain
 from spark_jobs.errors import LeaseLost, TableContended
 from spark_jobs.rebuild.beside import begin
+from spark_jobs.repair.exchange import commit
 from spark_jobs.storage import delta
 from tests.simulation import bucket
 from tests.simulation.clock import Clock
@@ -155,6 +157,42 @@ def test_who_comes_late_restores_no_table_behind_batches(
         assert prompt.error is None
         assert isinstance(late.error, LeaseLost | TableContended)
         assert sorted(key.offset for key in world.rows()) == before
+
+
+def test_who_comes_late_swaps_no_rows_over_those_of_another_swap(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, before = Clock(), list[int]()
+
+    def opens(path: Any) -> Any:
+        arrived("opens the table")
+        return delta.open_table(path)
+
+    def staged(repair: str) -> None:
+        plan = world.plan(repair, Key(1, "b"))
+        assert plan is not None
+        world.stage(plan, [])
+
+    def meanwhile() -> None:
+        world.drain()
+        staged("r2")
+        world.swap("r2")
+        before.append(delta.open_table(world.paths.table).version())
+
+    monkeypatch.setattr(commit, "delta", SimpleNamespace(open_table=opens))
+    with clock.told():
+        staged("r1")
+        late = Actor("late", lambda: world.swap("r1"))
+        prompt = Actor("prompt", meanwhile)
+        told = play(
+            [late, prompt],
+            ByName(At("sleeps", "opens the table")),
+            lambda: clock.passes(world.folder / "checkpoints"),
+        )
+        assert len(told) == 1
+        assert prompt.error is None
+        assert isinstance(late.error, LeaseLost)
+        assert [delta.open_table(world.paths.table).version()] == before
 
 
 def test_who_comes_late_removes_no_place_that_lives_again(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from upath import UPath
 
+    from spark_jobs.checkpoint.lease import HeldLease
+
 
 FEW_SPANS = 8
 """Up to so many, the commit's condition is one of spans. delta-rs evaluates it for each file: 64 of
@@ -44,13 +46,14 @@ def condition(table: deltalake.DeltaTable, manifest: Manifest, rows: pa.Table) -
     return position.sql_among(sorted(times)) if 0 < len(times) <= MOST_POSITIONS else spans
 
 
-def replace(path: UPath, claim: Claim, rows: pa.Table, where: str) -> int:
+def replace(path: UPath, claim: Claim, rows: pa.Table, where: str, held: HeldLease) -> int:
     """Replace the rows for which the condition holds; the commit's version. The lease is held.
 
     delta-rs refuses rows for which it does not hold. It commits a transaction id a second time, so
-    whoever calls asks for it first. Raises TableContended or SwapRefused.
+    whoever calls asks for it first. Raises LeaseLost, TableContended or SwapRefused.
     """
     table = delta.open_table(path)
+    held.confirm()  # so these are the rows that were compared
     try:
         deltalake.write_deltalake(
             table,
