@@ -48,8 +48,6 @@ class Facts(NamedTuple):
 
     reads: Reads
     writes: Writes
-    moves_state: bool
-    """Whether it goes on with the state of the place it has the lease of."""
     alone: Alone
     meaning: str = ""
     """What the form says; empty where nobody asks for it there."""
@@ -70,6 +68,11 @@ class Facts(NamedTuple):
         return self.alone is Alone.STAGING
 
     @property
+    def moves_state(self) -> bool:
+        """Whether it goes on with the state of the place it has the lease of."""
+        return not self.staged
+
+    @property
     def swaps(self) -> bool:
         """Whether a person or a policy may put its rows into the table."""
         return self.writes is Writes.SWAP
@@ -86,11 +89,10 @@ class Facts(NamedTuple):
 
 
 KINDS: Final[dict[str, Facts]] = {
-    "drain": Facts(Reads.NEW, Writes.TABLE, moves_state=True, alone=Alone.LIVE),
+    "drain": Facts(Reads.NEW, Writes.TABLE, alone=Alone.LIVE),
     "repair": Facts(
         Reads.LATE,
         Writes.SWAP,
-        moves_state=False,
         alone=Alone.STAGING,
         meaning="merge the late records; Sluice finds the ranges",
         each_interval="backfill",
@@ -99,7 +101,6 @@ KINDS: Final[dict[str, Facts]] = {
     "backfill": Facts(
         Reads.GIVEN,
         Writes.SWAP,
-        moves_state=False,
         alone=Alone.STAGING,
         meaning="compute the range again",
         each_interval="backfill",
@@ -107,7 +108,6 @@ KINDS: Final[dict[str, Facts]] = {
     "verify": Facts(
         Reads.GIVEN,
         Writes.NOTHING,
-        moves_state=False,
         alone=Alone.STAGING,
         meaning="compute the range again and compare; change nothing",
         each_interval="verify",
@@ -115,7 +115,6 @@ KINDS: Final[dict[str, Facts]] = {
     "replay": Facts(
         Reads.QUARANTINED,
         Writes.SWAP,
-        moves_state=False,
         alone=Alone.STAGING,
         meaning="merge the quarantined records that are good by today's spec",
         each_interval="replay",
@@ -125,7 +124,6 @@ KINDS: Final[dict[str, Facts]] = {
     "rebuild": Facts(
         Reads.ALL,
         Writes.BESIDE,
-        moves_state=True,
         alone=Alone.BESIDE,
         meaning="compute the whole table by NEXT of spec.py beside the live one, show what "
         "differs by day, always ask, and switch",
