@@ -59,9 +59,7 @@ def accept(
     """
     paths = Paths(settings.root, spec)
     who = f"sluice accept by {by}"
-    if first := after_what_was_begun(
-        spec, paths, who, lambda: accept(spec, settings, names, reason, by)
-    ):
+    if first := after_what_was_begun(paths, who, lambda: accept(spec, settings, names, reason, by)):
         return first
     cursor = read_cursor(paths.cursor)
     report = _last_verdict(paths, spec.name, cursor)
@@ -71,7 +69,7 @@ def accept(
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
-        with leased(spec, paths, who) as held:
+        with leased(paths, who) as held:
             if read_cursor(paths.cursor) != cursor:
                 raise DecisionRefused.overtaken_acceptance(pipeline=spec.name)
             passed = {
@@ -89,7 +87,7 @@ def accept(
                 at=datetime.now(UTC),
                 cursor=cursor.model_copy(update=passed),
             )
-            carry_out(ACCEPT, facts, spec, paths, held, who)
+            carry_out(ACCEPT, facts, paths, held, who)
         told = publisher(paths)
         return (f"table version {report.table_version} counts as passed. {told}",)
 
@@ -162,7 +160,7 @@ def _named(report: Report, names: tuple[str, ...], pipeline: str) -> tuple[Check
 def record(facts: Accept, scene: Scene) -> None:
     """Write the decision to ops.checks, in place of what an earlier try wrote."""
     key: dict[str, str | int] = {
-        "pipeline": scene.spec.name,
+        "pipeline": scene.paths.pipeline,
         "generation": facts.generation,
         "run_id": f"accepted by {facts.by}",
         "table_version": facts.table_version,

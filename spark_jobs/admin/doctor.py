@@ -77,7 +77,7 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     for a broken removed.json of an archive: only it says which offsets retention took.
     """
     paths = Paths(settings.root, spec)
-    if first := after_what_was_begun(spec, paths, WHO, lambda: doctor(spec, settings)):
+    if first := after_what_was_begun(paths, WHO, lambda: doctor(spec, settings)):
         return _files_first(paths, first)
     broken = _removed_broken(paths)
     if broken is None:
@@ -161,7 +161,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         )
 
     def execute() -> None:
-        with leased(spec, paths, WHO) as held:
+        with leased(paths, WHO) as held:
             for each in files:
                 each.execute(held)
         for repair in logs:
@@ -208,7 +208,6 @@ def _log_repairs(
         if newest == last + 1 and written < newest:
             return [
                 _set_aside(
-                    spec,
                     paths,
                     entry,
                     f"batch {newest} has no rows in the table, and Spark plans it again",
@@ -217,7 +216,6 @@ def _log_repairs(
     if newest == last and sound and commit in damage and (last == 0 or last - 1 in restorable):
         return [
             _set_aside(
-                spec,
                 paths,
                 commit,
                 f"batch {last} runs again, for its state; its rows are in the table",
@@ -311,11 +309,11 @@ def _staging_repair(paths: Paths) -> list[Mending]:
     ]
 
 
-def _set_aside(spec: Pipeline, paths: Paths, path: UPath, why: str) -> Repair:
+def _set_aside(paths: Paths, path: UPath, why: str) -> Repair:
     aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}" / path.parent.name
 
     def execute() -> None:
-        with leased(spec, paths, WHO):
+        with leased(paths, WHO):
             if path.exists():
                 set_aside(path, aside)
             remove_orphan_checksums(Checkpoint(paths.checkpoint))

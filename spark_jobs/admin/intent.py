@@ -10,7 +10,6 @@ from spark_jobs.journal.runner import settle
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
-    from spark_jobs.spec import Pipeline
 
 
 class Intent(NamedTuple):
@@ -22,9 +21,7 @@ class Intent(NamedTuple):
     """Does it, and may return what it did, a line each. None if there is nothing to do."""
 
 
-def after_what_was_begun(
-    spec: Pipeline, paths: Paths, who: str, intend: Callable[[], Intent]
-) -> Intent | None:
+def after_what_was_begun(paths: Paths, who: str, intend: Callable[[], Intent]) -> Intent | None:
     """The intent of completing what was begun, and of what the command does then, which nobody can
     tell before; None if nothing was begun.
     """
@@ -33,14 +30,14 @@ def after_what_was_begun(
         return None
 
     def execute() -> tuple[str, ...] | None:
-        settle(spec, paths, who)
+        settle(paths, who)
         then = intend()
         done = (then.execute() if then.execute else None) or ()
         return (f"completed {note.words}, which {note.by} had begun", *then.lines, *done)
 
     return Intent(
         (
-            f"{spec.name}: complete {note.words}, which {note.by} has begun at "
+            f"{paths.pipeline}: complete {note.words}, which {note.by} has begun at "
             f"{note.at:%F %H:%M:%S} UTC",
             "then what this command is for: what that is, can be seen when it is completed",
         ),

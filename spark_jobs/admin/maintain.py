@@ -53,9 +53,7 @@ def maintain(spec: Pipeline, settings: Settings) -> Intent:
     with a feature that only Spark writes; all other steps are done then.
     """
     paths = Paths(settings.root, spec)
-    if first := after_what_was_begun(
-        spec, paths, "sluice maintain", lambda: maintain(spec, settings)
-    ):
+    if first := after_what_was_begun(paths, "sluice maintain", lambda: maintain(spec, settings)):
         return first
     planned = tuple(step.line for step in _steps(spec, settings, paths))
     if not planned:
@@ -64,7 +62,7 @@ def maintain(spec: Pipeline, settings: Settings) -> Intent:
     def execute() -> tuple[str, ...]:
         require_writable(paths)
         done = []
-        with leased(spec, paths, "sluice maintain") as held:
+        with leased(paths, "sluice maintain") as held:
             for step in _steps(spec, settings, paths):
                 held.confirm()  # without it, another run may write these tables now
                 step.execute(held)

@@ -51,7 +51,7 @@ def quarantine(
     """
     paths, who = Paths(settings.root, spec), f"sluice quarantine by {by}"
     if first := after_what_was_begun(
-        spec, paths, who, lambda: quarantine(spec, settings, named, reason, by)
+        paths, who, lambda: quarantine(spec, settings, named, reason, by)
     ):
         return first
     before = read_failing(paths.failing)
@@ -63,7 +63,7 @@ def quarantine(
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
-        with leased(spec, paths, who) as held:
+        with leased(paths, who) as held:
             if read_failing(paths.failing) != before:
                 raise DecisionRefused.overtaken_quarantine(pipeline=spec.name)
             _refuse_unaccounted(paths, spec.name, found)

@@ -71,7 +71,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                 _identity_text(paths) != seen or _draining(Paths(*of), spec).place != paths.place
             ):
                 raise LeaseHeld.overtaken_reset(pipeline=spec.name)
-            _settled(spec, Paths(*of), held)
+            _settled(Paths(*of), held)
             now = _draining(Paths(*of), spec)
             place = _next(now, goes_on=goes_on)
             facts = Reset(
@@ -79,7 +79,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                 releases=now.table.name if goes_on else "",
                 staged=now.stagings.name,
             )
-            carry_out(RESET, facts, spec, now, held, WHO)
+            carry_out(RESET, facts, now, held, WHO)
         return (f"{spec.name} begins again in {paths.above / place.folder}",)
 
     of = settings.root, spec
@@ -141,13 +141,13 @@ RESET = Change(
 )
 
 
-def _settled(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
+def _settled(paths: Paths, held: HeldLease) -> None:
     """Complete what was begun; what cannot be completed is set aside, since all of it goes."""
     try:
-        complete(spec, paths, held)
+        complete(paths, held)
         settle(paths, held)
     except Exception as error:  # noqa: BLE001 - whatever stands in its way, a reset is the way out
-        LOG.warning("%s: what was begun is given up: %s", spec.name, error)
+        LOG.warning("%s: what was begun is given up: %s", paths.pipeline, error)
         held.confirm()
         if (note := look(paths.journal)).text is not None:
             aside = paths.version / f"given-up-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"

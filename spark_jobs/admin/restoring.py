@@ -54,7 +54,7 @@ def restore_table(facts: Restoring, scene: Scene) -> None:
         raise StateUnreadable.vacuumed_meanwhile(
             version=facts.version,
             path=path,
-            pipeline=scene.spec.name,
+            pipeline=scene.paths.pipeline,
         ) from None
 
 

@@ -21,6 +21,7 @@ from spark_jobs.admin.restoring import (
     restored_version,
 )
 from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
+from spark_jobs.analysis.ranged import needed
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -75,19 +76,19 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
     """
     paths = Paths(settings.root, spec)
     who = "sluice rewind"
-    if first := after_what_was_begun(spec, paths, who, lambda: rewind(spec, settings, batch)):
+    if first := after_what_was_begun(paths, who, lambda: rewind(spec, settings, batch)):
         return first
     known, facts = _facts(spec, paths, batch)
     checkpoint = Checkpoint(paths.checkpoint)
 
     def execute() -> None:
-        with leased(spec, paths, who) as held:
+        with leased(paths, who) as held:
             now, again = _facts(spec, paths, batch)
             if now != known or again.version != facts.version:
                 raise LeaseHeld.overtaken_rewind(pipeline=spec.name, batch=batch)
             # Before anything is changed: it may be damaged.
             read_failing(paths.failing)
-            carry_out(REWIND, again, spec, paths, held, who)
+            carry_out(REWIND, again, paths, held, who)
 
     later = [planned for planned in checkpoint.planned() if planned > batch]
     return Intent(
@@ -133,7 +134,7 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
         restores=version != table.version(paths.table),
         audited=min(cursor.audited, batch),
         judged=verdict_on(paths, known, cursor, version, batch),
-        repairs=taken_back(paths, known.generations, version, end),
+        repairs=taken_back(paths, known.generations, version, end, needed(spec)),
     )
 
 
@@ -166,7 +167,7 @@ def remove_accounts(facts: Rewind, scene: Scene) -> None:
 
 def take_back_repairs(facts: Rewind, scene: Scene) -> None:
     """Let ops.repairs and ops.merged say which repairs the table has now."""
-    take_back(scene.spec, scene.paths, facts.generations, facts.repairs)
+    take_back(scene.paths, facts.generations, facts.repairs)
 
 
 def remove_entries(facts: Rewind, scene: Scene) -> None:

@@ -9,12 +9,11 @@ is in the table again, and what became of its records is said again, as long as 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.analysis.ranged import needed
 from spark_jobs.errors import RepairUnknown
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.ops import ops_tables, repairs
@@ -22,12 +21,12 @@ from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange.bad_rows import take_out_bad
 from spark_jobs.repair.exchange.swap import put_fates
 from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.spans.span import EVER, Span, joined
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
-    from spark_jobs.spec import Pipeline
 
 
 class TakenBack(BaseModel):
@@ -43,11 +42,19 @@ class TakenBack(BaseModel):
     """Repairs that are there again by that, in the order of their versions."""
     lines: tuple[str, ...]
     """It in words, a line each, before it is done."""
+    copies: tuple[Span, ...] = EVER
+    """The event times of the copies that wait again too; all, if nobody said which."""
 
 
-def taken_back(paths: Paths, generations: Sequence[str], version: int, end: Offsets) -> TakenBack:
+def taken_back(
+    paths: Paths,
+    generations: Sequence[str],
+    version: int,
+    end: Offsets,
+    reach: Callable[[Span], Span],
+) -> TakenBack:
     """What came after that version of the table, and what has no version and was computed from
-    records after `end`, the end of the batch to which it goes.
+    records after `end`, the end of the batch to which it goes. `reach`: see ranged.needed.
     """
     rows = [
         *repairs.swapped_after(paths.root, paths.pipeline, generations, version),
@@ -66,6 +73,9 @@ def taken_back(paths: Paths, generations: Sequence[str], version: int, end: Offs
         undos=tuple(undos),
         back=tuple(row["repair_id"] for row in back),
         lines=_told(rows),
+        copies=joined(
+            reach(Span(each["start"], each["end"])) for row in rows for each in row["ranges"] or ()
+        ),
     )
 
 
@@ -91,18 +101,17 @@ def _place(row: Row) -> str:
     return "which changed no row" if version is None else f"of table version {version}"
 
 
-def take_back(spec: Pipeline, paths: Paths, generations: Sequence[str], taken: TakenBack) -> None:
+def take_back(paths: Paths, generations: Sequence[str], taken: TakenBack) -> None:
     """Write it to ops.repairs and ops.merged. Once done, there is nothing to do."""
-    before = needed(spec)
     back = [row | {"state": "swapped"} for row in _rows(paths, taken.back)]
     # In this order. What later repairs took out of the rows is in them again, before those that
     # are back take out theirs. And an undo that has ended is not found again, after a kill in
     # between.
-    repairs.end(paths.root, _rows(paths, taken.repairs), generations, "undone", before)
+    repairs.end(paths.root, _rows(paths, taken.repairs), generations, "undone", taken.copies)
     for row in back:
         _restore_fates(paths, generations, row["repair_id"])
     repairs.put(paths.root, back)
-    repairs.end(paths.root, _rows(paths, taken.undos), generations, "undone", before)
+    repairs.end(paths.root, _rows(paths, taken.undos), generations, "undone", taken.copies)
 
 
 def _restore_fates(paths: Paths, generations: Sequence[str], repair_id: str) -> None:

@@ -74,7 +74,7 @@ def unrestore(
     newest = delta.open_table(paths.table).version()
 
     def execute() -> None:
-        with leased(spec, paths, who) as held:
+        with leased(paths, who) as held:
             cursor = read_cursor(paths.cursor)
             now = delta.open_table(paths.table).version()
             if now != newest or to_mend(paths, cursor) != found:
@@ -87,7 +87,7 @@ def unrestore(
                 passed=passed is not None
                 and not history.rows_changed(paths.table, passed, found.whole),
             )
-            carry_out(UNRESTORED, facts, spec, paths, held, who)
+            carry_out(UNRESTORED, facts, paths, held, who)
 
     return execute
 

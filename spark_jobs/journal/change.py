@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
-    from spark_jobs.spec import Pipeline
 
 
 class Facts(BaseModel):
@@ -22,7 +21,6 @@ class Facts(BaseModel):
 class Scene(NamedTuple):
     """Where the steps work."""
 
-    spec: Pipeline
     paths: Paths
     held: HeldLease
     """The pipeline's lease."""

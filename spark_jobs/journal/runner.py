@@ -23,13 +23,12 @@ from spark_jobs.journal.changes import kind, unnoted
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
-    from spark_jobs.spec import Pipeline
 
 LOG = logging.getLogger(__name__)
 
 
 @contextmanager
-def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
+def leased(paths: Paths, who: str) -> Iterator[HeldLease]:
     """Hold the pipeline's lease within the block, with nothing begun and not ended.
 
     Raises LeaseHeld, CheckpointBroken for a note that does not parse, FormatNewer for a change that
@@ -37,29 +36,28 @@ def leased(spec: Pipeline, paths: Paths, who: str) -> Iterator[HeldLease]:
     steps raise.
     """
     with lease(paths.lease, who) as held:
-        complete(spec, paths, held)
+        complete(paths, held)
         refuse_not_live(paths)
         if not has_journal(paths):
             for change, facts in unnoted(paths):
-                carry_out(change, facts, spec, paths, held, who, more=True)
+                carry_out(change, facts, paths, held, who, more=True)
         settle_note(paths, held)
         yield held
 
 
-def settle(spec: Pipeline, paths: Paths, who: str) -> bool:
+def settle(paths: Paths, who: str) -> bool:
     """Complete what was begun: for those who look before they take the lease. Whether there was
     anything.
     """
     if under_way(paths) is None and (has_journal(paths) or not any(unnoted(paths))):
         return False
-    with leased(spec, paths, who):
+    with leased(paths, who):
         return True
 
 
 def carry_out(
     change: Change[F],
     facts: F,
-    spec: Pipeline,
     paths: Paths,
     held: HeldLease,
     by: str,
@@ -83,7 +81,7 @@ def carry_out(
     )
     note = note.begin(paths, held)
     failpoint.at("change.begun")
-    scene = Scene(spec, paths, held, note.id, prepared)
+    scene = Scene(paths, held, note.id, prepared)
     try:
         _steps(change, facts, note, scene)
     except Exception:
@@ -94,7 +92,7 @@ def carry_out(
         raise
 
 
-def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
+def complete(paths: Paths, held: HeldLease) -> None:
     """Bring to its end what was begun, or take it back."""
     note = under_way(paths)
     if note is None:
@@ -104,15 +102,17 @@ def complete(spec: Pipeline, paths: Paths, held: HeldLease) -> None:
         raise CheckpointBroken.change_of_version(
             change=note.words,
             version=note.version,
-            pipeline=spec.name,
+            pipeline=paths.pipeline,
             found=paths.version.name,
         )
-    scene = Scene(spec, paths, held, note.id)
+    scene = Scene(paths, held, note.id)
     if _given_up(change, facts, scene):
-        LOG.warning("%s: %s, which %s had begun, is taken back", spec.name, note.words, note.by)
+        LOG.warning(
+            "%s: %s, which %s had begun, is taken back", paths.pipeline, note.words, note.by
+        )
         return
     _steps(change, facts, note, scene)
-    LOG.warning("%s: completed %s, which %s had begun", spec.name, note.words, note.by)
+    LOG.warning("%s: completed %s, which %s had begun", paths.pipeline, note.words, note.by)
 
 
 def _given_up(change: Change[F], facts: F, scene: Scene) -> bool:

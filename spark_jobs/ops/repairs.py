@@ -6,19 +6,19 @@ that takes an undo back, and a repair before it not, finds both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.merged import TAKEN_OUT
 from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span, joined
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.ops.schema import Row
+    from spark_jobs.spans.span import Span
 
 UNDO = "/undo"
 """The end of an undo's id, after the repair's."""
@@ -74,7 +74,7 @@ def end(
     rows: list[Row],
     generations: Sequence[str],
     state: State,
-    needed: Callable[[Span], Span] = lambda span: span,
+    copies: Sequence[Span],
 ) -> None:
     """Write that these repairs, of one checkpoint's generations, are no longer in the table. The
     records that they used wait again, and those of later repairs that needed no commit because of
@@ -85,8 +85,8 @@ def end(
     repair may have left it out since, or an undo be taken back. In both it is counted twice, in
     neither it is lost.
 
-    So do the copies with event times that are `needed` for their ranges (Ranged.needed): what they
-    are copies of may be out of the rows now.
+    So do the `copies` of these event times (Ranged.needed): what they are copies of may be out of
+    the rows now.
     """
     if rows:
         pipeline = rows[0]["pipeline"]
@@ -101,17 +101,11 @@ def end(
             # First: what it gives back of a repair that has ended too is removed then.
             taken_out.give_back(root, own, _ids([*rows, *relying]))
             gone = _of(pipeline, _ids([*rows, *relying]))
-            if copies := _copies_within(rows, needed):
-                gone = f"({gone}) OR ({own} AND {copies})"
+            if copies:
+                at = Position("event_time").sql(copies)
+                gone = f"({gone}) OR ({own} AND fate = 'duplicate' AND ({at}))"
             ops_tables.remove(root, "merged", gone)
         put(root, [row | {"state": state} for row in (*rows, *relying)])
-
-
-def _copies_within(rows: list[Row], needed: Callable[[Span], Span]) -> str:
-    spans = joined(
-        needed(Span(each["start"], each["end"])) for row in rows for each in row["ranges"] or ()
-    )
-    return f"fate = 'duplicate' AND ({Position('event_time').sql(spans)})" if spans else ""
 
 
 def _settled_by_others(

@@ -44,7 +44,7 @@ def compute(it: Rebuilding) -> Computed:
 
     Raises LeaseHeld while another run does so, and the problem of a run.
     """
-    settle(it.following, it.side, it.run)
+    settle(it.side, it.run)
     drained = drain_beside(it, it.run)
     older = merge_archived(it)
     reports, waits = merge_late(it)

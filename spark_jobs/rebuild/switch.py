@@ -35,7 +35,7 @@ def switch(spec: Pipeline, following: Pipeline, root: str, run_id: str) -> Live:
         raise RebuildRefused.no_rebuild(pipeline=spec.name)
     beside = beside_paths(live, following)
     # Both leases: a run that went on beside would write into the live table without the live lease.
-    with leased(spec, live, run_id) as held, leased(following, beside, run_id):
+    with leased(live, run_id) as held, leased(beside, run_id):
         known = ready(live, beside)
         before = Replaced(
             version=spec.state.version,
@@ -44,7 +44,7 @@ def switch(spec: Pipeline, following: Pipeline, root: str, run_id: str) -> Live:
             table=live.place.table,
         )
         fact = takes_turn(live, following.state.version, beside.place, before)
-        carry_out(SWITCH, GoesLive(live=fact), spec, live, held, run_id)
+        carry_out(SWITCH, GoesLive(live=fact), live, held, run_id)
     return _ended(spec, fact)
 
 
@@ -55,10 +55,10 @@ def switch_back(spec: Pipeline, former: Pipeline, root: str, run_id: str) -> Liv
     """
     live = Paths(root, spec)
     require_writable(live)
-    with leased(spec, live, run_id) as held:
+    with leased(live, run_id) as held:
         ready_back(live, former)
         fact = takes_turn(live, former.state.version, place_before(live, former))
-        carry_out(BACK, GoesLive(live=fact), spec, live, held, run_id)
+        carry_out(BACK, GoesLive(live=fact), live, held, run_id)
     return _ended(spec, fact)
 
 

@@ -81,9 +81,9 @@ def _run(
     paths = Paths(settings.root, spec)
     state_url(paths.checkpoint)  # raises now what would stop the reading of state behind a commit
     require_writable(paths)
-    settle_begun(spec, paths, outcome.run_id)
+    settle_begun(paths, outcome.run_id)
     with (
-        leased(spec, paths, outcome.run_id) as held,
+        leased(paths, outcome.run_id) as held,
         begun(paths, outcome),
         Cluster(spec.name, settings) as cluster,
     ):

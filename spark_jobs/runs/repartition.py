@@ -64,7 +64,7 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
-    with leased(spec, paths, WHO) as held, Cluster(spec.name, settings) as cluster:
+    with leased(paths, WHO) as held, Cluster(spec.name, settings) as cluster:
         failpoint.at("repartition.leased")
         look(spec, paths, wanted)  # it refuses before anything is changed
         yield from settle(paths, held)
@@ -80,7 +80,7 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
             wanted=wanted,
             identity=found.identity.of_repartition(wanted, paths),  # while its batch is not there
         )
-        carry_out(REPARTITION, facts, spec, paths, held, WHO, mover)
+        carry_out(REPARTITION, facts, paths, held, WHO, mover)
         yield (
             f"{spec.name}: batch {found.batch + 1} has the state of batch {found.batch}, "
             f"{sum(mover.entries):,} entries, in {wanted} stores for each step; there were "
@@ -105,7 +105,7 @@ def move_state(facts: Repartition, scene: Scene) -> None:
     differing = [number for number, each in before.items() if after.get(number) != each]
     if differing or any(each.misplaced for each in before.values()):
         raise RepartitionRefused.state_differs(
-            pipeline=scene.spec.name,
+            pipeline=scene.paths.pipeline,
             wanted=facts.wanted,
             number=facts.number,
             step=differing or [*before],

@@ -76,6 +76,10 @@ class Span(NamedTuple):
         return f"{_text(self.start)} to {_text(self.end, date=not same_day)}"
 
 
+EVER: Final = (Span(FIRST, LAST),)
+"""All times that ranges have."""
+
+
 def joined(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
     """The same times in sorted spans of which no two touch; `most` at most, so that the times
     between the closest ones may be added.

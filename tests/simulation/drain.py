@@ -74,8 +74,8 @@ class Drain(NamedTuple):
 
     def _run(self, outcome: RunOutcome, report: Report) -> Report:
         require_writable(self.paths)
-        settle(self.spec, self.paths, self.run_id)
-        with leased(self.spec, self.paths, self.run_id) as held, begun(self.paths, outcome):
+        settle(self.paths, self.run_id)
+        with leased(self.paths, self.run_id) as held, begun(self.paths, outcome):
             found = preflight(self.spec, self.settings, self.paths)
             held.confirm()
             known = self._claim_table(found.identity, held)

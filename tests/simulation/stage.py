@@ -54,7 +54,7 @@ def planned(
     spec: Pipeline, paths: Paths, topic: Topic, repair: str, key: Key, *, changes: bool
 ) -> Plan | None:
     """None without such a row, and of one that failed its check."""
-    settle(spec, paths, f"plan of {repair}")
+    settle(paths, f"plan of {repair}")
     known = read_identity(paths)
     if known is None or not delta.is_table(paths.table):
         return None
@@ -70,7 +70,7 @@ def stage(
     plan: Plan, spec: Pipeline, paths: Paths, settings: Settings, topic: Topic
 ) -> Swap | Found:
     """What it does to the table. Raises as stage (repair/compute/stage.py) does."""
-    settle(spec, paths, f"stage of {plan.repair}")
+    settle(paths, f"stage of {plan.repair}")
     refuse_done(paths, plan.repair)
     known = read_identity(paths)
     if known is None or known.generation != plan.generation:
@@ -80,7 +80,7 @@ def stage(
     )
     refuse_unreachable(spec, settings, wanted)
     with lease(paths.staging_lease, f"stage of {plan.repair}") as held:
-        withdraw(spec, paths, plan.repair, f"stage of {plan.repair}")
+        withdraw(paths, plan.repair, f"stage of {plan.repair}")
         # From the records that are there now: of a topic that was made anew others.
         after = plan.before + MORE + MORE * (topic.now.topic - plan.topic.topic)
         arrived(COMPUTES)

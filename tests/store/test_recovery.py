@@ -285,7 +285,7 @@ def test_a_reset_that_is_cut_off_is_told_and_completed(drained, store, monkeypat
     again = of(drained, store).under(drained)
     [reason] = plan(again.spec, again.settings).reasons
     assert "a reset, begun " in reason
-    settle(again.spec, again.paths, "whoever comes next")
+    settle(again.paths, "whoever comes next")
     assert read_identity(again.paths) is None
     assert not plan(again.spec, again.settings).idle
 

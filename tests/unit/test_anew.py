@@ -88,7 +88,7 @@ def vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vain:
 
 def begin(made: Vain, spec: Pipeline = RENAMED) -> tuple[str, ...]:
     made.paths = Paths(made.settings.root, spec)
-    with leased(spec, made.paths, "run") as held:
+    with leased(made.paths, "run") as held:
         lines = begin_anew(spec, made.paths, held, "drain")
     made.paths = Paths(made.settings.root, spec)
     return lines

@@ -19,6 +19,7 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.admin.taken_back import take_back, taken_back
+from spark_jobs.analysis.ranged import needed
 from spark_jobs.journal.runner import settle
 from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.schema import SCHEMAS
@@ -38,8 +39,8 @@ Kept = list[tuple[int, str]]
 
 def way_back(root: Root, version: int) -> Callable[[], None]:
     """What a rewind to that version does with the repairs: found once, done at each call."""
-    found = taken_back(root.paths, ("g1",), version, {0: 6})
-    return lambda: take_back(SPEC, root.paths, ("g1",), found)
+    found = taken_back(root.paths, ("g1",), version, {0: 6}, needed(SPEC))
+    return lambda: take_back(root.paths, ("g1",), found)
 
 
 @pytest.fixture
@@ -203,7 +204,7 @@ def test_a_rewind_behind_a_swap_that_was_cut_off_completes_it_and_gives_back_wha
         with pytest.raises(KeyboardInterrupt):
             root.swap("r1")
     assert told(root) != before
-    settle(SPEC, root.paths, "whoever comes next")
+    settle(root.paths, "whoever comes next")
     way_back(root, version)()
     assert told(root) == before
 
@@ -405,7 +406,7 @@ def test_so_they_do_after_a_rewind_and_one_that_takes_an_undo_back_finds_them(ro
     root.swap("r2")
     assert len(kept(root)) == 3
     before = kept(root)
-    take_back(SPEC, root.paths, ("g1",), taken_back(root.paths, ("g1",), 6, {0: 4}))
+    take_back(root.paths, ("g1",), taken_back(root.paths, ("g1",), 6, {0: 4}, needed(SPEC)))
     assert kept(root) == before
 
 

@@ -99,7 +99,7 @@ def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
         active.setattr(failpoint, "at", at)
         with pytest.raises(KeyboardInterrupt):
             run(reset(SPEC, root.settings))
-    with leased(SPEC, Paths(root.settings.root, SPEC), "whoever comes next"):
+    with leased(Paths(root.settings.root, SPEC), "whoever comes next"):
         now = Paths(root.settings.root, SPEC)
     assert not now.identity.exists()
     assert (now.table.name, now.table.exists()) == (f"{SPEC.name}.v1.2", False)

@@ -89,7 +89,7 @@ def test_one_with_a_staged_repair_drains_on_and_swaps_it(frozen: Frozen) -> None
     root = opened(folder)
     assert standing(SPEC, root.paths).changes == ()
     listener.publish(root.paths, SPEC)
-    with leased(SPEC, root.paths, "a drain"):
+    with leased(root.paths, "a drain"):
         root.drain(6, 7)
     assert root.swap("r2").passed
     assert root.states() == {"r1": "swapped", "r2": "swapped"}
@@ -113,7 +113,7 @@ def test_a_swap_that_was_killed_behind_its_commit_is_completed_before_a_drain(
     root = opened(folder)
     listener.publish(root.paths, SPEC)
     assert root.states() == {"r1": "swapped", "r2": "staged"}
-    with leased(SPEC, root.paths, "a drain"):
+    with leased(root.paths, "a drain"):
         assert root.states() == {"r1": "swapped", "r2": "swapped"}
         root.drain(6, 6)
     event = listener.publish(root.paths, SPEC)
@@ -124,7 +124,7 @@ def test_a_swap_that_was_killed_behind_its_commit_is_completed_before_a_drain(
 
 def test_so_is_an_undo(frozen: Frozen) -> None:
     root = opened(frozen("undone"))
-    with leased(SPEC, root.paths, "a drain"):
+    with leased(root.paths, "a drain"):
         assert root.states() == {"r1": "undone", "r1/undo": "swapped", "r2": "staged"}
 
 
@@ -136,7 +136,7 @@ def test_one_that_was_switched_drains_on_in_its_one_table(frozen: Frozen) -> Non
     assert (paths.table.name, paths.version.name) == (NEXT.name, "v2")
     drains = Drains.of(root, NEXT)
     before = drains.rows
-    with leased(NEXT, paths, "a drain"):
+    with leased(paths, "a drain"):
         drains.drain(6, 7)
     assert drains.rows == [*before, 6, 7] == [*range(8)]
 

@@ -13,7 +13,7 @@ from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.changes import CHANGES
 from spark_jobs.journal.runner import carry_out, complete, leased
 from tests.harness.roots import ROOT
-from tests.unit.repaired import SPEC, Root, row
+from tests.unit.repaired import Root, row
 
 
 class Writes(Facts):
@@ -57,8 +57,8 @@ def written(root: Root) -> set[str]:
 
 
 def tried(root: Root, fails_in: str) -> None:
-    with leased(SPEC, root.paths, "a test") as held, pytest.raises(Refused):
-        carry_out(MADE, Writes(fails_in=fails_in), SPEC, root.paths, held, "a test", prepared=True)
+    with leased(root.paths, "a test") as held, pytest.raises(Refused):
+        carry_out(MADE, Writes(fails_in=fails_in), root.paths, held, "a test", prepared=True)
 
 
 def test_one_that_fails_in_its_first_step_is_taken_back_at_once(root: Root) -> None:
@@ -70,19 +70,19 @@ def test_one_that_fails_behind_its_first_step_is_completed_by_whoever_comes_next
     tried(root, "second")
     note = under_way(root.paths)
     assert (written(root), note.done) == ({"first"}, ("first",))
-    with leased(SPEC, root.paths, "the next"):
+    with leased(root.paths, "the next"):
         assert (written(root), under_way(root.paths)) == ({"first", "second"}, None)
 
 
 def test_one_that_is_killed_before_its_first_step_is_taken_back_by_whoever_comes_next(
     root, monkeypatch
 ):
-    with monkeypatch.context() as active, leased(SPEC, root.paths, "a test") as held:
+    with monkeypatch.context() as active, leased(root.paths, "a test") as held:
         active.setitem(failpoint.ACTIVE, "change.begun", "raise")
         with pytest.raises(failpoint.Failure):
-            carry_out(MADE, Writes(), SPEC, root.paths, held, "a test")
+            carry_out(MADE, Writes(), root.paths, held, "a test")
     (root.paths.version / "first").write_text("")
-    with leased(SPEC, root.paths, "the next"):
+    with leased(root.paths, "the next"):
         assert (written(root), under_way(root.paths)) == (set(), None)
 
 
@@ -95,10 +95,10 @@ def test_nothing_is_taken_back_without_the_lease(root: Root) -> None:
                 raise LeaseLost("it is another's")
 
     with pytest.raises(LeaseLost):
-        carry_out(MADE, Writes(), SPEC, root.paths, Lost(), "a test")  # type: ignore[arg-type]
+        carry_out(MADE, Writes(), root.paths, Lost(), "a test")  # type: ignore[arg-type]
     assert under_way(root.paths) is not None
     with pytest.raises(LeaseLost):
-        complete(SPEC, root.paths, Lost())  # type: ignore[arg-type]
+        complete(root.paths, Lost())  # type: ignore[arg-type]
     assert under_way(root.paths) is not None
 
 

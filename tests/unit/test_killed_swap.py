@@ -189,7 +189,7 @@ def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(
     listener = Listener()
     listener.publish(scene.paths, SPEC)
     scene.killed_behind_its_commit(monkeypatch, noted=noted)
-    with leased(SPEC, scene.paths, "a drain"):
+    with leased(scene.paths, "a drain"):
         assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
         scene.drain(6, 6)
     event = listener.publish(scene.paths, SPEC)
@@ -199,7 +199,7 @@ def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(
 
 def test_one_that_was_killed_before_its_commit_is_dropped(scene, monkeypatch):
     scene.killed(monkeypatch, "change.begun")
-    with leased(SPEC, scene.paths, "a drain"):
+    with leased(scene.paths, "a drain"):
         assert (scene.version, scene.states()) == (6, {"r1": "staged"})
     assert scene.swap("r1").table_version == 7
 
@@ -233,9 +233,9 @@ def test_two_of_a_sluice_without_a_journal_are_completed_though_the_first_one_is
             scene.paths.journal.unlink()
     with monkeypatch.context() as active:
         active.setattr(failpoint, "ACTIVE", {place: "raise"})
-        with pytest.raises(failpoint.Failure), leased(SPEC, scene.paths, "a drain"):
+        with pytest.raises(failpoint.Failure), leased(scene.paths, "a drain"):
             pass
-    with leased(SPEC, scene.paths, "a drain"):
+    with leased(scene.paths, "a drain"):
         assert scene.states() == {"r1": "swapped", "r2": "swapped"}
 
 
@@ -244,7 +244,7 @@ def test_a_no_to_one_of_a_sluice_without_a_journal_comes_too_late(scene, monkeyp
     with pytest.raises(SwapRefused) as refused:
         reject(scene.paths, "r1", "bob")
     assert refused.value.reason == "swap_begun"
-    with leased(SPEC, scene.paths, "a drain"):
+    with leased(scene.paths, "a drain"):
         assert scene.states() == {"r1": "swapped"}
 
 
@@ -252,7 +252,7 @@ def test_so_is_an_undo(scene, monkeypatch):
     scene.swap("r1")
     scene.killed(monkeypatch, "swap.committed", "undo")
     scene.paths.journal.unlink()
-    with leased(SPEC, scene.paths, "a drain"):
+    with leased(scene.paths, "a drain"):
         assert scene.states() == {"r1": "undone", "r1/undo": "swapped"}
         assert scene.cursor.judged_table_version == 8
 
@@ -260,7 +260,7 @@ def test_so_is_an_undo(scene, monkeypatch):
 def test_one_whose_staged_rows_are_gone_lets_nothing_pass_but_a_reset(scene, monkeypatch):
     scene.killed_behind_its_commit(monkeypatch, noted=False)
     remove_folder(scene.paths.staging("r1"))
-    with pytest.raises(CheckpointBroken) as refused, leased(SPEC, scene.paths, "a drain"):
+    with pytest.raises(CheckpointBroken) as refused, leased(scene.paths, "a drain"):
         pass
     assert refused.value.reason == "repair_unnoted"
     reset(SPEC, scene.settings).execute()
@@ -272,13 +272,13 @@ def test_without_one_a_log_is_read_once_and_only_where_a_repair_waits(scene, mon
     ours = history.ours
     monkeypatch.setattr(unnoted.history, "ours", lambda path: read.append(path) or ours(path))
     for _ in range(2):
-        with leased(SPEC, scene.paths, "a drain"):
+        with leased(scene.paths, "a drain"):
             pass
     assert len(read) == 1
     scene.swap("r1")
     scene.undo("r1")
     scene.paths.journal.unlink()
     read.clear()
-    with leased(SPEC, scene.paths, "a drain"):
+    with leased(scene.paths, "a drain"):
         pass
     assert read == []

@@ -128,7 +128,7 @@ def number(root: Drains) -> object:
 
 def settled(root: Drains) -> str:
     """What a drain says of the stores, behind what was begun."""
-    runner.settle(SPEC, root.paths, "drain")
+    runner.settle(root.paths, "drain")
     lines = "\n".join(settle(root.paths, Held()))
     assert settle(root.paths, Held()) == (), "and it is done"
     assert under_way(root.paths) is None
@@ -537,7 +537,7 @@ def test_nothing_is_taken_back_without_the_lease(root: Drains) -> None:
 
     written(root, 4)
     with pytest.raises(LeaseLost):
-        runner.complete(SPEC, root.paths, Lost())
+        runner.complete(root.paths, Lost())
     assert under_way(root.paths) is not None
     assert Checkpoint(root.paths.checkpoint).committed() == [0, 1, 2, 3]
 

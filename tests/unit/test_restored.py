@@ -246,7 +246,7 @@ def test_taking_it_back_is_completed_by_whoever_comes_next(root: Root, place: in
         places(active, place)
         with pytest.raises(Killed):
             mend(root)
-    assert settle(SPEC, root.paths, "drain")
+    assert settle(root.paths, "drain")
     looked(root)
     assert root.rows() == rows
     assert facts(root) == known
@@ -261,7 +261,7 @@ def test_one_amid_a_rewind_is_seen_when_that_is_completed(root: Root, place: int
         with pytest.raises(Killed):
             go_back(root, 3)
     root.table.restore(8)
-    settle(SPEC, root.paths, "drain")
+    settle(root.paths, "drain")
     with pytest.raises(TableReplaced):
         looked(root)
     mend(root)
@@ -284,7 +284,7 @@ def test_one_amid_a_swap_is_seen_when_that_is_completed(root: Root) -> None:
             root.swap("r2")
     rows = root.rows()
     root.table.restore(8)
-    settle(SPEC, root.paths, "drain")
+    settle(root.paths, "drain")
     with pytest.raises(TableReplaced, match="repair r2"):
         looked(root)
     mend(root)

@@ -112,7 +112,7 @@ def test_one_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
     killed(root, place)
     with pytest.raises(CheckpointBroken, match=r"a rewind to the end of batch 2 has begun"):
         refuse_under_way(root.paths)
-    with leased(SPEC, root.paths, "whoever comes next"):
+    with leased(root.paths, "whoever comes next"):
         end_state(root)
 
 
@@ -128,7 +128,7 @@ def test_doctor_knows_it_and_goes_on(root: Drains, place: int) -> None:
 
 
 def completed(root: Drains) -> None:
-    settle(SPEC, root.paths, "whoever comes next")
+    settle(root.paths, "whoever comes next")
 
 
 def test_one_that_was_cut_off_again_and_again_ends_as_another(root: Drains) -> None:
@@ -181,7 +181,7 @@ def test_one_whose_version_a_person_vacuumed_before_its_restore_is_dropped(
         active.setattr(failpoint, "at", vacuum)
         with pytest.raises(Killed if dies else StateUnreadable):
             go_back(root)
-    with leased(SPEC, root.paths, "the next run"):
+    with leased(root.paths, "the next run"):
         assert under_way(root.paths) is None
     assert root.table.version() == before + 2, "VACUUM writes two entries, and nobody else any"
     assert root.cursor.audited == 4

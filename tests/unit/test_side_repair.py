@@ -40,8 +40,8 @@ def test_a_swap_that_was_cut_off_behind_its_commit_is_completed_so_that_nothing_
         root.swap("r1")
     failpoint.ACTIVE.pop(point)
     assert root.cursor.judged_table_version == root.version - 1, "its rows wait for their checks"
-    settle(SPEC, root.paths, "again")
+    settle(root.paths, "again")
     assert root.cursor.judged_table_version == root.version == 7
     assert root.states() == {"r1": "swapped", "r2": "staged"}, "what was not swapped is not"
-    settle(SPEC, root.paths, "again")
+    settle(root.paths, "again")
     assert root.version == 7

@@ -10,7 +10,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import LeaseHeld, RepairUnknown, StagingStale
 from spark_jobs.repair.exchange import swap as swapping
 from spark_jobs.repair.exchange.again import withdraw
-from tests.unit.repaired import SPEC, Root, row
+from tests.unit.repaired import Root, row
 
 CHANGE = [(row(1, "a"), row(1, "a", 5))]
 
@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Root:
 
 
 def test_what_is_about_to_be_replaced_is_not_swapped_in(root: Root) -> None:
-    withdraw(SPEC, root.paths, "r", "stage")
+    withdraw(root.paths, "r", "stage")
     with pytest.raises(RepairUnknown):
         root.swap("r")
 
@@ -37,7 +37,7 @@ def test_a_swap_that_has_read_its_rows_finds_them_replaced(
 
     def read_before(*given):
         rows = read(*given)
-        withdraw(SPEC, root.paths, "r", "stage")
+        withdraw(root.paths, "r", "stage")
         root.stage("r", [(row(1, "a"), row(1, "a", 6))])
         return rows
 
@@ -50,17 +50,17 @@ def test_a_swap_that_has_read_its_rows_finds_them_replaced(
 def test_one_that_is_in_the_table_keeps_what_was_staged(root: Root) -> None:
     root.swap("r")
     with pytest.raises(StagingStale) as refused:
-        withdraw(SPEC, root.paths, "r", "stage")
+        withdraw(root.paths, "r", "stage")
     assert refused.value.reason == "repair_ended"
     root.undo("r")
 
 
 def test_it_waits_for_who_holds_the_lease_of_the_table(root: Root) -> None:
     with lease(root.paths.lease, "a drain"), pytest.raises(LeaseHeld):
-        withdraw(SPEC, root.paths, "r", "stage")
+        withdraw(root.paths, "r", "stage")
     root.swap("r")
 
 
 def test_nothing_is_withdrawn_of_a_repair_that_was_never_staged(root: Root) -> None:
     with lease(root.paths.lease, "a drain"):
-        withdraw(SPEC, root.paths, "another", "stage")
+        withdraw(root.paths, "another", "stage")

@@ -104,7 +104,7 @@ class Rebuilt:
 
     def complete(self, spec: Pipeline) -> None:
         """As the next run does."""
-        with leased(spec, self.paths(spec), "next"):
+        with leased(self.paths(spec), "next"):
             pass
 
 
@@ -329,7 +329,7 @@ def test_discard_removes_what_is_half_done_and_never_beside_its_drain(rebuilt) -
     assert rebuilt.live.rows == [0, 1, 2, 3, 4]
     assert rebuilt.live.accounted() == [(batch, "g1") for batch in range(5)]
     side.ensure_writable()  # as a run of it that was begun before
-    with pytest.raises(VersionNotLive), leased(NEXT, side, "late"):
+    with pytest.raises(VersionNotLive), leased(side, "late"):
         pass
 
 
@@ -379,7 +379,7 @@ def test_a_run_whose_spec_was_loaded_before_the_switch_is_refused(rebuilt) -> No
         read_identity(rebuilt.live.paths)
     with (
         pytest.raises(VersionNotLive, match="Give the same command again"),
-        leased(SPEC, rebuilt.live.paths, "drain"),
+        leased(rebuilt.live.paths, "drain"),
     ):
         pass
 
@@ -388,7 +388,7 @@ def test_a_run_beside_that_was_begun_before_the_switch_never_works_without_the_l
     before = rebuilt.side.paths
     rebuilt.switch()
     assert before.lease != rebuilt.paths().lease
-    with pytest.raises(VersionNotLive), leased(NEXT, before, "rebuild"):
+    with pytest.raises(VersionNotLive), leased(before, "rebuild"):
         pass
 
 

@@ -158,7 +158,7 @@ def swap(
     refuse_older(planned, pipeline)
     answered = approved(context, pipeline)
     live = live_spec(registry.load(pipeline), settings.root)
-    completed = settle(live, Paths(settings.root, live), run)
+    completed = settle(Paths(settings.root, live), run)
     fact = None
     if not completed and live.state.version != planned["version"]:
         it = _rebuilding(planned, pipeline, run, settings, given)

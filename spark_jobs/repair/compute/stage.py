@@ -102,7 +102,7 @@ def _run(
     paths = Paths(settings.root, spec)
     plan = read_plan(paths, outcome.repair_id)
     outcome.kind = plan.kind
-    settle(spec, paths, outcome.run_id)
+    settle(paths, outcome.run_id)
     refuse_done(paths, plan.repair_id)
     known = read_identity(paths)
     if known is None or known.generation != plan.generation:
@@ -117,7 +117,7 @@ def _run(
     ):
         outcome.lap("settle")
         stop.raise_if_asked()
-        withdraw(spec, paths, plan.repair_id, outcome.run_id)
+        withdraw(paths, plan.repair_id, outcome.run_id)
         warming = expectations.warm_up()
         spark = cluster.session(spec.state)
         refuse_unsafe_trees(spark, spec)

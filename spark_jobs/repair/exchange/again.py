@@ -13,7 +13,6 @@ from spark_jobs.repair.manifest import read_manifest
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
-    from spark_jobs.spec import Pipeline
 
 
 def refuse_done(paths: Paths, repair_id: str) -> None:
@@ -30,7 +29,7 @@ def refuse_done(paths: Paths, repair_id: str) -> None:
         )
 
 
-def withdraw(spec: Pipeline, paths: Paths, repair_id: str, run_id: str) -> None:
+def withdraw(paths: Paths, repair_id: str, run_id: str) -> None:
     """Let nobody swap in what an earlier try has staged: it is about to be replaced, and so is what
     ops.repairs says of it. Under the pipeline's lease, which a swap has too.
 
@@ -39,6 +38,6 @@ def withdraw(spec: Pipeline, paths: Paths, repair_id: str, run_id: str) -> None:
     manifest = paths.staging(repair_id) / "manifest.json"
     if not manifest.exists():
         return
-    with leased(spec, paths, run_id):
+    with leased(paths, run_id):
         refuse_done(paths, repair_id)
         manifest.unlink(missing_ok=True)

@@ -33,13 +33,13 @@ from spark_jobs.repair.exchange.staging import arrow_schema
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink import history
 from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.spans.span import EVER, Span
 from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.root.paths import Paths
-    from spark_jobs.spec import Pipeline
 
 LOOKS = 3
 """How often the rows are compared, if they move between the comparison and the lease."""
@@ -55,6 +55,8 @@ class Exchange(Facts):
     """The repair's, or that of its undo: the commit says it."""
     compared_at: int
     """The version in which the table has the rows that are to go."""
+    copies: tuple[Span, ...] = EVER
+    """Of an undo: the event times of the copies that wait again too; all, if nobody said which."""
 
     @property
     def claim(self) -> Claim:
@@ -89,7 +91,7 @@ class Exchanged(NamedTuple):
     leased_seconds: float
 
 
-def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:
+def exchange(paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:
     """Replace the rows.
 
     Raises StagingStale, RepairOverlapped, SwapRefused, LeaseHeld, LeaseLost or TableContended; then
@@ -97,9 +99,9 @@ def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Excha
     """
     claim = wanted.facts.claim
     for _ in range(LOOKS):
-        settle(spec, paths, run_id)
+        settle(paths, run_id)
         made = _prepared(paths, claim, wanted)
-        with leased(spec, paths, run_id) as held:
+        with leased(paths, run_id) as held:
             began = time.monotonic()
             failpoint.at("swap.leased")
             known = refuse_foreign(paths, claim)
@@ -108,7 +110,7 @@ def exchange(spec: Pipeline, paths: Paths, wanted: Wanted, run_id: str) -> Excha
             if made.base.touched():
                 continue
             refuse_overlapped(paths, known, claim)
-            carry_out(wanted.change, wanted.facts, spec, paths, held, run_id, made)
+            carry_out(wanted.change, wanted.facts, paths, held, run_id, made)
             version = wanted.facts.version(paths) if claim.manifest.differing else None
             return Exchanged(version, _shown_next(paths, version), time.monotonic() - began)
     raise LeaseHeld.writers_busy(table=paths.table, repair=claim.repair_id)
@@ -127,19 +129,17 @@ class Once(NamedTuple):
     """Behind the repair's id, that of its row in ops.repairs."""
     states: frozenset[str]
     """Of that row, once it has been done."""
-    do: Callable[[Pipeline, Paths, Manifest, str], Exchanged]
+    do: Callable[[Paths, Manifest, str], Exchanged]
 
 
-def once(
-    spec: Pipeline, paths: Paths, repair_id: str, run_id: str, wanted: Once
-) -> tuple[Manifest, Exchanged]:
+def once(paths: Paths, repair_id: str, run_id: str, wanted: Once) -> tuple[Manifest, Exchanged]:
     """The repair, and what was done to it: by an earlier try, or by this one."""
-    settle(spec, paths, run_id)
+    settle(paths, run_id)
     manifest = read_manifest(paths, repair_id)
     done = _made_before(paths, manifest, wanted)
     if done is None:
         try:
-            done = wanted.do(spec, paths, manifest, run_id)
+            done = wanted.do(paths, manifest, run_id)
         except StagingStale:  # another try may have done it meanwhile
             if (done := _made_before(paths, manifest, wanted)) is None:
                 raise

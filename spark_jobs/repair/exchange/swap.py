@@ -60,7 +60,7 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     TableContended.
     """
     paths = Paths(root, spec)
-    manifest, done = once(spec, paths, repair_id, run_id, Once("", SETTLED, _put_in))
+    manifest, done = once(paths, repair_id, run_id, Once("", SETTLED, partial(_put_in, spec)))
     return Swapped(
         repair_id,
         "canonical" if done.version is None else "swapped",
@@ -83,7 +83,7 @@ def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Ex
         commit_id=manifest.repair_id,
         compared_at=manifest.table_version,
     )
-    return exchange(spec, paths, Wanted(SWAP, facts, partial(new_rows, paths, manifest)), run_id)
+    return exchange(paths, Wanted(SWAP, facts, partial(new_rows, paths, manifest)), run_id)
 
 
 def record(facts: Exchange, scene: Scene) -> None:

@@ -6,6 +6,7 @@ VACUUM may have removed them. The staging has the rows that the repair wrote, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from spark_jobs.repair.exchange.swap import Swapped, described, since
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import verdict_on
+from spark_jobs.spans.span import Span, joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,8 +51,8 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     TableContended.
     """
     paths = Paths(root, spec)
-    wanted = Once(UNDO, frozenset({"swapped"}), _take_out)
-    manifest, done = once(spec, paths, repair_id, run_id, wanted)
+    wanted = Once(UNDO, frozenset({"swapped"}), partial(_take_out, needed(spec)))
+    manifest, done = once(paths, repair_id, run_id, wanted)
     return Swapped(
         repair_id,
         "undone",
@@ -64,23 +66,26 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     )
 
 
-def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:
-    row = repairs.one(paths.root, spec.name, manifest.repair_id)
+def _take_out(
+    reach: Callable[[Span], Span], paths: Paths, manifest: Manifest, run_id: str
+) -> Exchanged:
+    row = repairs.one(paths.root, paths.pipeline, manifest.repair_id)
     if row is None or row["state"] != "swapped":
         state = "not recorded" if row is None else row["state"]
         raise SwapRefused.nothing_swapped_in(
             repair=manifest.repair_id,
-            pipeline=spec.name,
+            pipeline=paths.pipeline,
             state=state,
         )
     facts = Exchange(
         manifest=manifest,
         commit_id=f"{manifest.repair_id}{UNDO}",
         compared_at=row["table_version"],
+        copies=joined(map(reach, manifest.spans)),
     )
     swapped_in = partial(new_rows, paths, manifest, older=True)
     wanted = Wanted(UNDONE, facts, partial(_rows, paths, manifest), swapped_in)
-    return exchange(spec, paths, wanted, run_id)
+    return exchange(paths, wanted, run_id)
 
 
 def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
@@ -117,7 +122,7 @@ def record(facts: Exchange, scene: Scene) -> None:
     repairs.put(paths.root, [undone])
     known = read_identity(paths)
     generations = known.generations if known else (manifest.generation,)
-    repairs.end(paths.root, [row], generations, "undone", needed(scene.spec))
+    repairs.end(paths.root, [row], generations, "undone", facts.copies)
 
 
 def move_cursor(facts: Exchange, scene: Scene) -> None:

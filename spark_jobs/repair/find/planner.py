@@ -75,7 +75,7 @@ def plan_repair(
     approve = request.approval(spec.ranges.approve)
     paths = Paths(settings.root, spec)
     require_writable(paths)
-    settle(spec, paths, "plan of a repair")
+    settle(paths, "plan of a repair")
     # Before the batches are looked at: rows of a batch that ends in between would be taken for
     # rows without a record.
     compared = table.version(paths.table) if is_table(paths.table) else 0

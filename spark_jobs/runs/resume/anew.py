@@ -103,7 +103,7 @@ def begin_anew(spec: Pipeline, paths: Paths, held: HeldLease, run_id: str) -> tu
             generations=(*earlier, *due.known.generations), topic_id=due.known.topic_id
         ),
     )
-    carry_out(ANEW, facts, spec, paths, held, run_id)
+    carry_out(ANEW, facts, paths, held, run_id)
     return (due.line, f"{spec.name}: begins anew in {paths.above / place.folder}")
 
 
