@@ -33,6 +33,7 @@ from spark_jobs.root.paths import local_report_path
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline
 from tests.harness import roots
+from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 
 NAME = "departure_delays"
@@ -89,15 +90,15 @@ class TestRequest:
     def test_a_replay_has_its_reason_from_the_form_and_finds_its_ranges(self) -> None:
         request = request_of(asked("manual", kind="replay", reason="required field"))
         assert (request.kind, request.reason, request.span) == ("replay", "required field", None)
-        with pytest.raises(RangeInvalid, match="repair uses no record in quarantine"):
+        with fails(RangeInvalid, "fields_refused"):
             request_of(asked("manual", reason="required field"))
 
     def test_what_the_forms_schema_cannot_say_is_refused_by_the_plan(self) -> None:
-        with pytest.raises(RangeInvalid, match="backfill computes a given range"):
+        with fails(RangeInvalid, "fields_refused"):
             request_of(asked("manual", kind="backfill"))
-        with pytest.raises(RangeInvalid, match=r"rebuild.*Use Trigger > Single Run"):
+        with fails(RangeInvalid, "rebuild_by_backfill"):
             request_of(asked("backfill", kind="rebuild"))
-        with pytest.raises(RangeInvalid, match="unknown field 'form'"):
+        with fails(RangeInvalid, "fields_refused", fields="form"):
             request_of(asked("manual", form="2012-01-01"))
 
 
@@ -239,7 +240,7 @@ class TestStage:
 
     def test_fails_without_a_plan_before_it_starts_spark(self, installation, dag):
         installation.spark_reports(report())
-        with pytest.raises(ReportMissing, match="Clear plan"):
+        with fails(ReportMissing, "no_plan"):
             run(dag.get_task("stage"), {})
         assert not installation.called.exists()
 
@@ -267,7 +268,7 @@ class TestChecks:
             run(dag.get_task("check_change"), staged)
 
     def test_without_a_report_they_name_the_task_to_clear(self, dag: DAG) -> None:
-        with pytest.raises(ReportMissing, match="Clear stage"):
+        with fails(ReportMissing, "task_left_no_report"):
             run(dag.get_task("check_change"), {})
 
 

@@ -52,6 +52,7 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
 from tests.harness import roots
+from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 
 NAME = "flight_events"
@@ -247,7 +248,7 @@ class TestDrain:
             monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection)
         installation.spark_reports(report(), 0)
 
-        with pytest.raises(ConnectionMissing, match="AIRFLOW_CONN_SLUICE_SPARK"):
+        with fails(ConnectionMissing, "connection_absent"):
             installation.run("drain")
         assert not installation.called.exists()
 
@@ -286,9 +287,7 @@ class TestDrain:
         extra = {"conf": "spark.my.password=canary"}
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection("local[2]", extra=extra))
         installation.spark_reports(report(), 0)
-        with pytest.raises(
-            SettingInvalid, match="conf in its extra is str, not an object"
-        ) as refused:
+        with fails(SettingInvalid, "conf_no_object") as refused:
             installation.run("drain")
         assert "canary" not in str(refused.value)
 
@@ -422,7 +421,11 @@ class TestChecks:
             CheckFailed("x"), check("failed", suite=suite), check("passed", suite=other)
         ).model_dump(mode="json")
 
-        with pytest.raises(CheckFailed, match=r"expect_column_values_to_be_unique\(event_id\)"):
+        with fails(
+            CheckFailed,
+            "critical_failed",
+            failed=has("expect_column_values_to_be_unique(event_id)"),
+        ):
             installation.run(f"check_{suite}", drained)
         assert installation.run(f"check_{other}", drained) == {"passed": 1, "failed": 0}
 
@@ -603,5 +606,5 @@ class TestMaintain:
     @pytest.mark.usefixtures("installation")
     def test_says_what_is_wrong_with_its_schedule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SLUICE_MAINTAIN_CRON", "weekly")
-        with pytest.raises(SettingInvalid, match="SLUICE_MAINTAIN_CRON is 'weekly'"):
+        with fails(SettingInvalid, "cron_invalid"):
             self.maintain()

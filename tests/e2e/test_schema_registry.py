@@ -13,6 +13,7 @@ from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
 from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
+from tests.harness.refused import fails
 from tests.harness.registry import guarded
 
 INNER = {
@@ -91,8 +92,8 @@ def test_a_login_and_tls_are_as_declared(login, registry_url, ids, tmp_path):
         right = KafkaConfig.of({**declared, f"schema.registry.{name}": value}, "a test")
         assert Registry(right.registry()).schema(ids["avro"])
         without = KafkaConfig.of(declared, "a test")
-        with pytest.raises(RegistryRefused, match="401"):
+        with fails(RegistryRefused, "client_refused", status=401):
             Registry(without.registry()).schema(ids["avro"])
         nobodys = KafkaConfig.of({"schema.registry.url": url}, "a test")
-        with pytest.raises(RegistryRefused, match="not trusted"):
+        with fails(RegistryRefused, "tls_refused"):
             Registry(nobodys.registry()).schema(ids["avro"])

@@ -13,6 +13,7 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken
 from tests.harness.crash import copied
+from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
@@ -179,7 +180,7 @@ def test_two_lost_entries_are_found_by_what_the_table_has(scene):
 
 def test_where_nothing_is_whole_it_says_so_and_does_nothing(scene):
     tear(next(scene.paths.checkpoint.glob("state/0/0/_metadata/*")))
-    with pytest.raises(CheckpointBroken, match="no batch of departure_delays is whole") as told:
+    with fails(CheckpointBroken, "no_whole_batch") as told:
         doctor(scene.spec, scene.settings)
     assert "sluice reset departure_delays" in told.value.remedy
 

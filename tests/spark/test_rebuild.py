@@ -45,6 +45,7 @@ from spark_jobs.topics.flights import FLIGHTS
 from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
+from tests.harness.refused import fails
 from tests.harness.scene import Scene, records
 
 FARTHEST = {"flights": "count(*)", "miles": "CAST(max(distance_miles) AS BIGINT)"}
@@ -268,7 +269,7 @@ def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_tabl
 
     run = begun(it, tmp_path, [])
     drain_beside(run, "first")
-    with pytest.raises(RebuildRefused, match=f"{gone:,} records that only the topic's archive has"):
+    with fails(RebuildRefused, "archive_unread"):
         switched(run, lambda _: None)
     for point in ("staging", "staged", "staged.judged", "swap.leased", "swap.committed"):
         with cut_off_at(point):

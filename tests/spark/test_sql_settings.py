@@ -13,6 +13,7 @@ from spark_jobs.launch.session import FEW_RECORDS, OF_FEW_RECORDS, for_records, 
 from spark_jobs.pinned import language
 from spark_jobs.pinned.sql_settings import PINNED
 from spark_jobs.spec import State
+from tests.harness.refused import fails
 
 DIFFERENT = {"spark.sql.variable.substitute"}
 LEGACY = "spark.sql.legacy.timeParserPolicy"
@@ -97,7 +98,7 @@ def test_hadoops_defaults_of_yarn_and_mapreduce_are_left_out_and_nothing_that_an
 def test_a_jvm_of_another_language_runs_nothing(spark, monkeypatch: pytest.MonkeyPatch) -> None:
     """_JAVA_OPTIONS alone gets past the options of its command line."""
     monkeypatch.setitem(language.JAVA, "user.language", "tr")
-    with pytest.raises(SettingInvalid, match=r"user\.language=en in place of tr"):
+    with fails(SettingInvalid, "locale_overridden", name="user.language", found="en", value="tr"):
         session("in turkish", State())
 
 

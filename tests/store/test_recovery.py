@@ -35,6 +35,7 @@ from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore
 from tests.harness.process import Running
 from tests.harness.ran import ran
+from tests.harness.refused import fails, has
 from tests.harness.scene import Scene
 from tests.harness.store_proxy import Harm, between
 from tests.store.root import Root, copied, of
@@ -98,7 +99,7 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
     second = made.drain("second")
     assert second.problem.code == "LEASE_HELD"
     assert "run killed (process " in second.problem.what
-    with pytest.raises(LeaseHeld, match="run killed"):
+    with fails(LeaseHeld, "held_until", holder=has("run killed")):
         reset(made.spec, made.settings).execute()
     assert_nobody_shows(store.secret_key)
     running.let_go("leased")
@@ -112,7 +113,7 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
     ) == ([0], [])
     assert store.secret_key not in running.said
 
-    with pytest.raises(LeaseHeld, match="run killed"):
+    with fails(LeaseHeld, "held_until", holder=has("run killed")):
         ObjectLease(made.paths.lease, "at once").take()
     monkeypatch.setattr(object_lease, "TTL_SECONDS", SHORT_LIFE)
     monkeypatch.setattr(object_lease, "RENEW_SECONDS", SHORT_BEAT)
@@ -178,7 +179,7 @@ def test_going_back_to_a_batch_keeps_a_copy_and_the_next_run_reads_on_from_there
     }
     drained.run("again")
     drained.assert_exact()
-    with pytest.raises(StateUnreadable, match="the complete state after batch 99"):
+    with fails(StateUnreadable, "state_incomplete"):
         rewind(drained.spec, drained.settings, 99)
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.errors import CheckFailed, FormatNewer, ReportMissing, SluiceError, catalogue
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse, read_report
+from tests.harness.refused import fails, has
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -97,7 +98,7 @@ def test_a_report_that_could_not_be_written_whole_leaves_the_older_one(
 def test_what_is_not_a_report_of_this_version_is_none(tmp_path: Path, text: str) -> None:
     path = tmp_path / "1.json"
     path.write_text(text)
-    with pytest.raises(ReportMissing, match="not a report of version 1"):
+    with fails(ReportMissing, "not_a_report", version=1):
         read_report(path)
 
 
@@ -123,18 +124,18 @@ def test_a_report_of_a_newer_version_says_so(tmp_path: Path) -> None:
     path = tmp_path / "1.json"
     text = report().model_dump_json()
     path.write_text(text.replace('"report_version":1', '"report_version":2,"from_tomorrow":1'))
-    with pytest.raises(FormatNewer, match="has form 2, and this Sluice knows forms up to 1"):
+    with fails(FormatNewer, "form_unknown", found=2, known=1):
         read_report(path)
 
 
 def test_bytes_that_are_no_text_are_no_report(tmp_path: Path) -> None:
     (tmp_path / "1.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ReportMissing, match="not a report of version 1"):
+    with fails(ReportMissing, "not_a_report", version=1):
         read_report(tmp_path / "1.json")
 
 
 def test_a_run_that_left_no_report_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ReportMissing, match=r"left no report at .*1\.json"):
+    with fails(ReportMissing, "no_report", path=has("1.json")):
         read_report(tmp_path / "1.json")
 
 

@@ -19,6 +19,7 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.sink import history, table
 from spark_jobs.sink.restored import refuse_restored, restored
+from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, row
 
@@ -126,7 +127,7 @@ def test_one_that_took_an_undo_out_says_so_and_is_taken_back(root: Root) -> None
     root.undo("r1")
     rows = root.rows()
     root.table.restore(8)
-    with pytest.raises(TableReplaced, match="the undo of repair r1"):
+    with fails(TableReplaced, "restored", did=has("the undo of repair r1")):
         looked(root)
     mend(root)
     looked(root)
@@ -139,7 +140,7 @@ def test_one_that_goes_behind_a_rewind_is_taken_back_with_the_generation(root: R
     go_back(root, 3)
     rows = root.rows()
     root.table.restore(8)
-    with pytest.raises(TableReplaced, match="It took back a rewind"):
+    with fails(TableReplaced, "restored", did=has("a rewind")):
         looked(root)
     mend(root)
     looked(root)
@@ -285,7 +286,7 @@ def test_one_amid_a_swap_is_seen_when_that_is_completed(root: Root) -> None:
     rows = root.rows()
     root.table.restore(8)
     settle(root.paths, "drain")
-    with pytest.raises(TableReplaced, match="repair r2"):
+    with fails(TableReplaced, "restored", did=has("repair r2")):
         looked(root)
     mend(root)
     assert root.rows() == rows

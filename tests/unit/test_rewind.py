@@ -25,6 +25,7 @@ from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_replaced
 from tests.harness.listener import Listener
+from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
@@ -110,7 +111,7 @@ def test_one_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
     root: Drains, place: int
 ) -> None:
     killed(root, place)
-    with pytest.raises(CheckpointBroken, match=r"a rewind to the end of batch 2 has begun"):
+    with fails(CheckpointBroken, "change_half_done", change="a rewind to the end of batch 2"):
         refuse_under_way(root.paths)
     with leased(root.paths, "whoever comes next"):
         end_state(root)
@@ -200,7 +201,7 @@ def test_one_that_another_has_ended_meanwhile_does_nothing(root: Drains) -> None
     late = rewind(SPEC, root.settings, 2).execute
     assert late is not None
     go_back(root)
-    with pytest.raises(LeaseHeld, match="another command"):
+    with fails(LeaseHeld, "overtaken_rewind", batch=2):
         late()
     end_state(root)
 
@@ -208,7 +209,7 @@ def test_one_that_another_has_ended_meanwhile_does_nothing(root: Drains) -> None
 def test_a_note_that_does_not_parse_is_refused(root: Drains) -> None:
     killed(root, 5)
     root.paths.journal.write_text("{")
-    with pytest.raises(CheckpointBroken, match=r"journal\.json does not parse"):
+    with fails(CheckpointBroken, "journal_unreadable"):
         completed(root)
 
 
@@ -244,12 +245,12 @@ def test_a_note_of_another_sluice_is_refused_in_words(root: Drains, other: Any) 
     note = under_way(root.paths)
     assert note is not None
     note.model_copy(update=other).write(root.paths.journal)
-    with pytest.raises(FormatNewer, match="in a form that this Sluice does not know"):
+    with fails(FormatNewer, "change_unknown"):
         completed(root)
 
 
 def test_a_batch_that_is_not_there_changes_nothing(root: Drains) -> None:
-    with pytest.raises(StateUnreadable, match="batches 0 to 4"):
+    with fails(StateUnreadable, "state_incomplete"):
         rewind(SPEC, root.settings, 7)
     assert under_way(root.paths) is None
 

@@ -27,6 +27,7 @@ from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
 from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
+from tests.harness.refused import fails, has
 
 AVRO = {"schema": '{"type": "record", "name": "A", "fields": [{"name": "n", "type": "int"}]}'}
 Answer = tuple[int, Any]
@@ -136,7 +137,7 @@ def test_an_answer_that_comes_byte_by_byte_is_not_waited_for() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=drip, args=(server,), daemon=True).start()
-        with pytest.raises(RegistryUnreachable, match="no whole answer"):
+        with fails(RegistryUnreachable, "no_answer"):
             Registry({"url": f"http://127.0.0.1:{server.getsockname()[1]}"}).schema(7)
 
 
@@ -191,7 +192,10 @@ def test_an_id_that_was_missing_is_found_when_the_registry_has_it(tmp_path: Path
 def test_a_text_that_does_not_parse_is_the_registrys_fault_and_not_kept(
     tmp_path: Path, given: dict[str, str]
 ) -> None:
-    with answering(lambda _: (200, given)) as url, pytest.raises(RegistryRefused, match="schema 7"):
+    with (
+        answering(lambda _: (200, given)) as url,
+        fails(RegistryRefused, "schema_unreadable", number="7"),
+    ):
         Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
     assert Kept(str(tmp_path), "main").schemas() == {}
 
@@ -202,7 +206,7 @@ def test_a_registry_that_was_set_up_anew_is_not_taken_for_the_old_one(tmp_path: 
         kept.fetch(["7"], lambda: Registry({"url": url}))
         kept.refuse_others(["7", "8"], lambda: Registry({"url": url}))
     other = {"schema": AVRO["schema"].replace("int", "long")}
-    with answering(lambda _: (200, other)) as url, pytest.raises(RegistryRefused, match="anew"):
+    with answering(lambda _: (200, other)) as url, fails(RegistryRefused, "schema_differs"):
         kept.refuse_others(["7"], lambda: Registry({"url": url}))
     with answering(lambda _: (404, {"error_code": 40403})) as url:
         kept.refuse_others(["7"], lambda: Registry({"url": url}))  # deleted there: kept here
@@ -211,7 +215,7 @@ def test_a_registry_that_was_set_up_anew_is_not_taken_for_the_old_one(tmp_path: 
 def test_a_file_that_does_not_parse_is_told(tmp_path: Path) -> None:
     (tmp_path / "schemas" / "main").mkdir(parents=True)
     (tmp_path / "schemas" / "main" / "7.json").write_text("{")
-    with pytest.raises(CheckpointBroken, match=r"7\.json"):
+    with fails(CheckpointBroken, "schema_file_unreadable", path=has("7.json")):
         Kept(str(tmp_path), "main").schemas()
 
 
@@ -219,7 +223,7 @@ def test_no_registry_is_needed_where_all_is_kept(tmp_path: Path) -> None:
     with answering(lambda _: (200, AVRO)) as url:
         Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
     assert Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({})) == {"7": True}
-    with pytest.raises(RegistryRefused, match="names no schema registry"):
+    with fails(RegistryRefused, "registry_undeclared"):
         Kept(str(tmp_path), "main").fetch(["9"], lambda: Registry({}))
 
 
@@ -229,7 +233,7 @@ def test_imports_of_protobuf_schemas_stay_in_their_folder(tmp_path: Path) -> Non
         kind = {"schemaType": "PROTOBUF", "schema": 'syntax = "proto3";'}
         return 200, kind if "subjects" in path else {**kind, "references": [reference]}
 
-    with answering(answer) as url, pytest.raises(RegistryRefused, match=r"no path below it"):
+    with answering(answer) as url, fails(RegistryRefused, "schema_unreadable"):
         Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
     assert not (tmp_path.parent / "evil.proto").exists()
 
@@ -244,7 +248,7 @@ def test_a_server_of_an_unknown_authority_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as plain:
         threading.Thread(target=speak, args=(plain,), daemon=True).start()
         url = f"https://127.0.0.1:{plain.getsockname()[1]}"
-        with pytest.raises(RegistryRefused, match="no TLS"):
+        with fails(RegistryRefused, "tls_refused"):
             Registry({"url": url, "ssl.ca.pem": authority.certificate}).schema(7)
 
 
@@ -270,7 +274,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("why", REFUSED)
 def test_a_declaration_is_refused_by_its_property(why: str) -> None:
-    with pytest.raises(KafkaConfigInvalid, match=r"schema\.registry") as raised:
+    with fails(KafkaConfigInvalid, "property_refused", name=has("schema.registry")) as raised:
         KafkaConfig.of(REFUSED[why], "a test")
     assert "canary" not in str(raised.value)
 

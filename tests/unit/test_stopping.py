@@ -6,6 +6,7 @@ import pytest
 
 from spark_jobs.errors import Stopped
 from spark_jobs.stopping import ASKED, stop_on_signals
+from tests.harness.refused import fails
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -17,6 +18,6 @@ def test_a_signal_is_a_wish_within_the_block_and_what_it_was_after_it(
         wish.raise_if_asked()
         signal.raise_signal(number)
         assert wish.asked == ASKED
-        with pytest.raises(Stopped, match="before it read anything"):
+        with fails(Stopped, "before_reading"):
             wish.raise_if_asked()
     assert signal.getsignal(number) is before
