@@ -121,12 +121,11 @@ class PublishedTableRefused(SluiceError):
     """
 
     code, exit_status = "PUBLISHED_TABLE_REFUSED", 54
-    usual_remedy = "Do what the line says; or set `published_table=False` in the spec."
+    usual_remedy = "Do what the line says."
 
     @reason(
         "{table} uses {unknown}, which a published table cannot have.",
-        "Remove the feature from the table, or set published_table=False in the spec: "
-        "consumers then read the version that the asset event names.",
+        "Remove the feature from the table.",
     )
     def feature_unpublishable(self, table: object, unknown: object) -> None: ...
 
@@ -138,7 +137,7 @@ class PublishedTableRefused(SluiceError):
 
     @reason(
         "{published} is a table that Sluice did not make.",
-        "Move it away, or set published_table=False in the spec.",
+        "Move it away.",
     )
     def foreign_table(self, published: object) -> None: ...
 

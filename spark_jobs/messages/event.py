@@ -53,8 +53,7 @@ class Event(Part):
     table: str = Described(description="the Delta table: a path or a URL")
     published_table: str | None = Described(
         default=None,
-        description="the Delta table of all judged rows and no others; null if the spec turns it "
-        "off",
+        description="the Delta table of all judged rows and no others; null for an archive",
     )
     pipeline: str = Described(description=Report.model_fields["pipeline"].description)
     run_id: str = Described(description="the run that wrote the newest of these rows")

@@ -72,7 +72,6 @@ def archive_spec(topic: Topic, archive: Archive) -> ArchiveSpec:
         ),
         # An archive that stops because retention overtook it would lose the more.
         on_lost_records="skip",
-        published_table=False,
         schedule=Schedule(cron=archive.every),
         keep=archive.keep,
     )

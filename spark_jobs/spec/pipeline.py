@@ -197,11 +197,6 @@ class Pipeline(Model):
         "this, so windows close",
     )
     state: State = Described(default_factory=State, description="how Spark stores state")
-    published_table: bool = Described(
-        default=True,
-        description="publish moves a second table, `<root>/published/<pipeline>`, to each version "
-        "that passed: it shows judged rows only, and has no data of its own",
-    )
     compatible_logic: tuple[str, ...] = Described(
         default=(),
         description="digests of earlier code (logic.py and the modules that it imports) whose "

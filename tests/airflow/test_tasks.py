@@ -546,14 +546,6 @@ class TestPublish:
             self.publish(installation)
         assert publication.to_publish(passed, registry.load(NAME)) is None
 
-    def test_makes_no_second_table_where_the_spec_turns_it_off(
-        self, installation, passed, monkeypatch
-    ):
-        without = registry.load(NAME).model_copy(update={"published_table": False})
-        monkeypatch.setattr(registry, "load", lambda _: without)
-        assert self.publish(installation)["published_table"] is None
-        assert not passed.published_table.exists()
-
     def test_needs_no_kafka_to_tell_of_what_has_passed_its_checks(self, installation, monkeypatch):
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_KAFKA", '{"conn_type": "http"}')
         monkeypatch.setenv("SLUICE_KAFKA_CONFIG", "/nowhere")

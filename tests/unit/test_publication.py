@@ -16,16 +16,18 @@ from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.messages.report import Account
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
+from spark_jobs.spec.archive import Archive
 from tests.harness import roots
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 from tests.unit.test_report import report
 
-SPEC = pipeline().model_copy(update={"published_table": False})
-"""What consumers are told, of roots without a table."""
+SPEC = archive_spec(pipeline().topic, Archive())
+"""An archive has no published table: what is told is made without a table too."""
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 

@@ -73,7 +73,7 @@ class Datasets:
     def table(self, version: int | None, rows: int | None = None) -> OutputDataset:
         """The pipeline's table as a run has left it, after it wrote so many rows."""
         facets = self._delta(version) | self._columns() | self._from_topic()
-        if not self._spec.published_table:
+        if self._spec.is_archive:
             facets |= self._asset()
         return OutputDataset(*self._table, facets=facets, outputFacets=_rows(rows))
 

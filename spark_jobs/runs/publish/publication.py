@@ -73,7 +73,7 @@ def to_publish(paths: Paths, spec: Pipeline, announced: Announced | None = None)
 
 
 def _to_show(paths: Paths, spec: Pipeline) -> int | None:
-    judged = read_judged(paths) if spec.published_table else None
+    judged = None if spec.is_archive else read_judged(paths)
     return judged.table_version if judged else None
 
 
@@ -103,7 +103,7 @@ def _event(paths: Paths, spec: Pipeline, fact: Published) -> Event | None:
     return Event(
         number=fact.number,
         table=str(paths.table),
-        published_table=str(paths.published_table) if spec.published_table else None,
+        published_table=None if spec.is_archive else str(paths.published_table),
         pipeline=pipeline,
         run_id=last.get("run_id", ""),
         generation=known.generation,
