@@ -171,7 +171,9 @@ def take_back_repairs(facts: Rewind, scene: Scene) -> None:
 
 
 def remove_entries(facts: Rewind, scene: Scene) -> None:
-    """Remove the later batches from the checkpoint's logs."""
+    """Remove the later batches from the checkpoint's logs. A store compares no removal, and the
+    next drain puts entries of the same names: so the lease is looked at before each.
+    """
     # In this order: Spark cannot resume from a commit without its offsets.
     for folder in ("commits", "offsets"):
         for path in [*(scene.paths.checkpoint / folder).iterdir()]:
@@ -179,6 +181,7 @@ def remove_entries(facts: Rewind, scene: Scene) -> None:
             # name.
             number = path.name.removeprefix(".").removesuffix(".crc")
             if number.isdigit() and int(number) > facts.batch:
+                scene.held.confirm()
                 path.unlink()
 
 

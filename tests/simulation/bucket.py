@@ -28,6 +28,8 @@ from spark_jobs.storage import object_store
 from tests.simulation.places import FOLDER, one_write
 
 Info = dict[str, Any]
+LOGS = {"offsets", "commits"}
+"""Of Spark: the Java classes put an entry only if it is absent."""
 
 
 def folder_of(url: str) -> Path:
@@ -85,7 +87,8 @@ class Objects(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
         file = FOLDER / self._strip_protocol(path)
         if "r" in mode:
             return io.BytesIO(file.read_bytes())
-        return _Put(file, absent="x" in mode)
+        entry = file.parent.name in LOGS and file.name.isdigit()
+        return _Put(file, absent=entry or "x" in mode)
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
         """One object copied."""

@@ -114,6 +114,9 @@ class Commands:
     def _back(self, _: random.Random) -> Given:
         return Given("back", self.world.back, lambda model: model.back())
 
+    def _doctor(self, _: random.Random) -> Given:
+        return Given("doctor", self.world.doctor)
+
     def _lose_live(self, _: random.Random) -> Given:
         return Given("live.json is lost", self.world.lose_live)
 

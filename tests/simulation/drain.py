@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import deltalake
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import StructType
 
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
-from spark_jobs.errors import CheckFailed, RecordsGone, SluiceError
+from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
@@ -110,6 +111,17 @@ class Drain(NamedTuple):
         return known
 
     def _batch(self, batch: int, known: Identity, held: HeldLease) -> None:
+        try:
+            self._write(batch, known, held)
+        except FileExistsError:
+            folder = self.paths.checkpoint
+            raise LeaseLost.planned_elsewhere(batch=batch, folder=folder) from None
+        except CommitFailedError as error:
+            raise TableContended.written_meanwhile(
+                path=self.paths.table, conflict="a commit", error=error
+            ) from None
+
+    def _write(self, batch: int, known: Identity, held: HeldLease) -> None:
         checkpoint, folder = Checkpoint(self.paths.checkpoint), self.paths.checkpoint
         if batch not in checkpoint.planned():
             plan_batch(folder, batch, {0: _first(checkpoint, batch) + 1}, topic="sales")

@@ -12,8 +12,10 @@ from spark_jobs.errors import LeaseLost, SluiceError
 from tests.simulation.places import acting
 
 PATIENCE_SECONDS = 60.0
-LOOK, COMPUTES, COMPARED = "confirm", "computes", ("create ", "update ")
-"""Before a look at the lease, a conditional put, or in a stage, an actor may sleep beyond its lease."""
+LOOK, COMPUTES = "confirm", "computes"
+"""A look at the lease; the work of a stage."""
+HITS = ("dies", "sleeps", "loses")
+"""What may befall an actor before a write."""
 COMMITS = ("delta ", "os.rename", "airflow", "put ", "create ", "update ", "remove ", "delete ")
 """What makes a change seen; other writes are the files of which there are many."""
 LEASES = ("put lease.", "create lease.", "delete lease.", "put .sluice", "create .sluice")
@@ -59,13 +61,34 @@ class BySeed:
             return ""
         self.hits -= 1
         ends = () if place == LOOK else ("dies", "dies", "loses")
-        sleeps = ("sleeps",) * place.startswith((LOOK, COMPUTES, *COMPARED))
-        return self.random.choice(ends + sleeps)
+        return self.random.choice((*ends, "sleeps"))
 
     def next(self, actors: Sequence[str]) -> str:
         if self.last not in actors or self.random.random() < CHANGE:
             before, self.last = self.last, self.random.choice(list(actors))
             self.changes += before in actors and before != self.last
+        return str(self.last)
+
+
+class Outslept(BySeed):
+    """The first sleeps at its n-th write, whichever that is, and the others go on one after the
+    other; then it is tried.
+    """
+
+    def __init__(self, seed: int, hits: int, at: int) -> None:
+        super().__init__(seed, hits)
+        self.at, self.first = at, ""
+
+    def hit(self, place: str, times: int) -> str:
+        if self.last != self.first or self.at <= 0:
+            return super().hit(place, times)
+        self.at -= 1
+        return "" if self.at else "sleeps"
+
+    def next(self, actors: Sequence[str]) -> str:
+        self.first = self.first or actors[0]
+        if self.last not in actors:
+            self.last = actors[0]
         return str(self.last)
 
 

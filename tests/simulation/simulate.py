@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -19,7 +21,7 @@ from tests.simulation.commands import Commands, Given
 from tests.simulation.invariants import Violation
 from tests.simulation.model import BAD_SALES, Model
 from tests.simulation.places import FOLDER, LOST, ROOTS, watched
-from tests.simulation.schedule import Actor, At, ByName, BySeed, Chooser, play
+from tests.simulation.schedule import HITS, Actor, At, ByName, BySeed, Chooser, Outslept, play
 from tests.simulation.world import FIRST, World
 
 TRIES = 12
@@ -32,10 +34,14 @@ KINDS = (
     *("repair again",) * 2,
     *("publish",) * 5,
     *("swap", "undo", "undo", "rewind", "rewind", "accept", "accept", "reset", "delete bad"),
-    *("maintain", "delete", "optimize", "vacuum", "newer", "restore", "stage"),
+    *("maintain", "delete", "optimize", "vacuum", "newer", "restore", "stage", "doctor"),
     *("rebuild", "rebuild", "back", "lose live", "discard", "maintain later"),
     *("retention", "topic anew"),
 )
+OWN_NUMBER = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|now-\S+|\d+")
+"""In the name of a write: without it, it is the kind."""
+FAR = 140
+"""Writes of the command that has most of them: a rewind, on an object store."""
 AHEAD = (0, 0, 0, 0, -4, 4, -180)
 """Minutes by which the machine of a command is ahead."""
 
@@ -49,6 +55,16 @@ class Round(NamedTuple):
     hits: int = 0
     at: At | None = None
     """By name instead: who is hit, and where."""
+    asleep: int = 0
+    """The first sleeps at this one of its writes, until the others have ended."""
+
+    @property
+    def chooser(self) -> Chooser:
+        if self.at:
+            return ByName(self.at)
+        if self.asleep:
+            return Outslept(self.seed, self.hits, self.asleep)
+        return BySeed(self.seed, self.hits)
 
 
 class Outcome(NamedTuple):
@@ -56,10 +72,10 @@ class Outcome(NamedTuple):
 
     lines: tuple[str, ...]
     violation: Violation | None
-    places: int
-    """Writes at which an actor stopped."""
-    hits: int
-    """Those at which it was killed, fell asleep or lost the answer."""
+    places: Counter[str]
+    """Kind of write -> how often an actor stopped there."""
+    hits: Counter[str]
+    """What befell an actor at one (dies, sleeps, loses) -> how often."""
     changes: int
     """Those behind which another one went on."""
     trace: tuple[str, ...]
@@ -72,8 +88,13 @@ def rounds(seed: int) -> tuple[Round, ...]:
     made = []
     for _ in range(chance.randint(2, 7)):
         several = chance.choice((1, 1, 1, 2, 2, 3))
-        commands = tuple((chance.choice(KINDS), chance.randrange(1 << 30)) for _ in range(several))
-        made.append(Round(commands, chance.randrange(1 << 30), chance.choice((0, 0, 1, 1, 2))))
+        asleep = int(FAR * chance.random() ** 2) * chance.choice((0, 0, 1))
+        commands = tuple(
+            (chance.choice(KINDS), chance.randrange(1 << 30))
+            for _ in range(several + (1 if asleep else 0))
+        )
+        hits = chance.choice((0, 0, 1, 1, 2))
+        made.append(Round(commands, chance.randrange(1 << 30), hits, asleep=asleep))
     return tuple(made)
 
 
@@ -109,7 +130,7 @@ class _Play:
         self.world, self.time = world, time
         self.lines: list[str] = []
         self.commands = Commands(world)
-        self.places = self.hits = self.changes = 0
+        self.places, self.hits, self.changes = Counter[str](), Counter[str](), 0
         self.trace: list[str] = []
 
     def through(self, schedule: Sequence[Round]) -> Outcome:
@@ -135,7 +156,7 @@ class _Play:
         numbers = [number for _, number in each.commands]
         found = [self.commands.of(kind, number) for kind, number in each.commands]
         given = [(one, AHEAD[n % len(AHEAD)]) for one, n in zip(found, numbers, strict=True) if one]
-        self._given(given, ByName(each.at) if each.at else BySeed(each.seed, each.hits))
+        self._given(given, each.chooser)
         invariants.published_is_good(self.world)
 
     def _given(self, given: Sequence[tuple[Given, int]], chooser: Chooser) -> list[Actor]:
@@ -146,11 +167,13 @@ class _Play:
         told = play(actors, chooser, self._time_passes, self.trace.append)
         outcomes = []
         for actor, (command, _) in zip(actors, given, strict=True):
-            self.places += actor.seen.total()
+            for place, times in actor.seen.items():
+                self.places[OWN_NUMBER.sub("N", place)] += times
             self._tell(actor)
             outcomes.append((actor, command.then))
         self.lines += told
-        self.hits, self.changes = self.hits + len(told), self.changes + chooser.changes
+        self.hits.update(what for what in HITS for line in told if f" {what} at: " in line)
+        self.changes += chooser.changes
         self._time_passes()
         self.world.model = _possible(self.world.model, outcomes)
         return actors
@@ -195,6 +218,7 @@ class _Play:
         if actor.error is not None and kind != "drain":
             raise Violation("locked", self.lines[-1])
         if isinstance(actor.error, SluiceError):
+            invariants.not_broken(actor.error, self.lines)
             self._lead_on(actor.error)
         return actor
 

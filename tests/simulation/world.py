@@ -84,6 +84,8 @@ class World:
         """Whether the cursor has ever said that a row passed which failed its check."""
         self.older_note = ""
         """The note of a change, as this version wrote it, while there is one of a newer version."""
+        self.publishes = 0
+        """How many publish now."""
         self.restores = 0
         """How often a person has restored the table."""
         self.moves = 0
@@ -247,6 +249,13 @@ class World:
 
     def publish(self) -> None:
         """The task: it looks at Airflow's newest event, tells, and Airflow emits behind its end."""
+        self.publishes += 1
+        try:
+            self._publish()
+        finally:
+            self.publishes -= 1
+
+    def _publish(self) -> None:
         newest = max(self.airflow, key=lambda each: each.number, default=None)
         told = (newest.number, newest.generation, newest.table_version) if newest else ()
         event = publish(self.paths, self.spec, Announced(*told))
@@ -310,7 +319,8 @@ class World:
         with one_write("delta vacuum"):
             shown = self.folder / "published" / SPEC.name
             has = files(self.folder / "tables" / self.paths.table.name)
-            if not holder(self.paths.lease) and files(shown) <= has:
+            busy = self.publishes or holder(self.paths.lease)
+            if not busy and files(shown) <= has:
                 self._of_person(
                     lambda found: found.vacuum(
                         0, dry_run=False, enforce_retention_duration=False, full=True
