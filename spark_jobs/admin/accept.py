@@ -168,7 +168,7 @@ def record(facts: Accept, scene: Scene) -> None:
     said = {"outcome": ACCEPTED, "about": facts.reason, "checked_at": facts.at}
     rows = [{**key, **check.model_dump(), **said} for check in facts.checks]
     ours = ops_tables.equals({**key, "outcome": ACCEPTED})
-    ops_tables.replace(scene.paths.root, "checks", rows, ours)
+    ops_tables.replace(scene.paths.root, "checks", rows, ours, scene.held)
 
 
 def move_cursor(facts: Accept, scene: Scene) -> None:

@@ -70,7 +70,7 @@ def store_cursor(paths: Paths, known: Identity, held: HeldLease) -> None:
     cursor = find_cursor(paths, known).cursor
     for table in ("batches", "slices"):
         ops_tables.remove_after(
-            paths.root, table, paths.pipeline, known.generations, cursor.audited
+            paths.root, table, paths.pipeline, known.generations, cursor.audited, held
         )
     cursor.over(paths.cursor).put(paths.cursor, held)
 

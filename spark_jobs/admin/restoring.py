@@ -4,7 +4,6 @@ person's RESTORE back.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -40,14 +39,12 @@ def restore_table(facts: Restoring, scene: Scene) -> None:
     path = scene.paths.table
     if not facts.restores:
         return
-    # Opened before all that is looked at: behind whoever else commits, Delta refuses this.
-    opened = delta.briefly(path)
+    opened = delta.confirmed(path, scene.held, brief=True)
     if _committed(facts, scene) is not None:
         return
-    scene.held.confirm()
     try:
         with _beside_others(path):
-            delta.restore(opened, facts.version, _said(history.CHANGE, scene))
+            delta.restore(opened, facts.version, {history.CHANGE: scene.id})
     except DeltaError:
         if delta.version_is_whole(path, facts.version):
             raise
@@ -70,11 +67,10 @@ def mark_table(facts: Restoring, scene: Scene) -> None:
     Raises TableContended.
     """
     path = scene.paths.table
-    opened = delta.briefly(path)
+    opened = delta.confirmed(path, scene.held, brief=True)
     if table.generation(path) != facts.generation:
-        scene.held.confirm()
         with _beside_others(path):
-            said = _said(history.MARK, scene)
+            said = {history.MARK: scene.id}
             delta.set_property(opened, history.GENERATION, facts.generation, said)
 
 
@@ -95,7 +91,3 @@ def _beside_others(path: UPath) -> Iterator[None]:
 
 def _committed(facts: Restoring, scene: Scene) -> int | None:
     return history.change_version(scene.paths.table, scene.id, facts.version)
-
-
-def _said(word: str, scene: Scene) -> str:
-    return json.dumps({word: scene.id})

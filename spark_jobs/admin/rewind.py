@@ -162,12 +162,13 @@ def remove_accounts(facts: Rewind, scene: Scene) -> None:
         *(("batches", facts.audited), ("slices", facts.audited)),
         *(("late", facts.batch), ("quarantine", facts.batch)),
     ):
-        ops_tables.remove_after(paths.root, name, paths.pipeline, facts.generations, last)
+        of = paths.pipeline, facts.generations
+        ops_tables.remove_after(paths.root, name, *of, last, scene.held)
 
 
 def take_back_repairs(facts: Rewind, scene: Scene) -> None:
     """Let ops.repairs and ops.merged say which repairs the table has now."""
-    take_back(scene.paths, facts.generations, facts.repairs)
+    take_back(scene.paths, facts.generations, facts.repairs, scene.held)
 
 
 def remove_entries(facts: Rewind, scene: Scene) -> None:

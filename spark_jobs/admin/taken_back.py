@@ -24,6 +24,7 @@ from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.spans.span import EVER, Span, joined
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
@@ -101,20 +102,22 @@ def _place(row: Row) -> str:
     return "which changed no row" if version is None else f"of table version {version}"
 
 
-def take_back(paths: Paths, generations: Sequence[str], taken: TakenBack) -> None:
+def take_back(paths: Paths, generations: Sequence[str], taken: TakenBack, held: HeldLease) -> None:
     """Write it to ops.repairs and ops.merged. Once done, there is nothing to do."""
     back = [row | {"state": "swapped"} for row in _rows(paths, taken.back)]
     # In this order. What later repairs took out of the rows is in them again, before those that
     # are back take out theirs. And an undo that has ended is not found again, after a kill in
     # between.
-    repairs.end(paths.root, _rows(paths, taken.repairs), generations, "undone", taken.copies)
+    repairs.end(paths.root, _rows(paths, taken.repairs), generations, "undone", taken.copies, held)
     for row in back:
-        _restore_fates(paths, generations, row["repair_id"])
-    repairs.put(paths.root, back)
-    repairs.end(paths.root, _rows(paths, taken.undos), generations, "undone", taken.copies)
+        _restore_fates(paths, generations, row["repair_id"], held)
+    repairs.put(paths.root, back, held)
+    repairs.end(paths.root, _rows(paths, taken.undos), generations, "undone", taken.copies, held)
 
 
-def _restore_fates(paths: Paths, generations: Sequence[str], repair_id: str) -> None:
+def _restore_fates(
+    paths: Paths, generations: Sequence[str], repair_id: str, held: HeldLease
+) -> None:
     """Of the records of a repair that is in the table again. Without its staging nothing says them:
     the next repair of its ranges finds that nothing differs, and writes them anew.
     """
@@ -122,9 +125,9 @@ def _restore_fates(paths: Paths, generations: Sequence[str], repair_id: str) -> 
         manifest = read_manifest(paths, repair_id)
     except RepairUnknown:
         return
-    put_fates(paths, manifest)
+    put_fates(paths, manifest, held)
     if manifest.newly_bad:
-        take_out_bad(paths, manifest, generations)
+        take_out_bad(paths, manifest, generations, held)
 
 
 def _without_commit(paths: Paths, generations: Sequence[str], end: Offsets) -> list[Row]:

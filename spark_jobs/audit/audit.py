@@ -154,7 +154,8 @@ class Audit:
         where = key(self.run, batch)
         row = {**where, "run_id": self.run.run_id} | done.row(self._cursor)
         failpoint.at("audit")
-        ops_tables.replace(self.run.paths.root, "batches", [row], ops_tables.equals(where))
+        ours = ops_tables.equals(where)
+        ops_tables.replace(self.run.paths.root, "batches", [row], ours, self.run.lease)
         failpoint.at("audited")
         self.accounts[batch.id] = account
         self._move(done.cursor_after(self._cursor))

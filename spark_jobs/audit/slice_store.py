@@ -34,7 +34,7 @@ def keep_slices(run: Run, batch: Batch, part: Batch, slices: list[Slice], read: 
         return None
     where = key(run, batch)
     rows = _table({**where, "run_id": run.run_id}, whole)
-    ops_tables.replace(run.paths.root, "slices", rows, ops_tables.equals(where))
+    ops_tables.replace(run.paths.root, "slices", rows, ops_tables.equals(where), run.lease)
     return summed(each.schemas for each in whole)
 
 

@@ -15,29 +15,18 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.file_system import refuse_local_locks
 from spark_jobs.errors import LeaseHeld, LeaseLost
+from spark_jobs.storage.held import Held
 
 if TYPE_CHECKING:
     from upath import UPath
 
+HeldLease = Held
 LOCK_WAIT_SECONDS = 0.3
 """How long to try to get the file lock: `holder` takes it for an instant."""
-
-
-class HeldLease(Protocol):
-    """A lease that this process holds."""
-
-    @property
-    def fence(self) -> int:
-        """Its number: each holder has a higher one than those before it. 0 on a disk, where the
-        kernel lets nobody come late.
-        """
-
-    def confirm(self) -> None:
-        """Raise LeaseLost if this process no longer holds it. Called before every commit."""
 
 
 @contextmanager
@@ -73,7 +62,7 @@ class FileLock:
     fence = 0
 
     def __init__(self, path: UPath, descriptor: int, content: bytes) -> None:
-        self._path = path
+        self.path = path
         self._descriptor = descriptor
         self._content = content
 
@@ -87,16 +76,16 @@ class FileLock:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             found = os.pread(self._descriptor, len(self._content) + 1, 0)
-            same = os.path.samestat(os.fstat(self._descriptor), os.stat(str(self._path)))  # noqa: PTH116 - a UPath's stat is no os.stat_result
+            same = os.path.samestat(os.fstat(self._descriptor), os.stat(str(self.path)))  # noqa: PTH116 - a UPath's stat is no os.stat_result
         except OSError as error:
             raise self._lost(f"cannot be read: {error.strerror}") from None
         if not same:
             raise self._lost("is another file than the one that was locked")
         if found != self._content:
-            raise self._lost(f"is of {_describe_holder(self._path)}")
+            raise self._lost(f"is of {_describe_holder(self.path)}")
 
     def _lost(self, how: str) -> LeaseLost:
-        return LeaseLost.lock_lost(path=self._path, how=how)
+        return LeaseLost.lock_lost(path=self.path, how=how)
 
 
 @contextmanager

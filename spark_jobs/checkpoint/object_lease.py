@@ -67,7 +67,7 @@ class ObjectLease:
     """
 
     def __init__(self, path: UPath, run_id: str) -> None:
-        self._path = path
+        self.path = path
         self._prefix = f"{path.name}."
         self._store = client(delta_path(path.parent))
         self._content = LeaseContent(
@@ -110,7 +110,7 @@ class ObjectLease:
                 else "is held no longer: not renewed"
             )
             raise LeaseLost.lease_expired(
-                folder=self._path.parent,
+                folder=self.path.parent,
                 how=how,
                 seconds=TTL_SECONDS,
             )
@@ -206,7 +206,7 @@ class ObjectLease:
 
     def _held(self, holder: str) -> LeaseHeld:
         return LeaseHeld.held_until(
-            folder=self._path.parent,
+            folder=self.path.parent,
             holder=holder,
             seconds=TTL_SECONDS,
         )

@@ -122,13 +122,28 @@ def _given_up(change: Change[F], facts: F, scene: Scene) -> bool:
     note = under_way(scene.paths)
     if note is None or note.id != scene.id or note.done:
         return False
-    if not change.take_back and not (change.stands and not change.stands(facts, scene)):
+    if not change.take_back and not (change.stands and not _stands(change, facts, note, scene)):
         return False
     scene.held.confirm()
     if change.take_back:
         change.take_back(facts, scene)
     note.end(scene.paths, scene.held)
     return True
+
+
+def _stands(change: Change[F], facts: F, note: Begun, scene: Scene) -> bool:
+    """Whether the first step has had its effect, or can have it yet. Behind an answer of no it
+    cannot: who began it before may sleep, between its last look at the lease and its commit.
+    """
+    assert change.stands
+    if change.stands(facts, scene):
+        return True
+    if note.fence == scene.held.fence:
+        return False
+    from spark_jobs.storage.delta import fence  # noqa: PLC0415 - few who hold a lease need delta-rs here
+
+    fence(scene.paths.table, scene.held)
+    return change.stands(facts, scene)
 
 
 def _known(paths: Paths, note: Begun) -> tuple[Change[Any], Any]:

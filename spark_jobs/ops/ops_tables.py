@@ -13,9 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import deltalake
-from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
-from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.root.path_forms import delta_path
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from upath import UPath
 
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
 
 ROW_GROUP = 20_000
@@ -33,17 +32,8 @@ ROW_GROUP = 20_000
 FILE = 16_000_000
 """Bytes. It keeps a file until it is whole."""
 
-# Two pipelines may commit to one ops table at the same time. delta-rs then refuses the second,
-# which is retried.
-patiently = retry(
-    retry=retry_if_exception_type(CommitFailedError),
-    wait=wait_random_exponential(multiplier=0.1, max=5),
-    stop=stop_after_attempt(10),
-    reraise=True,
-)
 
-
-@patiently
+@delta.patiently
 def append(root: UPath, table: str, rows: list[Row] | pa.Table) -> None:
     """Add rows: dicts or an Arrow table, with columns of ops/schema.py.
 
@@ -58,43 +48,49 @@ def append(root: UPath, table: str, rows: list[Row] | pa.Table) -> None:
     )
 
 
-@patiently
-def replace(root: UPath, table: str, rows: list[Row] | pa.Table, where: str) -> None:
-    """Replace all rows for which the SQL condition holds, in one commit.
+@delta.patiently
+def replace(
+    root: UPath, table: str, rows: list[Row] | pa.Table, where: str, held: HeldLease | None = None
+) -> None:
+    """Replace all rows for which the SQL condition holds, in one commit, also if there are none.
+    `held` is the lease that protects them, if one does.
 
-    Raises ValueError for an unknown column.
+    Raises ValueError for an unknown column; LeaseLost.
     """
     deltalake.write_deltalake(
-        path := delta_path(made(root, table)),
+        delta.confirmed(made(root, table), held),
         _arrow(table, rows),
         mode="overwrite",
         predicate=where,
         schema_mode="merge",
-        storage_options=delta.options(path),
+        commit_properties=delta.ours(held),
     )
 
 
-@patiently
+@delta.patiently
 def replace_parts(
-    root: UPath, table: str, parts: Callable[[], Iterator[pa.RecordBatch]], where: str
+    root: UPath,
+    table: str,
+    parts: Callable[[], Iterator[pa.RecordBatch]],
+    where: str,
+    held: HeldLease,
 ) -> None:
     """What `replace` does, with parts that have all columns of ops/schema.py: of any number of
     rows, of which some thousand are in memory. `parts` is called again if it must be tried again.
     """
-    path = delta_path(made(root, table))
     deltalake.write_deltalake(
-        path,
+        delta.confirmed(made(root, table), held),
         aside(_schema(table), parts()),
         mode="overwrite",
         predicate=where,
         schema_mode="merge",
         writer_properties=deltalake.WriterProperties(max_row_group_size=ROW_GROUP),
         target_file_size=FILE,
-        storage_options=delta.options(path),
+        commit_properties=delta.ours(held),
     )
 
 
-@patiently
+@delta.patiently
 def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
     """Add the Parquet files of a folder within the pipeline's partition, in one commit. Before it,
     columns that an older Sluice's table lacks: nobody would see what the files have there.
@@ -129,13 +125,17 @@ def _widened(path: UPath, table: str) -> deltalake.DeltaTable:
     return stored
 
 
-@patiently
 def remove_after(
-    root: UPath, table: str, pipeline: str, generations: Iterable[str], batch_id: int
+    root: UPath,
+    table: str,
+    pipeline: str,
+    generations: Iterable[str],
+    batch_id: int,
+    held: HeldLease,
 ) -> None:
     """Remove the rows of these generations' later batches, in one commit."""
     where = f"{of_checkpoint(pipeline, generations)} AND batch_id > {batch_id}"
-    delta.open_table(made(root, table)).delete(where)
+    remove(root, table, where, held)
 
 
 def equals(where: Mapping[str, str | int]) -> str:
@@ -162,13 +162,12 @@ def of_checkpoint(pipeline: str, generations: Iterable[str]) -> str:
     return f"{equals({'pipeline': pipeline})} AND {among('generation', generations)}"
 
 
-@patiently
-def remove(root: UPath, table: str, where: str) -> None:
+def remove(root: UPath, table: str, where: str, held: HeldLease | None = None) -> None:
     """Remove the rows for which the SQL condition holds, in one commit."""
-    delta.open_table(root / "ops" / table).delete(where)
+    replace(root, table, [], where, held)
 
 
-@patiently
+@delta.patiently
 def compact(root: UPath, table: str, pipeline: str) -> int:
     """Join the small files of one pipeline's rows, in one commit; how many."""
     return compaction.compact(root / "ops" / table, {"pipeline": pipeline})

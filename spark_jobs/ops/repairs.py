@@ -17,6 +17,7 @@ from spark_jobs.spans.position import Position
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
     from spark_jobs.spans.span import Span
 
@@ -50,13 +51,17 @@ def one(root: UPath, pipeline: str, repair_id: str) -> Row | None:
     return rows[-1] if rows else None
 
 
-def put(root: UPath, rows: list[Row]) -> None:
-    """Write these repairs of one pipeline, in place of what was written of them before."""
+def put(root: UPath, rows: list[Row], held: HeldLease | None = None) -> None:
+    """Write these repairs of one pipeline, in place of what was written of them before. `held` is
+    the lease that protects them, if one does.
+    """
     if rows:
-        ops_tables.replace(root, "repairs", rows, _of(rows[0]["pipeline"], _ids(rows)))
+        ops_tables.replace(root, "repairs", rows, _of(rows[0]["pipeline"], _ids(rows)), held)
 
 
-def put_merged(root: UPath, pipeline: str, repair_id: str, rows: list[Row]) -> None:
+def put_merged(
+    root: UPath, pipeline: str, repair_id: str, rows: list[Row], held: HeldLease | None = None
+) -> None:
     """Write what became of the records that a repair used, in place of what was written before.
 
     Without those of which another repair of the generation has said it: both may have been computed
@@ -66,7 +71,7 @@ def put_merged(root: UPath, pipeline: str, repair_id: str, rows: list[Row]) -> N
     told = _settled_by_others(root, pipeline, repair_id, rows)
     if new := [row for row in rows if _record(row) not in told]:
         ours = f"{_of(pipeline, [repair_id])} AND source <> '{TAKEN_OUT}'"
-        ops_tables.replace(root, "merged", new, ours)
+        ops_tables.replace(root, "merged", new, ours, held)
 
 
 def end(
@@ -75,6 +80,7 @@ def end(
     generations: Sequence[str],
     state: State,
     copies: Sequence[Span],
+    held: HeldLease,
 ) -> None:
     """Write that these repairs, of one checkpoint's generations, are no longer in the table. The
     records that they used wait again, and those of later repairs that needed no commit because of
@@ -99,13 +105,13 @@ def end(
             from spark_jobs.ops import taken_out  # noqa: PLC0415 - pyarrow: a plan needs none
 
             # First: what it gives back of a repair that has ended too is removed then.
-            taken_out.give_back(root, own, _ids([*rows, *relying]))
+            taken_out.give_back(root, own, _ids([*rows, *relying]), held)
             gone = _of(pipeline, _ids([*rows, *relying]))
             if copies:
                 at = Position("event_time").sql(copies)
                 gone = f"({gone}) OR ({own} AND fate = 'duplicate' AND ({at}))"
-            ops_tables.remove(root, "merged", gone)
-        put(root, [row | {"state": state} for row in (*rows, *relying)])
+            ops_tables.remove(root, "merged", gone, held)
+        put(root, [row | {"state": state} for row in (*rows, *relying)], held)
 
 
 def _settled_by_others(

@@ -24,7 +24,7 @@ def without_late(root: UPath, where: str) -> int:
     return int(counted.to_pylist()[0]["n"])
 
 
-@ops_tables.patiently
+@delta.patiently
 def add_late(root: UPath, where: str) -> None:
     """Let these slices leave none out, in one commit."""
     first = _either("first_event_time", "<", "first_late_time")

@@ -20,21 +20,23 @@ from spark_jobs.ops.schema import SCHEMAS
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.checkpoint.lease import HeldLease
+
 PLACE: Final = ["partition", "offset"]
 RECORD: Final = ["topic_id", *PLACE]
 
 
-def take_out(root: UPath, repair_id: str, places: pa.Table, of_these: str) -> None:
+def take_out(root: UPath, repair_id: str, places: pa.Table, of_these: str, held: HeldLease) -> None:
     """Let ops.merged say no longer that records of ops.quarantine at these places are in the rows,
     because of this repair. `of_these` is the SQL condition for the rows of the checkpoint.
     """
     told, out = _both(root, of_these)
     gone, left = (told.join(places, PLACE, join_type=f"left {how}") for how in ("semi", "anti"))
     if gone.num_rows:
-        _put(root, of_these, [left, out, _said(gone, TAKEN_OUT, repair_id)])
+        _put(root, of_these, [left, out, _said(gone, TAKEN_OUT, repair_id)], held)
 
 
-def give_back(root: UPath, of_these: str, repair_ids: Iterable[str]) -> None:
+def give_back(root: UPath, of_these: str, repair_ids: Iterable[str], held: HeldLease) -> None:
     """Let ops.merged say again what it said before these repairs took records out. `of_these` as
     above.
     """
@@ -47,7 +49,7 @@ def give_back(root: UPath, of_these: str, repair_ids: Iterable[str]) -> None:
     # A replay since may have said it anew: each record is said once.
     again, back = (theirs.join(told, RECORD, join_type=f"left {how}") for how in ("semi", "anti"))
     if back.num_rows:
-        _put(root, of_these, [told, left, again, _said(back, "quarantine", None)])
+        _put(root, of_these, [told, left, again, _said(back, "quarantine", None)], held)
 
 
 def _both(root: UPath, where: str) -> tuple[pa.Table, pa.Table]:
@@ -60,11 +62,11 @@ def _both(root: UPath, where: str) -> tuple[pa.Table, pa.Table]:
     return found.filter(pc.invert(out)), found.filter(out)
 
 
-def _put(root: UPath, where: str, rows: list[pa.Table]) -> None:
+def _put(root: UPath, where: str, rows: list[pa.Table], held: HeldLease) -> None:
     """In one commit. delta-rs refuses rows for which the condition does not hold."""
     names = SCHEMAS["merged"].names  # a join gives its keys first
     whole = pa.concat_tables([each.select(names) for each in rows])
-    ops_tables.replace(root, "merged", whole, f"{where} AND {_SOURCES}")
+    ops_tables.replace(root, "merged", whole, f"{where} AND {_SOURCES}", held)
 
 
 _SOURCES: Final = ops_tables.among("source", ("quarantine", TAKEN_OUT))

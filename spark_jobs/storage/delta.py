@@ -7,11 +7,13 @@ renewal, the watch over the parent and every other request of a server wait too.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.root.store import Store, is_s3
@@ -20,8 +22,12 @@ from spark_jobs.storage.log_files import LogFiles
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.storage.held import Held
+
 ENTRY: Final = re.compile(r"\d{20}\.(?:json|checkpoint\..+)")
 """A commit or a checkpoint: a log with one of them is a table's."""
+FENCE: Final = "sluice.fence"
+"""The property of a table that has the number of the lease whose holder fenced it."""
 BRIEFLY: Final = {"timeout": "5s", "max_retries": "1", "retry_timeout": "10s"}
 """Some 12 seconds for a request with its retry: a lease that lasts a minute survives that."""
 
@@ -31,34 +37,75 @@ def open_table(path: UPath | str) -> deltalake.DeltaTable:
     return deltalake.DeltaTable(delta_path(path), storage_options=options(path))
 
 
+patiently = retry(
+    retry=retry_if_exception_type(CommitFailedError),
+    wait=wait_random_exponential(multiplier=0.1, max=5),
+    stop=stop_after_attempt(10),
+    reraise=True,
+)
+"""Repeats a function whose commit another one has overtaken: it opens the table anew."""
+
+
+def confirmed(path: UPath | str, held: Held | None, *, brief: bool = False) -> deltalake.DeltaTable:
+    """The table, for one commit by who holds the lease: read first, then the lease is looked at. So
+    what a later holder commits is behind what was read, and `here` or `ours` is refused behind it,
+    however long who asked has slept. Without a lease as `open_table`. Raises LeaseLost.
+    """
+    table = briefly(path) if brief else open_table(path)
+    if held is not None:
+        held.confirm()
+    return table
+
+
+def here(said: dict[str, Any] | None = None, by: str | None = None) -> deltalake.CommitProperties:
+    """Of a commit to the very version that was read: it raises CommitFailedError behind any other.
+    `said` becomes its userMetadata, as JSON, and `by` its transaction id.
+    """
+    return deltalake.CommitProperties(
+        custom_metadata=None if said is None else {"userMetadata": json.dumps(said)},
+        max_commit_retries=0,
+        app_transactions=[deltalake.Transaction(by, 0)] if by else None,
+    )
+
+
+def ours(held: Held | None) -> deltalake.CommitProperties | None:
+    """Of a commit to a table that pipelines share: it raises CommitFailedError behind one that was
+    made under the same lease since the table was read.
+    """
+    if held is None:
+        return None
+    return deltalake.CommitProperties(app_transactions=[deltalake.Transaction(str(held.path), 0)])
+
+
+def fence(path: UPath, held: Held) -> None:
+    """Commit without a change: what others would commit to the version before is refused."""
+    if is_table(path):
+        set_property(confirmed(path, held, brief=True), FENCE, str(held.fence))
+
+
 def is_table(path: UPath | str) -> bool:
     """Whether there is a Delta table at this path."""
     return any(ENTRY.fullmatch(name) for name in LogFiles(path).names())
 
 
-def restore(table: deltalake.DeltaTable, version: int, said: str) -> None:
+def restore(table: deltalake.DeltaTable, version: int, said: dict[str, Any]) -> None:
     """Give the table the rows of an earlier version, in one commit that says this of itself.
 
     Raises CommitFailedError if anybody has committed since the table was opened.
     """
-    table.restore(version, commit_properties=_saying(said))
+    table.restore(version, commit_properties=here(said))
 
 
 def set_property(
-    table: deltalake.DeltaTable, name: str, value: str, said: str | None = None
+    table: deltalake.DeltaTable, name: str, value: str, said: dict[str, Any] | None = None
 ) -> None:
     """Set one of the table's properties, in one commit, that may say something of itself.
 
-    Raises CommitFailedError if anybody has changed properties since the table was opened.
+    Raises CommitFailedError if anybody has committed since the table was opened.
     """
     table.alter.set_table_properties(
-        {name: value}, raise_if_not_exists=False, commit_properties=_saying(said)
+        {name: value}, raise_if_not_exists=False, commit_properties=here(said)
     )
-
-
-def _saying(said: str | None) -> deltalake.CommitProperties:
-    metadata = None if said is None else {"userMetadata": said}
-    return deltalake.CommitProperties(custom_metadata=metadata)
 
 
 def briefly(path: UPath | str) -> deltalake.DeltaTable:

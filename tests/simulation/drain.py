@@ -160,7 +160,7 @@ class Drain(NamedTuple):
         where = ops_tables.equals(
             {"pipeline": SPEC.name, "generation": known.generation, "batch_id": batch}
         )
-        ops_tables.replace(self.paths.root, "batches", [told], where)
+        ops_tables.replace(self.paths.root, "batches", [told], where, held)
         return self._moved(cursor, held, audited=batch)
 
     def _judged(

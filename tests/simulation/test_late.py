@@ -1,4 +1,4 @@
-"""A process that slept for longer than its lease comes late, and writes no note any more: whatever
+"""A process that slept for longer than its lease comes late, and writes nothing any more: whatever
 the next holder has written stays.
 """
 
@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,8 +16,9 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.admin import dead_places, maintain
 from spark_jobs.errors import LeaseLost, TableContended
+from spark_jobs.journal.runner import leased
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.rebuild.beside import begin
-from spark_jobs.repair.exchange import commit
 from spark_jobs.storage import delta
 from tests.simulation import bucket
 from tests.simulation.clock import Clock
@@ -56,11 +56,47 @@ def rebuilds_again(world: World) -> None:
     begin(world.paths, spec_of(world.spec.state.version + 1), "topic-1", "ben")
 
 
-def swaps_and_dies(world: World) -> None:
-    world.drain()
-    plan = world.plan("r1", Key(0, "b"))
+def staged(world: World, repair: str = "r1", offset: int = 1) -> None:
+    plan = world.plan(repair, Key(offset, "b"))
     assert plan is not None
     world.stage(plan, [])
+
+
+def swapped(world: World) -> None:
+    staged(world)
+    world.swap("r1")
+
+
+def swaps(world: World) -> None:
+    world.swap("r1")
+
+
+def undoes(world: World) -> None:
+    world.drain()
+    world.undo("r1")
+    world.drain()
+
+
+def rewinds_behind(world: World) -> None:
+    world.drain()
+    world.rewind(FIRST)
+    world.drain()
+
+
+def swaps_another(world: World) -> None:
+    world.drain()
+    staged(world, "r2")
+    world.swap("r2")
+
+
+def only_holds(world: World) -> None:
+    with leased(world.paths, "prompt"):
+        pass
+
+
+def swaps_and_dies(world: World) -> None:
+    world.drain()
+    staged(world, offset=0)
     failpoint.ACTIVE["swap.committed"] = "raise"
     with pytest.raises(failpoint.Failure):
         world.swap("r1")
@@ -101,29 +137,62 @@ def notes(world: World) -> dict[str, str]:
     return {str(each.relative_to(above)): each.read_text() for each in found}
 
 
+def told(world: World) -> tuple[object, ...]:
+    """The rows, and what ops.repairs and ops.merged say."""
+    root = world.paths.root
+    merged = 'SELECT repair_id, source, "offset" FROM merged ORDER BY 1, 2, 3'
+    return (
+        world.rows(),
+        {row["repair_id"]: row["state"] for row in repairs.stored(root, world.spec.name)},
+        ops_tables.query(root, "merged", merged).to_pylist(),
+    )
+
+
+def sleeps(
+    world: World,
+    command: Callable[[World], object],
+    at: tuple[str, int],
+    meanwhile: Callable[[World], object],
+) -> BaseException | None:
+    """How the command ends that sleeps before this write beyond its lease, while another has it."""
+    clock = Clock()
+    with clock.told():
+        late = Actor("late", lambda: command(world) and None)
+        prompt = Actor("prompt", lambda: meanwhile(world) and None)
+        hit = play(
+            [late, prompt],
+            ByName(At("sleeps", *at)),
+            lambda: clock.passes(world.folder / "checkpoints"),
+        )
+        clock.passes(world.folder / "checkpoints")
+    assert prompt.error is None
+    assert len(hit) == 1
+    assert at[0] in hit[0]
+    return late.error
+
+
+def opening(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let the opening of a table by this function be a place."""
+    opened = getattr(delta, name)
+
+    def opens(*args: Any, **more: Any) -> Any:
+        arrived("opens the table")
+        return opened(*args, **more)
+
+    monkeypatch.setattr(delta, name, opens)
+
+
 @pytest.mark.parametrize("who", LATE)
 def test_who_comes_late_writes_no_note(world: World, who: str) -> None:
-    case, clock, left = LATE[who], Clock(), list[dict[str, str]]()
+    case, left = LATE[who], list[dict[str, str]]()
 
-    def meanwhile() -> None:
+    def meanwhile(_: World) -> None:
         case.meanwhile(world)
         left.append(notes(world))
 
-    with clock.told():
-        late = Actor("late", lambda: case.command(world) and None)
-        prompt = Actor("prompt", meanwhile)
-        told = play(
-            [late, prompt],
-            ByName(At("sleeps", case.place, case.times)),
-            lambda: clock.passes(world.folder / "checkpoints"),
-        )
-        assert prompt.error is None
-        assert len(told) == 1
-        assert case.place in told[0]
-        assert isinstance(late.error, LeaseLost)
-        assert notes(world) == left[0]
-        clock.passes(world.folder / "checkpoints")
-        world.drain()
+    assert isinstance(sleeps(world, case.command, (case.place, case.times), meanwhile), LeaseLost)
+    assert notes(world) == left[0]
+    world.drain()
 
 
 @pytest.mark.parametrize("place", ["opens the table", "delta restore"])
@@ -131,77 +200,92 @@ def test_who_comes_late_writes_no_note(world: World, who: str) -> None:
 def test_who_comes_late_restores_no_table_behind_batches(
     world: World, command: Callable[[World], object], place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, briefly, before = Clock(), delta.briefly, list[int]()
+    before = list[int]()
 
-    def opens(path: Any) -> Any:
-        arrived("opens the table")
-        return briefly(path)
-
-    def meanwhile() -> None:
+    def meanwhile(_: World) -> None:
         world.drain()
         world.drain()
         before.extend(sorted(key.offset for key in world.rows()))
 
-    monkeypatch.setattr(delta, "briefly", opens)
-    with clock.told():
-        if command is unrestored:
-            world.drain()
-            world.restored(3)
-        late, prompt = Actor("late", lambda: command(world) and None), Actor("prompt", meanwhile)
-        told = play(
-            [late, prompt],
-            ByName(At("sleeps", place)),
-            lambda: clock.passes(world.folder / "checkpoints"),
-        )
-        assert len(told) == 1
-        assert prompt.error is None
-        assert isinstance(late.error, LeaseLost | TableContended)
-        assert sorted(key.offset for key in world.rows()) == before
-
-
-def test_who_comes_late_swaps_no_rows_over_those_of_another_swap(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock, before = Clock(), list[int]()
-
-    def opens(path: Any) -> Any:
-        arrived("opens the table")
-        return delta.open_table(path)
-
-    def staged(repair: str) -> None:
-        plan = world.plan(repair, Key(1, "b"))
-        assert plan is not None
-        world.stage(plan, [])
-
-    def meanwhile() -> None:
+    opening(monkeypatch, "briefly")
+    if command is unrestored:
         world.drain()
-        staged("r2")
-        world.swap("r2")
-        before.append(delta.open_table(world.paths.table).version())
+        world.restored(3)
+    error = sleeps(world, command, (place, 1), meanwhile)
+    assert isinstance(error, LeaseLost | TableContended)
+    assert sorted(key.offset for key in world.rows()) == before
 
-    monkeypatch.setattr(commit, "delta", SimpleNamespace(open_table=opens))
-    with clock.told():
-        staged("r1")
-        late = Actor("late", lambda: world.swap("r1"))
-        prompt = Actor("prompt", meanwhile)
-        told = play(
-            [late, prompt],
-            ByName(At("sleeps", "opens the table")),
-            lambda: clock.passes(world.folder / "checkpoints"),
-        )
-        assert len(told) == 1
-        assert prompt.error is None
-        assert isinstance(late.error, LeaseLost)
-        assert [delta.open_table(world.paths.table).version()] == before
+
+@pytest.mark.parametrize("place", ["opens the table", "delta write_deltalake"])
+@pytest.mark.parametrize("meanwhile", [World.drain, swaps_another, only_holds])
+def test_who_comes_late_swaps_and_undoes_no_rows(
+    world: World,
+    meanwhile: Callable[[World], object],
+    place: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = list[object]()
+
+    def noted(_: World) -> None:
+        meanwhile(world)
+        before.append(told(world))
+
+    staged(world)
+    opening(monkeypatch, "confirmed")
+    assert isinstance(sleeps(world, swaps, (place, 1), noted), LeaseLost)
+    assert [told(world)] == before
+    if meanwhile is not swaps_another:
+        world.swap("r1")
+        before.clear()
+        error = sleeps(world, lambda _: world.undo("r1"), (place, 1), noted)
+        assert isinstance(error, LeaseLost)
+        assert [told(world)] == before
+
+
+@pytest.mark.parametrize("times", [2, 3])
+@pytest.mark.parametrize("first", [swaps, undoes])
+@pytest.mark.parametrize("meanwhile", [undoes, rewinds_behind])
+def test_who_comes_late_says_nothing_of_a_repair_that_another_has_taken_back(
+    world: World,
+    first: Callable[[World], object],
+    meanwhile: Callable[[World], object],
+    times: int,
+) -> None:
+    before = list[object]()
+
+    def noted(_: World) -> None:
+        meanwhile(world)
+        before.append(told(world))
+
+    if first is swaps:
+        staged(world)
+    else:
+        swapped(world)
+    command = swaps if first is swaps else lambda _: world.undo("r1")
+    error = sleeps(world, command, ("delta write_deltalake", times), noted)
+    assert isinstance(error, LeaseLost)
+    assert [told(world)] == before
+
+
+def test_who_comes_late_accounts_for_no_batch_that_a_rewind_took_back(world: World) -> None:
+    batches = "SELECT generation, batch_id FROM batches ORDER BY 1, 2"
+    before = list[object]()
+
+    def meanwhile(_: World) -> None:
+        rewound(world)
+        before.append(ops_tables.query(world.paths.root, "batches", batches).to_pylist())
+
+    error = sleeps(world, World.drain, ("delta write_deltalake", 2), meanwhile)
+    assert isinstance(error, LeaseLost)
+    assert [ops_tables.query(world.paths.root, "batches", batches).to_pylist()] == before
 
 
 def test_who_comes_late_removes_no_place_that_lives_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock()
     monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
 
-    def back_again() -> None:
+    def back_again(_: World) -> None:
         world.back()
         world.drain()
 
@@ -210,31 +294,13 @@ def test_who_comes_late_removes_no_place_that_lives_again(
         dead_places.remove_place(*known)
 
     monkeypatch.setattr(maintain, "remove_place", slow)
-    with clock.told():
-        world.rebuild([])
-        late = Actor("late", world.maintain)
-        prompt = Actor("prompt", back_again)
-        told = play(
-            [late, prompt],
-            ByName(At("sleeps", "removes a place")),
-            lambda: clock.passes(world.folder / "checkpoints"),
-        )
-        assert len(told) == 1
-        assert prompt.error is None
-        assert world.paths.identity.exists()
-        clock.passes(world.folder / "checkpoints")
-        world.drain()
+    world.rebuild([])
+    sleeps(world, World.maintain, ("removes a place", 1), back_again)
+    assert world.paths.identity.exists()
+    world.drain()
 
 
 def test_a_rewind_that_slept_before_its_note_is_not_completed_by_others(world: World) -> None:
-    clock = Clock()
-    with clock.told():
-        late, prompt = Actor("late", lambda: rewound(world)), Actor("prompt", world.drain)
-        play(
-            [late, prompt],
-            ByName(At("sleeps", "journal.json")),
-            lambda: clock.passes(world.folder / "checkpoints"),
-        )
-        clock.passes(world.folder / "checkpoints")
-        world.drain()
+    sleeps(world, rewound, ("journal.json", 1), World.drain)
+    world.drain()
     assert {key.offset for key in world.rows()} == {*range(FIRST + 3)}

@@ -300,7 +300,7 @@ def test_rows_behind_deletion_vectors_stay_deleted(spark: Any, tmp_path: Path) -
     assert base.at(2).compared().version == 2
     new = select(opened, ["`at`", "`n` + 100 AS `n`"], AT.sql([DAWN]), arrow_schema(opened))
     with lease(UPath(path).parent / "lease", "swap") as held:
-        version = replace(UPath(path), Claim("r1", manifest, 2), new, AT.sql([DAWN]), held)
+        version = replace(base.at(2), Claim("r1", manifest, 2), new, AT.sql([DAWN]), held)
     now = spark.read.format("delta").load(str(path))
     kept = [n for n in range(24) if n % 10 != 3]
     swapped = [n + 100 if n < 5 else n for n in kept]

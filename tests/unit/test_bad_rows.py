@@ -20,6 +20,7 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.admin.taken_back import take_back, taken_back
 from spark_jobs.analysis.ranged import needed
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.journal.runner import settle
 from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.schema import SCHEMAS
@@ -40,7 +41,12 @@ Kept = list[tuple[int, str]]
 def way_back(root: Root, version: int) -> Callable[[], None]:
     """What a rewind to that version does with the repairs: found once, done at each call."""
     found = taken_back(root.paths, ("g1",), version, {0: 6}, needed(SPEC))
-    return lambda: take_back(root.paths, ("g1",), found)
+
+    def take() -> None:
+        with lease(root.paths.lease, "rewind") as held:
+            take_back(root.paths, ("g1",), found, held)
+
+    return take
 
 
 @pytest.fixture
@@ -375,8 +381,8 @@ def killed_at(patch: pytest.MonkeyPatch, point: str) -> None:
         return
     give_back = taken_out.give_back
 
-    def given(root: Any, of_these: str, ids: Any) -> None:
-        give_back(root, of_these, ids)
+    def given(root: Any, of_these: str, ids: Any, held: Any) -> None:
+        give_back(root, of_these, ids, held)
         raise KeyboardInterrupt
 
     patch.setattr(taken_out, "give_back", given)
@@ -406,7 +412,9 @@ def test_so_they_do_after_a_rewind_and_one_that_takes_an_undo_back_finds_them(ro
     root.swap("r2")
     assert len(kept(root)) == 3
     before = kept(root)
-    take_back(root.paths, ("g1",), taken_back(root.paths, ("g1",), 6, {0: 4}, needed(SPEC)))
+    found = taken_back(root.paths, ("g1",), 6, {0: 4}, needed(SPEC))
+    with lease(root.paths.lease, "rewind") as held:
+        take_back(root.paths, ("g1",), found, held)
     assert kept(root) == before
 
 
@@ -455,5 +463,6 @@ def put_of(folder: str, root: str) -> int:
     paths = Paths(root, SPEC)
     manifest = read_manifest(paths, Path(folder).parent.name)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    put_bad(paths, manifest)
+    with lease(paths.lease, "swap") as held:
+        put_bad(paths, manifest, held)
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024

@@ -17,6 +17,7 @@ from spark_jobs.sink import table
 
 if TYPE_CHECKING:
     from spark_jobs.analysis.ranged import Ranged
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.root.paths import Paths
     from spark_jobs.runs.run_outcome import RunOutcome
@@ -30,6 +31,7 @@ def put_staged(
     outcome: RunOutcome,
     differing: Sequence[Span],
     merged: tuple[MergedRecord, ...],
+    held: HeldLease,
     *,
     good: bool,
 ) -> None:
@@ -83,7 +85,7 @@ def put_staged(
         "staged_at": datetime.now(UTC),
         "seconds": sum(outcome.seconds.values()),
     }
-    repairs.put(paths.root, [row])
+    repairs.put(paths.root, [row], held)
     if not (good and swaps):
         return
     Manifest(

@@ -207,8 +207,8 @@ def _compute_and_judge(
     whole = Span(plan.spans[0].start, plan.spans[-1].end)
     proved = None if KINDS[plan.kind].swaps else whole
     problem = staged_verdict(plan.pipeline, outcome.checks, proved)
-    scene.held.confirm()
-    put_staged(scene.paths, way, plan, outcome, parts, merged, good=problem is None)
+    good = problem is None
+    put_staged(scene.paths, way, plan, outcome, parts, merged, scene.held, good=good)
     failpoint.at("staged.judged")
     if problem and not outcome.change.thinned:
         _log_rows(folder)

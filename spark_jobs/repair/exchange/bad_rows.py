@@ -23,6 +23,7 @@ from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.repair.manifest import Manifest
     from spark_jobs.root.paths import Paths
 
@@ -31,28 +32,30 @@ BAD = "bad"
 PLACES = pa.schema([SCHEMAS["quarantine"].field(name) for name in PLACE])
 
 
-def put_bad(paths: Paths, manifest: Manifest) -> None:
+def put_bad(paths: Paths, manifest: Manifest, held: HeldLease) -> None:
     """Put them there, in place of what an earlier try put. Nothing is done twice."""
     known = read_identity(paths)
     generations = known.generations if known else (manifest.generation,)
     staged = _Staged(paths, manifest)
     there, ours = staged.there(generations), staged.by_its_run
     if there.num_rows < staged.count:
-        ops_tables.replace_parts(paths.root, "quarantine", lambda: staged.parts(there), ours)
-    _take_out(paths, manifest, there, generations)
+        ops_tables.replace_parts(paths.root, "quarantine", lambda: staged.parts(there), ours, held)
+    _take_out(paths, manifest, there, generations, held)
 
 
-def take_out_bad(paths: Paths, manifest: Manifest, generations: Sequence[str]) -> None:
+def take_out_bad(
+    paths: Paths, manifest: Manifest, generations: Sequence[str], held: HeldLease
+) -> None:
     """Take the fates of replayed records among them once more: the repair is in the table again."""
-    _take_out(paths, manifest, _Staged(paths, manifest).there(generations), generations)
+    _take_out(paths, manifest, _Staged(paths, manifest).there(generations), generations, held)
 
 
 def _take_out(
-    paths: Paths, manifest: Manifest, there: pa.Table, generations: Sequence[str]
+    paths: Paths, manifest: Manifest, there: pa.Table, generations: Sequence[str], held: HeldLease
 ) -> None:
     if there.num_rows:
         of_these = ops_tables.of_checkpoint(manifest.pipeline, generations)
-        take_out(paths.root, manifest.repair_id, there, of_these)
+        take_out(paths.root, manifest.repair_id, there, of_these, held)
 
 
 class _Staged:

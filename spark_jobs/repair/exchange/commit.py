@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import deltalake
@@ -19,10 +18,9 @@ from spark_jobs.storage.features import DELETION_VECTORS, untried
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from upath import UPath
 
     from spark_jobs.checkpoint.lease import HeldLease
-
+    from spark_jobs.repair.exchange.base import Base
 
 FEW_SPANS = 8
 """Up to so many, the commit's condition is one of spans. delta-rs evaluates it for each file: 64 of
@@ -46,25 +44,16 @@ def condition(table: deltalake.DeltaTable, manifest: Manifest, rows: pa.Table) -
     return position.sql_among(sorted(times)) if 0 < len(times) <= MOST_POSITIONS else spans
 
 
-def replace(path: UPath, claim: Claim, rows: pa.Table, where: str, held: HeldLease) -> int:
-    """Replace the rows for which the condition holds; the commit's version. The lease is held.
+def replace(base: Base, claim: Claim, rows: pa.Table, where: str, held: HeldLease) -> int:
+    """Replace the rows for which the condition holds; the commit's version. The lease is held, and
+    `base` are the rows that go.
 
     delta-rs refuses rows for which it does not hold. It commits a transaction id a second time, so
     whoever calls asks for it first. Raises LeaseLost, TableContended or SwapRefused.
     """
-    table = delta.open_table(path)
-    held.confirm()  # so these are the rows that were compared
+    path = base.table
     try:
-        deltalake.write_deltalake(
-            table,
-            rows,
-            mode="overwrite",
-            predicate=where,
-            commit_properties=deltalake.CommitProperties(
-                custom_metadata={"userMetadata": json.dumps({history.REPAIR: claim.repair_id})},
-                app_transactions=[deltalake.Transaction(claim.transaction, 0)],
-            ),
-        )
+        _commit(base, claim, rows, where, held)
     except CommitFailedError as error:
         raise TableContended.swap_overtaken(path=path, error=_first(error)) from None
     except DeltaError as error:
@@ -73,9 +62,25 @@ def replace(path: UPath, claim: Claim, rows: pa.Table, where: str, held: HeldLea
             repair=claim.repair_id,
             error=_first(error),
         ) from None
-    made = history.repair_version(path, claim.repair_id, table.version() - 1)
+    made = history.repair_version(path, claim.repair_id, base.version)
     assert made is not None  # the lease is held: nobody took it back
     return made
+
+
+@delta.patiently
+def _commit(base: Base, claim: Claim, rows: pa.Table, where: str, held: HeldLease) -> None:
+    table = delta.confirmed(base.table, held)
+    if base.touched():
+        if history.repair_version(base.table, claim.repair_id, base.version) is None:
+            raise TableContended.swap_overtaken(path=base.table, error="rows of it were replaced.")
+        return  # by this commit, whose answer was lost
+    deltalake.write_deltalake(
+        table,
+        rows,
+        mode="overwrite",
+        predicate=where,
+        commit_properties=delta.here({history.REPAIR: claim.repair_id}, claim.transaction),
+    )
 
 
 def refuse_features(table: deltalake.DeltaTable) -> None:

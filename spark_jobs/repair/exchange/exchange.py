@@ -196,7 +196,7 @@ def commit(facts: Exchange, scene: Scene) -> None:
     """
     made = scene.prepared
     if made is not None and made.rows is not None:
-        replace(scene.paths.table, facts.claim, made.rows, made.condition, scene.held)
+        replace(made.base, facts.claim, made.rows, made.condition, scene.held)
     failpoint.at("swap.committed")
 
 

@@ -27,6 +27,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.sink import history
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
     from spark_jobs.spec import Pipeline
 
@@ -105,9 +106,9 @@ def record(facts: Exchange, scene: Scene) -> None:
     }
     # Before it: a repair that is told to be there has lost no record.
     if manifest.newly_bad:
-        put_bad(paths, manifest)
-    repairs.put(paths.root, [row])
-    put_fates(paths, manifest)
+        put_bad(paths, manifest, scene.held)
+    repairs.put(paths.root, [row], scene.held)
+    put_fates(paths, manifest, scene.held)
 
 
 SWAP = Change(
@@ -125,7 +126,7 @@ def since(paths: Paths, version: int | None) -> datetime:
     return committed or datetime.now(UTC)
 
 
-def put_fates(paths: Paths, manifest: Manifest) -> None:
+def put_fates(paths: Paths, manifest: Manifest, held: HeldLease) -> None:
     """Let ops.merged say what became of the records of a repair that is in the table."""
     known = {
         "pipeline": manifest.pipeline,
@@ -137,6 +138,7 @@ def put_fates(paths: Paths, manifest: Manifest) -> None:
         manifest.pipeline,
         manifest.repair_id,
         [known | record.model_dump() for record in manifest.merged],
+        held,
     )
 
 

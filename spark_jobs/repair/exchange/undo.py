@@ -119,10 +119,10 @@ def record(facts: Exchange, scene: Scene) -> None:
         "table_version_before": version - 1,
         "swapped_at": since(paths, version),
     }
-    repairs.put(paths.root, [undone])
+    repairs.put(paths.root, [undone], scene.held)
     known = read_identity(paths)
     generations = known.generations if known else (manifest.generation,)
-    repairs.end(paths.root, [row], generations, "undone", facts.copies)
+    repairs.end(paths.root, [row], generations, "undone", facts.copies, scene.held)
 
 
 def move_cursor(facts: Exchange, scene: Scene) -> None:

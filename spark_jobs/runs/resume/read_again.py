@@ -91,8 +91,7 @@ def _take_out(run: Run, table: str, note: Superseded, within: str, *, exact: boo
         conditions = [theirs] if found else []
     own = ops_tables.equals({"pipeline": run.spec.name})
     for condition in conditions:
-        run.lease.confirm()
-        ops_tables.remove(run.paths.root, table, f"{own} AND {condition}")
+        ops_tables.remove(run.paths.root, table, f"{own} AND {condition}", run.lease)
 
 
 def _places(run: Run, table: str, where: str) -> set[tuple[int, int]]:
