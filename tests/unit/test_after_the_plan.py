@@ -14,6 +14,7 @@ from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.source.port import SourceState
+from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.repaired import SPEC
@@ -69,7 +70,7 @@ def test_rows_that_another_spec_has_computed_are_not_swapped_in(scene: Scene) ->
     path = scene.paths.staging("r1") / "manifest.json"
     made = read_manifest(scene.paths, "r1")
     made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)
-    with pytest.raises(StagingStale, match="changed since repair r1 was computed"):
+    with fails(StagingStale, "spec_changed_since_stage", repair="r1"):
         swap(OTHER, scene.settings.root, "r1", "swap")
     assert (scene.version, scene.states()) == (6, {"r1": "staged"})
     assert scene.swap("r1").table_version == 7, "the spec is as it was"

@@ -20,6 +20,7 @@ from spark_jobs.repair.exchange.swap import described
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.source.port import SourceState
 from tests.harness import roots
+from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch
@@ -104,7 +105,7 @@ def test_who_says_no_has_seen_the_rows_and_nothing_waits_for_a_person_any_more(t
     assert state == "rejected"
     assert f"nothing is changed; repair {repair_id} is rejected" in done.stdout
     assert (terminal.root.version, terminal.coverage()) == (before, "late")
-    with pytest.raises(SwapRefused, match="is rejected"):
+    with fails(SwapRefused, "answered_no"):
         terminal.root.swap(repair_id)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from spark_jobs.errors import TableContended
 from spark_jobs.sink.contention import ATTEMPTS, again, conflict, in_words
+from tests.harness.refused import fails
 
 TEXT = (
     "This transaction attempted to read one or more files that were deleted by a concurrent update."
@@ -62,8 +63,11 @@ def test_what_a_repetition_cannot_mend_is_not_repeated(text: str) -> None:
 
 def test_a_conflict_is_told_in_words_and_another_error_stays_what_it_is() -> None:
     with (
-        pytest.raises(
-            TableContended, match=r"changed s3://bucket/t while .* MetadataChangedException: This"
+        fails(
+            TableContended,
+            "written_meanwhile",
+            path="s3://bucket/t",
+            conflict="MetadataChangedException",
         ),
         in_words("s3://bucket/t"),
     ):

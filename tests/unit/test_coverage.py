@@ -26,6 +26,7 @@ from spark_jobs.source import topic_state
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Ranges
+from tests.harness.refused import fails, has
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hour, hours, row
 
@@ -127,7 +128,7 @@ def test_an_hour_whose_repair_a_person_declined_waits_for_none_and_is_late_again
     assert states(found(root)) == "lscccc" + "oooo", "and the other one still waits"
     assert root.states() == {"r1": "rejected", "r2": "staged"}
     approve(root.paths, "r1", "bob")  # at once with her
-    with pytest.raises(SwapRefused, match="r1 of sales_hourly is rejected"):
+    with fails(SwapRefused, "answered_no", what=has("sales_hourly")):
         root.swap("r1")
     approve(root.paths, "r2", "bob")
     root.swap("r2")
@@ -170,7 +171,7 @@ def test_a_bound_shows_its_hours_alone_and_a_long_history_its_newest(root, monke
 
 
 def test_before_the_first_batch_and_without_ranges_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RangeOpen, match="sluice drain sales_hourly"):
+    with fails(RangeOpen, "nothing_accounted", pipeline="sales_hourly"):
         found(Root(tmp_path))
     complete = SPEC.model_copy(update={"output_mode": "complete"})
     with pytest.raises(RangeUnsupported):

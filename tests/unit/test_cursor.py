@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.messages.report import StateUse
+from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 
@@ -40,14 +40,14 @@ def test_one_that_is_missing_beside_batches_is_an_error_and_not_a_new_beginning(
     plan_batch(folder, 0, {0: 12})
     commit_batch(folder, 0)
     path.unlink()
-    with pytest.raises(CheckpointBroken, match=r"cursor\.json is missing.*sluice doctor p"):
+    with fails(CheckpointBroken, "file_damaged", what=has("cursor.json"), pipeline="p"):
         read_cursor(path)
 
 
 def test_a_file_of_a_newer_form_is_refused_and_of_an_older_one_read(tmp_path: Path) -> None:
     path = UPath(tmp_path / "cursor.json")
     path.write_text('{"format_version": 2, "audited": 3}')
-    with pytest.raises(FormatNewer, match=r"cursor\.json has form 2.*forms up to 1"):
+    with fails(FormatNewer, "form_unknown", path=has("cursor.json"), found=2, known=1):
         read_cursor(path)
     path.write_text('{"audited": 3}')
     assert read_cursor(path).audited == 3, "from before there was a number"

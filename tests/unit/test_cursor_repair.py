@@ -12,6 +12,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.ops import accounts, ops_tables
+from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
@@ -125,7 +126,7 @@ def test_a_batch_without_its_row_has_no_account_and_doctor_lets_it_be_made_again
     without(root, *batches)
     known = read_identity(root.paths)
     assert known is not None
-    with pytest.raises(CheckpointBroken, match=f"no row for batch {batches[0]} of") as refused:
+    with fails(CheckpointBroken, "account_absent") as refused:
         accounts.since_judged(root.paths, known, root.cursor, ("batch_id",))
     assert f"sluice doctor {SPEC.name}" in refused.value.remedy
     assert f"back at batch {batches[0] - 1}" in mended(root)
@@ -140,7 +141,7 @@ def test_a_batch_with_two_rows_is_not_counted_twice(root: Drains) -> None:
     root.account(10, None)
     known = read_identity(root.paths)
     assert known is not None
-    with pytest.raises(CheckpointBroken, match="more than one row for batch 10"):
+    with fails(CheckpointBroken, "account_absent", found="more than one row", lacking=10):
         accounts.since_judged(root.paths, known, root.cursor, ("batch_id",))
     mended(root)
     assert judged(root) == (9, 9)
@@ -166,7 +167,9 @@ def test_without_its_offsets_a_batch_cannot_have_an_account_and_doctor_goes_back
     without(root, 6, 7, 8, 9)
     root.moved(audited=5, judged=5, judged_table_version=6)
     (root.folder / "offsets" / str(gone)).unlink()
-    with pytest.raises(CheckpointBroken, match=f"batch {gone} has no account yet, and") as refused:
+    with fails(
+        CheckpointBroken, "file_damaged", what=has(f"batch {gone} has no account yet, and")
+    ) as refused:
         Checkpoint(root.folder).committed_after(5)
     assert f"sluice doctor {SPEC.name}" in refused.value.remedy
     assert f"go back to the end of batch {gone - 1}" in mended(root)

@@ -15,6 +15,7 @@ from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.runs.failures.record_search import spans
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.values.own_columns import MALFORMED
+from tests.harness.refused import fails, has
 from tests.unit.decoding import of_headers
 from tests.unit.specs import topic
 
@@ -46,7 +47,7 @@ def test_a_torn_file_is_an_error_and_not_no_records(tmp_path: Path) -> None:
     path = UPath(tmp_path / "p" / "v1" / "failing.json")
     path.parent.mkdir(parents=True)
     path.write_text('{"records": [')
-    with pytest.raises(CheckpointBroken, match=r"failing.json does not parse"):
+    with fails(CheckpointBroken, "file_damaged", what=has("failing.json")):
         read_failing(path)
     path.write_text('{"format_version": 99}')
     with pytest.raises(FormatNewer):

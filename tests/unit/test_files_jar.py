@@ -13,6 +13,7 @@ from local import files_jar, jvm
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch import submit
 from spark_jobs.settings.installation import REPO, Settings
+from tests.harness.refused import fails
 
 PROGRAM = Path(__file__).parent / "java" / "Files.java"
 OURS = [f"{key.removeprefix('spark.hadoop.')}={value}" for key, value in submit.FILES.items()]
@@ -187,7 +188,12 @@ def test_whose_classes_is_said_by_a_variable_and_a_wrong_value_is_refused(monkey
         assert Settings.from_environment().local_files == value
         assert Settings.from_environment().environment()["SLUICE_LOCAL_FILES"] == value
     monkeypatch.setenv("SLUICE_LOCAL_FILES", "windows")
-    with pytest.raises(
-        SettingInvalid, match=r"SLUICE_LOCAL_FILES is 'windows': it must be sluice or hadoop"
+    with fails(
+        SettingInvalid,
+        "choice_unknown",
+        name="SLUICE_LOCAL_FILES",
+        value="windows",
+        choices="sluice or hadoop",
+        default="sluice",
     ):
         Settings.from_environment()

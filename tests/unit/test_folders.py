@@ -24,6 +24,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.storage.folders import copy
+from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
@@ -78,7 +79,7 @@ def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next
     assert late.execute is not None
     first.execute()
     Drains(tmp_path / "root", generation="g2").drain(0, 1)
-    with pytest.raises(LeaseHeld, match=r"has changed .* since this one looked"):
+    with fails(LeaseHeld, "overtaken_reset"):
         late.execute()
 
 

@@ -19,6 +19,7 @@ from upath import UPath
 
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.errors import LeaseHeld, LeaseLost
+from tests.harness.refused import fails, has
 
 REPO = Path(__file__).parents[2]
 HOLD = """
@@ -74,14 +75,14 @@ def test_a_second_process_is_refused_soon_and_told_who_holds_it(path: UPath) -> 
 def test_the_refused_one_leaves_the_holders_name_in_place(path: UPath) -> None:
     with process(HOLD, str(path), "run-1"):
         for _ in range(2):
-            with pytest.raises(LeaseHeld, match="run-1"), lease(path, "run-2"):
+            with fails(LeaseHeld, "held_by_drain", holder=has("run-1")), lease(path, "run-2"):
                 pass
 
 
 def test_a_second_lease_within_one_process_is_refused_too(path: UPath) -> None:
     with (
         lease(path, "run-1"),
-        pytest.raises(LeaseHeld, match=f"process {os.getpid()}"),
+        fails(LeaseHeld, "held_by_drain", holder=has(f"process {os.getpid()}")),
         lease(path, "run-2"),
     ):
         pass
@@ -186,14 +187,14 @@ def test_a_lock_that_nobody_had_since_is_confirmed_and_is_a_lock_again(path: UPa
     with lease(path, "run-1") as held:
         unlocked(path)
         held.confirm()
-        with pytest.raises(LeaseHeld, match="run-1"), lease(path, "run-2"):
+        with fails(LeaseHeld, "held_by_drain", holder=has("run-1")), lease(path, "run-2"):
             pass
 
 
 def test_a_lock_on_a_file_that_was_replaced_is_confirmed_no_more(path: UPath) -> None:
     with lease(path, "run-1") as held:
         path.rename(path.with_name("elsewhere"))
-        with pytest.raises(LeaseLost, match="cannot be read"):
+        with fails(LeaseLost, "lock_lost"):
             held.confirm()
-        with lease(path, "run-2"), pytest.raises(LeaseLost, match="is another file"):
+        with lease(path, "run-2"), fails(LeaseLost, "lock_lost"):
             held.confirm()

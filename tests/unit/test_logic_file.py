@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.registry import logic
 from spark_jobs.spec import Pipeline, State, Transform
+from tests.harness.refused import fails, has
 from tests.unit.specs import group_state, in_buckets, pipeline
 
 SHOPS = pipeline(steps=(group_state(processor="Shops"),))
@@ -151,7 +152,7 @@ def test_a_file_in_another_encoding_is_read_as_python_reads_it(path: Path) -> No
     path.write_text(text.partition("\n")[2])
     assert logic.digest(path) == in_latin
     path.write_bytes(b"NAME = '\xe9'\n")
-    with pytest.raises(SpecInvalid, match=r"logic\.py line 1 is not valid Python"):
+    with fails(SpecInvalid, "not_python", file=has("logic.py")):
         logic.digest(path)
 
 
@@ -218,7 +219,7 @@ def test_a_function_must_take_what_the_step_passes(
     path: Path, spec: Pipeline, text: str, says: str
 ) -> None:
     path.write_text(text)
-    with pytest.raises(SpecInvalid, match=says):
+    with fails(SpecInvalid, "function_unfit"):
         logic.refuse_unfit(spec, path)
 
 

@@ -37,6 +37,7 @@ from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.storage import compaction
 from tests.harness.aged import age
 from tests.harness.crash import files
+from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin
 from tests.unit.specs import pipeline
 
@@ -376,7 +377,7 @@ def test_beside_a_run_it_is_refused_by_the_runs_name_and_the_next_pipeline_is_ma
     intent = maintain(SPEC, root.settings)
     with lease(root.paths.lease, "run-7"):
         assert intent.execute is not None
-        with pytest.raises(LeaseHeld, match="run run-7"):
+        with fails(LeaseHeld, "held_by_drain", holder=has("run-7")):
             intent.execute()
     assert count(root.table) == 2
 
@@ -670,7 +671,7 @@ def test_a_table_with_a_feature_of_spark_alone_is_refused_in_words_after_all_els
     intent = maintain(SPEC, root.settings)
     assert "MAINTENANCE_REFUSED" in intent.lines[-1]
     assert intent.execute is not None
-    with pytest.raises(MaintenanceRefused, match="cannot be compacted without Spark") as refused:
+    with fails(MaintenanceRefused, "needs_spark") as refused:
         intent.execute()
     assert f"Run OPTIMIZE delta.`{root.table}`" in refused.value.remedy
     assert files(root.table) == there
@@ -701,7 +702,7 @@ def test_a_table_that_another_writer_changes_meanwhile_is_left_as_that_one_made_
     monkeypatch.setattr(compaction, "compact", beside_a_delete)
     monkeypatch.setattr(compaction.delta, "open_table", overtaken)
     assert intent.execute is not None
-    with pytest.raises(TableContended, match="another writer changed"):
+    with fails(TableContended, "changed_meanwhile"):
         intent.execute()
     assert root.rows() == [("a", 1), ("b", 1)]
 

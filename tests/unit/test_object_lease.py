@@ -18,6 +18,7 @@ from spark_jobs.checkpoint import object_lease
 from spark_jobs.checkpoint.lease import is_local, lease
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.errors import LeaseHeld, LeaseLost
+from tests.harness.refused import fails, has
 
 REPO = Path(__file__).parents[2]
 PATIENCE_SECONDS = 60
@@ -147,7 +148,7 @@ def test_one_that_is_taken_between_a_look_and_the_next_is_refused_with_its_holde
     first, second = ObjectLease(path, "run-1"), ObjectLease(path, "run-2")
     first.take()
     first.release()
-    with pytest.raises(LeaseHeld, match="run run-2"):
+    with fails(LeaseHeld, "held_until", holder=has("run run-2")):
         once(ObjectLease(path, "slow"), second.take).take()
     second.confirm()
     second.release()
@@ -162,7 +163,7 @@ def test_a_number_that_others_have_passed_is_not_taken_again(path: UPath) -> Non
             lease_.release()
         leases[2].take()
 
-    with pytest.raises(LeaseHeld, match="run run-2"):
+    with fails(LeaseHeld, "held_until", holder=has("run run-2")):
         once(ObjectLease(path, "slow"), pass_by).take()
     leases[2].confirm()
     leases[2].release()
@@ -195,7 +196,7 @@ def test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer(
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
         next_one = ObjectLease(path, "run-2")
-        with pytest.raises(LeaseHeld, match="run run-1"):
+        with fails(LeaseHeld, "held_until", holder=has("run run-1")):
             next_one.take()
         a_life_is_a_second()
         until(lambda: ObjectLease(path, "").holder() is None, "it does not expire")
@@ -232,9 +233,7 @@ def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took
     held.take()
     held.confirm()
     monkeypatch.setattr(object_lease, "TTL_SECONDS", 0.0)
-    with pytest.raises(
-        LeaseLost, match=r"held no longer: .* Nothing of its last batch was committed"
-    ):
+    with fails(LeaseLost, "lease_expired"):
         held.confirm()
     held.release()
 

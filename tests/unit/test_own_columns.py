@@ -18,6 +18,7 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Aggregate, Field, GroupState, Topic, Tumbling
 from spark_jobs.steps.buckets.packed import BUCKET
 from spark_jobs.values.own_columns import KAFKA, PREFIX, WINDOW, is_own
+from tests.harness.refused import fails
 
 SOURCES = Path(__file__).parents[2]
 PACKAGES = (
@@ -154,7 +155,7 @@ def test_a_name_of_sluices_own_columns_is_refused_wherever_a_spec_can_give_one(
 
 
 def test_a_measure_cannot_be_named_as_the_column_by_which_a_window_groups() -> None:
-    with pytest.raises(SpecInvalid, match="Rename the measure"):
+    with fails(SpecInvalid, "fields_refused", fields="measures"):
         Aggregate(**OTHERS, measures={WINDOW: "count(*)"})
     Aggregate(keys=("at",), measures={WINDOW: "count(*)"})
 

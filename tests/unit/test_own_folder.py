@@ -15,6 +15,7 @@ from spark_jobs.root.files import write_whole
 from spark_jobs.root.own_folder import own_folder
 from spark_jobs.root.paths import local_report_path
 from spark_jobs.warm.place import socket_path
+from tests.harness.refused import fails
 
 NOBODY = 65534
 ROOT = "s3://bucket/root"
@@ -51,7 +52,7 @@ def test_a_folder_that_another_user_made_is_refused(
     shared: Path, name: str, use: Any, planted: str
 ) -> None:
     assert somebody_else(shared, planted.format(f"sluice-{name}-{os.getuid()}")) == 0
-    with pytest.raises(SettingInvalid, match="is not this user's alone"):
+    with fails(SettingInvalid, "folder_shared"):
         use()
 
 
@@ -60,7 +61,7 @@ def test_a_folder_of_ones_own_that_others_may_enter_is_refused(shared: Path) -> 
     assert made.stat().st_mode & 0o777 == 0o700
     assert own_folder("reports", "that is a risk") == made
     made.chmod(0o750)
-    with pytest.raises(SettingInvalid, match="and that is a risk"):
+    with fails(SettingInvalid, "folder_shared", risk="that is a risk"):
         own_folder("reports", "that is a risk")
 
 

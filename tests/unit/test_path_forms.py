@@ -26,6 +26,7 @@ from spark_jobs.root.path_forms import (
 from spark_jobs.settings.installation import REPO, Settings, root
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
+from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 
 ODD = (
@@ -102,7 +103,7 @@ def test_on_a_cluster_a_root_is_refused_whose_state_its_executors_could_not_read
     (tmp_path / "delta-spark.jar").touch()
     odd = Settings(f"/data/{name}", "a:1", tmp_path, "local[2]", "3g")
     assert submit.configuration(odd)
-    with pytest.raises(SettingInvalid, match="on a cluster"):
+    with fails(SettingInvalid, "root_state_unreadable"):
         submit.configuration(odd._replace(master="spark://here:7077"))
     refuse_for_cluster("/data/a_b-c/d=e.f+g@h:1,2;3~$(4)!*'&")
     refuse_for_cluster("s3://bucket/root")
@@ -140,7 +141,7 @@ def test_a_link_in_a_folder_that_java_escapes_would_not_help_and_is_refused(
 ) -> None:
     (tmp_path / "for files").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "for files"))
-    with pytest.raises(SettingInvalid, match="TMPDIR"):
+    with fails(SettingInvalid, "temporary_state_unreadable"):
         state_url(tmp_path / ROOT)
 
 

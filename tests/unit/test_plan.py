@@ -25,6 +25,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
 from tests.harness.ran import python
+from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -140,7 +141,7 @@ def test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do(installation: In
     installation.holds({0: 50, 1: 20})
     installation.has_drained({0: 50, 1: 20}, judged=0)
     installation.holds({0: 45, 1: 25})
-    with pytest.raises(OffsetsWentBack, match="partition 0 ends at 45"):
+    with fails(OffsetsWentBack, "topic_went_back", where=has("partition 0 ends at 45")):
         installation.plan()
 
 
@@ -156,13 +157,16 @@ def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation: Instal
 
 def test_a_plan_beside_a_running_drain_names_it(installation: Installation) -> None:
     installation.has_drained(judged=-1)
-    with lease(installation.paths.lease, "run-1"), pytest.raises(LeaseHeld, match="run run-1"):
+    with (
+        lease(installation.paths.lease, "run-1"),
+        fails(LeaseHeld, "held", holder=has("run run-1")),
+    ):
         installation.plan()
 
 
 def test_a_root_that_cannot_be_a_folder_is_refused_with_the_reason(installation):
     Path(installation.settings.root).write_text("a file")
-    with pytest.raises(RootNotWritable, match=r"Not a directory|File exists"):
+    with fails(RootNotWritable, "not_writable"):
         installation.plan()
 
 
@@ -180,7 +184,7 @@ def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(in
     installation.has_drained({0: 10, 1: 0}, judged=0)
     assert installation.plan().idle
     (installation.paths.checkpoint / "commits" / "0").write_text("")
-    with pytest.raises(CheckpointBroken, match="commits/0 is empty"):
+    with fails(CheckpointBroken, "file_damaged", what=has("commits/0")):
         installation.plan()
 
 
@@ -197,7 +201,7 @@ def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(installa
     installation.holds({0: 10, 1: 0})
     installation.has_drained({0: 10, 1: 0}, judged=0)
     installation.paths.identity.unlink()
-    with pytest.raises(CheckpointBroken, match=r"identity.json is missing.*sluice reset"):
+    with fails(CheckpointBroken, "identity_lost", path=has("identity.json")):
         installation.plan()
 
 

@@ -18,6 +18,7 @@ from spark_jobs.decode.record_decoder import RecordDecoder
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.registry import Registered
 from spark_jobs.spec import Field, Protobuf, Topic
+from tests.harness.refused import fails
 from tests.harness.schemas import framed, keep, protoc
 from tests.unit.decoding import records
 
@@ -323,7 +324,7 @@ def test_changed_bytes_are_refused_or_are_what_protoc_reads(
 
 
 def test_declarations_are_refused_in_words(folder: Path) -> None:
-    with pytest.raises(SpecInvalid, match="nothing says with which schema"):
+    with fails(SpecInvalid, "fields_refused", fields="registry"):
         Protobuf(message="shop.Order")
     topic = Topic(
         name="orders",
@@ -331,5 +332,5 @@ def test_declarations_are_refused_in_words(folder: Path) -> None:
         event_time="at",
         format=Protobuf(descriptor=b"\x0a\x03abc", message="shop.Order"),
     )
-    with pytest.raises(SpecInvalid, match="no FileDescriptorSet with the message"):
+    with fails(SpecInvalid, "no_descriptor"):
         prepare(topic, str(folder), None)

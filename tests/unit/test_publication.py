@@ -22,6 +22,7 @@ from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.spec.archive import Archive
 from tests.harness import roots
+from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 from tests.unit.test_report import report
@@ -372,7 +373,7 @@ def test_a_torn_event_is_an_error_and_the_remedy_goes_on_from_what_airflow_was_t
     root.publish()
     [torn] = root.paths.events.iterdir()
     torn.write_text("{")
-    with pytest.raises(CheckpointBroken, match=r"000000000001\.json does not parse"):
+    with fails(CheckpointBroken, "announcement_unreadable", path=has("000000000001.json")):
         root.publish()
     torn.unlink()
     assert root.publish() is None

@@ -1,10 +1,9 @@
 """What the published table takes over of the pipeline's table's protocol: what readers need, and nothing that only writers do."""
 
-import pytest
-
 from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.published.data_folder import located
 from spark_jobs.published.protocol import shown_metadata, shown_protocol
+from tests.harness.refused import fails
 
 
 def features(*names: str) -> dict[str, object]:
@@ -33,7 +32,7 @@ def test_column_mapping_from_before_features_had_names_is_kept() -> None:
 
 
 def test_a_feature_that_needs_more_than_entries_and_schema_is_refused_by_its_name() -> None:
-    with pytest.raises(PublishedTableRefused, match="p uses catalogManaged"):
+    with fails(PublishedTableRefused, "feature_unpublishable", table="p", unknown="catalogManaged"):
         shown_protocol(features("deletionVectors", "catalogManaged"), "p")
 
 

@@ -14,6 +14,7 @@ from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, r
 from spark_jobs.errors import DecisionRefused, LeaseHeld
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
+from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
 
@@ -94,7 +95,7 @@ def test_a_record_that_is_in_the_table_and_not_in_the_account_stays_what_it_was(
 ) -> None:
     """The account reads it again, and must find what the batch found."""
     put_aside(settings, "0:9", "0:20")
-    with pytest.raises(DecisionRefused, match="batch 1"):
+    with fails(DecisionRefused, "batch_unaccounted", batch=1):
         quarantine(SPEC, settings, ("0:9-10",), "why", "ana")
 
 

@@ -38,6 +38,7 @@ from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.sink import history
 from spark_jobs.spans.span import Span
 from spark_jobs.storage.log_entries import entries
+from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts
 
@@ -182,7 +183,7 @@ def test_rows_that_changed_since_the_comparison_are_stale(root: Root, gone: bool
     else:
         root.append([row(3, "b")])
     rows = root.rows()
-    with pytest.raises(StagingStale, match="are others now") as refused:
+    with fails(StagingStale, "rows_changed") as refused:
         root.swap("r1")
     assert refused.value.retry
     assert (root.rows(), root.states(), root.merged()) == (rows, {}, [])
@@ -192,13 +193,13 @@ def test_rows_that_nobody_can_compare_any_more_are_stale(root: Root) -> None:
     root.stage("r1", WRONG)
     root.table.update({"sales": "1"}, predicate="shop = 'a'")
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False)
-    with pytest.raises(StagingStale, match="cannot be read any more"):
+    with fails(StagingStale, "rows_changed"):
         root.swap("r1")
 
 
 def test_another_table_is_stale(root: Root) -> None:
     root.stage("r1", WRONG, table_id="another")
-    with pytest.raises(StagingStale, match="is another table"):
+    with fails(StagingStale, "table_moved_on"):
         root.swap("r1")
 
 
@@ -206,10 +207,10 @@ def test_another_generation_is_stale(root: Root) -> None:
     root.stage("r1", WRONG)
     known = root.identity
     known.model_copy(update={"generation": "g2", "rewound": ("g1",)}).write(root.paths.identity)
-    with pytest.raises(StagingStale, match="was rewound since"):
+    with fails(StagingStale, "table_moved_on"):
         root.swap("r1")
     known.model_copy(update={"generation": "g3"}).write(root.paths.identity)
-    with pytest.raises(StagingStale, match="was reset since"):
+    with fails(StagingStale, "table_moved_on"):
         root.swap("r1")
 
 
@@ -227,7 +228,7 @@ def test_a_repair_of_sessions_is_stale_when_rows_before_its_range_change(root: R
     root.swap("r1")
     root.stage("r2", [(row(3, "a", 3), row(3, "a", 4))], spans=(hours(3),), around=before)
     root.append([row(1, "b")])
-    with pytest.raises(StagingStale, match="are others now"):
+    with fails(StagingStale, "rows_changed"):
         root.swap("r2")
 
 
@@ -240,7 +241,7 @@ def test_a_repair_of_sessions_overlaps_one_that_replaced_rows_before_its_range(r
     stage("r2", 3, hours(2, 3))
     stage("r3", 1)
     root.swap("r3")
-    with pytest.raises(RepairOverlapped, match="repair r3 "):
+    with fails(RepairOverlapped, "later_repair"):
         root.swap("r1")
     root.swap("r2")
 
@@ -251,7 +252,7 @@ def test_a_later_repair_of_the_range_is_in_the_way(root: Root) -> None:
     root.stage("r3", [(row(0, "a"), row(0, "a", 3))])
     root.swap("r3")
     root.swap("r2")
-    with pytest.raises(RepairOverlapped, match=r"repair r2 .* table version 8"):
+    with fails(RepairOverlapped, "later_repair"):
         root.swap("r1")
     root.undo("r2")
     root.swap("r1")
@@ -276,13 +277,13 @@ def test_what_waits_for_a_person_is_not_swapped(root: Root) -> None:
 def test_what_has_ended_is_not_swapped(root: Root, state: str) -> None:
     root.stage("r1", WRONG)
     repairs.put(root.paths.root, [{"pipeline": SPEC.name, "repair_id": "r1", "state": state}])
-    with pytest.raises(SwapRefused, match=f"is {state}"):
+    with fails(SwapRefused, "answered_no" if state == "rejected" else "repair_ended"):
         root.swap("r1")
 
 
 def test_a_verification_is_not_swapped(root: Root) -> None:
     root.stage("r1", WRONG, kind="verify")
-    with pytest.raises(SwapRefused, match="kind verify"):
+    with fails(SwapRefused, "kind_never_swaps", kind="verify"):
         root.swap("r1")
 
 
@@ -302,14 +303,14 @@ def test_a_table_that_only_spark_writes_is_left_alone(root: Root) -> None:
         deltalake.TableFeatures.RowTracking, allow_protocol_versions_increase=True
     )
     root.stage("r1", WRONG)
-    with pytest.raises(SwapRefused, match="rowTracking"):
+    with fails(SwapRefused, "feature_unwritable", unknown="rowTracking", first="rowTracking"):
         root.swap("r1")
     assert root.version == 7
 
 
 def test_while_a_drain_works_the_swap_is_put_off(root: Root) -> None:
     root.stage("r1", WRONG)
-    with lease(root.paths.lease, "a drain"), pytest.raises(LeaseHeld, match="a drain"):
+    with lease(root.paths.lease, "a drain"), fails(LeaseHeld, "held_by_drain"):
         root.swap("r1")
     assert (root.version, root.states()) == (6, {})
     root.swap("r1")
@@ -339,7 +340,7 @@ def test_a_repair_of_which_the_rows_always_move_is_put_off(
 ) -> None:
     root.stage("r1", WRONG)
     monkeypatch.setattr(Base, "touched", lambda _: True)
-    with pytest.raises(LeaseHeld, match="others wrote"):
+    with fails(LeaseHeld, "writers_busy"):
         root.swap("r1")
 
 
@@ -466,7 +467,7 @@ def test_the_undo_gives_the_rows_back_also_after_drains_and_lets_the_records_wai
     assert root.merged() == []
     assert root.undo("r1").table_version == 10, "a second undo does nothing"
     assert root.version == 10
-    with pytest.raises(SwapRefused, match="is undone"):
+    with fails(SwapRefused, "repair_ended"):
         root.swap("r1")
 
 
@@ -520,12 +521,12 @@ def test_an_undo_is_whole_though_the_spec_has_no_ranges_any_more(root: Root) -> 
 
 def test_what_cannot_be_undone_is_left_in_words(root: Root) -> None:
     root.stage("r1", WRONG)
-    with pytest.raises(SwapRefused, match="is not recorded"):
+    with fails(SwapRefused, "nothing_swapped_in", state="not recorded"):
         root.undo("r1")
     root.swap("r1")
     root.stage("r2", [(row(1, "b"), row(1, "b", 2))])
     root.swap("r2")
-    with pytest.raises(RepairOverlapped, match="repair r2"):
+    with fails(RepairOverlapped, "later_repair"):
         root.undo("r1")
     root.undo("r2")
     root.undo("r1")
@@ -551,7 +552,7 @@ def test_an_undo_needs_no_file_of_an_older_version(root: Root) -> None:
     root.drain(6, 6)
     root.table.optimize.compact()
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
-    with pytest.raises(StagingStale, match="VACUUM"):
+    with fails(StagingStale, "rows_changed", how=has("VACUUM")):
         Base(root.paths.table, 7, POSITION, (hours(1),)).compared()
     before = root.version
     assert root.undo("r1").state == "undone"

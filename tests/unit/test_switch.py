@@ -56,6 +56,7 @@ from spark_jobs.sink.table import refuse_ahead, refuse_replaced
 from spark_jobs.spec import Pipeline, State
 from tests.harness import roots
 from tests.harness.listener import Listener
+from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 from tests.unit.specs import aggregate, deduplicate
@@ -210,7 +211,7 @@ def test_the_way_back_lets_the_former_checkpoint_drain_into_its_own_table(
         rebuilt.complete(SPEC)
     assert rows(rebuilt.paths(SPEC)) == [0, 1, 2, 3, 4]
     assert_drains(rebuilt, SPEC, "g1", 4)
-    with pytest.raises(RebuildRefused, match="no switch is there to take back"):
+    with fails(RebuildRefused, "no_switch"):
         switch_back(SPEC, NEXT, rebuilt.root, "back")
 
 
@@ -315,13 +316,13 @@ def test_a_rebuild_that_is_half_done_is_not_continued_by_another_next_or_topic(r
         RebuildRefused, match=r"steps\[1\].measures: was .*max.* is .*sum.*--discard"
     ):
         refuse_other(begun, other, "topic-1")
-    with pytest.raises(RebuildRefused, match="deleted and created again"):
+    with fails(RebuildRefused, "topic_remade"):
         refuse_other(begun, NEXT, "topic-2")
 
 
 def test_discard_removes_what_is_half_done_and_never_beside_its_drain(rebuilt) -> None:
     side = rebuilt.side.paths
-    with lease(side.lease, "rebuild"), pytest.raises(RebuildRefused, match="run rebuild"):
+    with lease(side.lease, "rebuild"), fails(RebuildRefused, "held", holder=has("run rebuild")):
         discard(rebuilt.live.paths)
     discard(rebuilt.live.paths)()
     assert read_begun(rebuilt.live.paths) is None
@@ -354,12 +355,12 @@ def test_which_spec_drains_is_a_fact_of_the_root_in_both_orders(rebuilt, monkeyp
         live_spec(NEXT, rebuilt.root)  # NEXT is renamed before its switch
     monkeypatch.setattr(registry, "load_next", following)
     rebuilt.switch()
-    with pytest.raises(RebuildRefused, match="none is under way"):
+    with fails(RebuildRefused, "no_rebuild_of_next"):
         live_spec(SPEC, rebuilt.root, about=True)
     assert live_spec(SPEC, rebuilt.root) == NEXT  # NEXT is still named so
     assert live_spec(NEXT, rebuilt.root) == NEXT  # it is renamed
     monkeypatch.setattr(registry, "load_next", lambda _: None)
-    with pytest.raises(VersionNotLive, match=r"state=State\(version=2\)"):
+    with fails(VersionNotLive, "spec_absent"):
         live_spec(SPEC, rebuilt.root)  # NEXT is removed, and SPEC as it was
     rebuilt.back()
     assert live_spec(SPEC, rebuilt.root) == SPEC
@@ -375,10 +376,10 @@ def test_a_batch_without_an_account_before_the_switch_is_accounted_for_behind_th
 
 def test_a_run_whose_spec_was_loaded_before_the_switch_is_refused(rebuilt) -> None:
     rebuilt.switch()
-    with pytest.raises(VersionNotLive, match=r"state version 2, in .*/v2, is live since"):
+    with fails(VersionNotLive, "switched_meanwhile", live=has("state version 2")):
         read_identity(rebuilt.live.paths)
     with (
-        pytest.raises(VersionNotLive, match="Give the same command again"),
+        fails(VersionNotLive, "switched_meanwhile"),
         leased(rebuilt.live.paths, "drain"),
     ):
         pass
@@ -415,7 +416,7 @@ def test_after_a_reset_one_rewinds_to_any_batch_of_the_new_table(rebuilt) -> Non
     after.drain(0, 4)
     rewind(NEXT, after.settings, 2).execute()  # type: ignore[misc]
     assert after.rows == [0, 1, 2]
-    with pytest.raises(RebuildRefused, match="no switch is there"):
+    with fails(RebuildRefused, "no_switch"):
         rebuilt.back()
 
 
@@ -431,7 +432,7 @@ def test_a_reset_by_the_spec_of_before_a_switch_tells_what_drains_now(rebuilt) -
 
 
 def test_a_rebuild_is_discarded_and_not_reset(rebuilt) -> None:
-    with pytest.raises(RebuildRefused, match="--discard"):
+    with fails(RebuildRefused, "reset_of_rebuild"):
         reset(NEXT, rebuilt.live.settings)
 
 
@@ -456,7 +457,7 @@ def test_a_verdict_on_the_live_table_is_found_behind_the_runs_of_a_rebuild(rebui
     rebuilt.live.drain(5, 5, red=True)
     rebuilt.side.drain(6, 7)
     rebuilt.side.drain(8, 9)
-    with pytest.raises(DecisionRefused, match="run 5 to 5 ended at version 6"):
+    with fails(DecisionRefused, "verdict_outdated"):
         accept(SPEC, rebuilt.live.settings, ("a check",), "a reason", "tester")
 
 
@@ -495,7 +496,7 @@ def test_a_live_file_that_is_lost_is_found_again(rebuilt, lost: str) -> None:
     live = rebuilt.paths().live
     if lost == "torn":
         live.write_text("{")
-        with pytest.raises(CheckpointBroken, match="Remove it: the live place is found again"):
+        with fails(CheckpointBroken, "live_unreadable"):
             rebuilt.paths()
     live.unlink()
     assert_drains(rebuilt, NEXT, "g2", 5)
@@ -526,7 +527,7 @@ def test_maintain_removes_a_dead_place_after_its_days_of_grace(rebuilt, monkeypa
     fact = read_live(rebuilt.paths())
     assert (fact.folder, fact.dead) == ("v2", ())
     assert rows(rebuilt.paths()) == [*range(6)]
-    with pytest.raises(RebuildRefused, match="is gone: `sluice maintain` removes them"):
+    with fails(RebuildRefused, "former_removed"):
         rebuilt.back()
 
 
@@ -546,7 +547,7 @@ def test_no_switch_is_taken_back_to_a_place_of_which_maintain_has_removed_someth
         with pytest.raises(Killed):
             maintained(rebuilt, NEXT, GRACE.days + 1, active)
     assert old.version.exists()
-    with pytest.raises(RebuildRefused, match="is gone: `sluice maintain` removes them"):
+    with fails(RebuildRefused, "former_removed"):
         rebuilt.back()
     maintained(rebuilt, NEXT, GRACE.days + 1, monkeypatch)
     assert not any(each.exists() for each in (old.table, old.version))
@@ -588,7 +589,7 @@ def test_accounts_of_a_place_to_which_one_may_go_back_do_not_expire(rebuilt) -> 
 def test_of_two_who_begin_a_rebuild_one_does(rebuilt) -> None:
     discard(rebuilt.live.paths)()
     begin(rebuilt.live.paths, NEXT, "topic-1", "one")
-    with pytest.raises(RebuildRefused, match="Give the same command again"):
+    with fails(RebuildRefused, "begun_meanwhile"):
         begin(rebuilt.live.paths, NEXT, "topic-1", "another")
     begun = read_begun(rebuilt.live.paths)
     assert (begun.who, begun.folder) == ("one", "v2")
@@ -619,7 +620,7 @@ def test_a_root_that_an_older_sluice_has_switched_goes_on_and_is_rebuilt_and_not
     paths = rebuilt.paths(SPEC)
     assert (paths.table, paths.version) == (rebuilt.live.paths.table, rebuilt.live.paths.version)
     assert read_identity(paths) is not None
-    with pytest.raises(RebuildRefused, match="an older Sluice switched"):
+    with fails(RebuildRefused, "older_switch"):
         switch_back(SPEC, former, rebuilt.root, "back")
     rebuilt.switch()
     assert_drains(rebuilt, NEXT, "g2", 5)
@@ -630,10 +631,9 @@ def test_a_root_that_an_older_sluice_has_switched_goes_on_and_is_rebuilt_and_not
 def test_what_an_older_sluice_left_half_done_is_refused_in_words(rebuilt) -> None:
     note = rebuilt.paths().above / "switching.json"
     note.write_text("{}")
-    words = "Complete it with that version of Sluice first"
-    with pytest.raises(CheckpointBroken, match=words):
+    with fails(CheckpointBroken, "older_switch"):
         read_identity(rebuilt.live.paths)
-    with pytest.raises(CheckpointBroken, match=words):
+    with fails(CheckpointBroken, "older_switch"):
         maintain(SPEC, rebuilt.live.settings)
 
 

@@ -12,6 +12,7 @@ from upath import UPath
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken, TableChanged, TableReplaced
 from spark_jobs.sink import table
+from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin, plan_batch
 from tests.unit.specs import pipeline
 
@@ -43,7 +44,7 @@ def test_before_the_first_run_any_table_passes_and_none(tmp_path: Path) -> None:
 
 
 def test_a_dropped_table_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TableReplaced, match=r"there is no table at .*: it was dropped"):
+    with fails(TableReplaced, "dropped"):
         table.refuse_replaced(UPath(tmp_path / "none"), "sales", "known")
 
 
@@ -51,7 +52,7 @@ def test_a_table_made_anew_is_refused(path: UPath, tmp_path: Path) -> None:
     known = table.identifier(path)
     path.rename(tmp_path / "old")
     write(tmp_path / "t", 1)
-    with pytest.raises(TableReplaced, match="this one created later"):
+    with fails(TableReplaced, "created_anew"):
         table.refuse_replaced(UPath(tmp_path / "t"), "sales", known)
 
 
@@ -70,7 +71,7 @@ def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path: Path) -> None
     table.refuse_ahead(path, "sales/g1", checkpoint)
     table.refuse_ahead(path, "sales/g2", Checkpoint(UPath(tmp_path / "another")))
     (checkpoint.folder / "offsets" / "1").unlink()
-    with pytest.raises(CheckpointBroken, match=r"has batch 1, and .*offsets ends at 0"):
+    with fails(CheckpointBroken, "file_damaged", what=has("has batch 1")):
         table.refuse_ahead(path, "sales/g1", checkpoint)
 
 

@@ -51,6 +51,7 @@ from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Archive, Field
 from spark_jobs.spec.archive import archive_name
 from tests.harness import roots
+from tests.harness.refused import fails
 from tests.harness.sources import says
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import FIELDS, pipeline, topic
@@ -212,7 +213,7 @@ def test_the_registry_finds_the_archives_that_topics_declare_and_a_bad_spec_hide
     assert registry.archives() == ["archive__flights"]
     assert registry.load("archive__flights").topic.columns == ("event_time",)
     assert "archive__flights" not in registry.names()
-    with pytest.raises(PipelineUnknown, match="no topic declares") as unknown:
+    with fails(PipelineUnknown, "archive_absent") as unknown:
         registry.load("archive__clicks")
     assert "archive__flights" in unknown.value.remedy
 
@@ -220,10 +221,10 @@ def test_the_registry_finds_the_archives_that_topics_declare_and_a_bad_spec_hide
 def test_a_topic_with_two_archives_and_a_folder_of_an_archives_name_are_refused(folder):
     declare(folder, "one")
     declare(folder, "two", "Archive(keep=None)")
-    with pytest.raises(SpecInvalid, match="declared several times"):
+    with fails(SpecInvalid, "topic_declared_twice"):
         registry.load("archive__flights")
     declare(folder, "archive__flights")
-    with pytest.raises(SpecInvalid, match="are those of archives"):
+    with fails(SpecInvalid, "name_reserved"):
         registry.load("archive__flights")
 
 
@@ -271,12 +272,12 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: P
     assert (root.has, read_removed(root.paths).offsets) == ({0: ((3, 4),)}, {0: ((0, 3),)})
     assert archived(root.paths.root, TOPIC, "topic-2") == {}
     root.paths.removed.write_text("{")
-    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+    with fails(CheckpointBroken, "removals_unreadable"):
         archived(root.paths.root, TOPIC, "topic-1")
     has, why = archived_or_why(root.paths.root, TOPIC, "topic-1")
     assert has == {}
     assert "sluice reset archive__sales" in str(why)
-    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+    with fails(CheckpointBroken, "removals_unreadable"):
         doctor(SPEC, root.settings)
     (root.paths.checkpoint / "offsets" / "4").write_text("")
     with pytest.raises(CheckpointBroken, match=r"removed.json does not parse.*offsets/4 is empty"):
@@ -312,7 +313,7 @@ def test_doctor_repairs_what_else_is_damaged_where_removed_json_is_broken(tmp_pa
     with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
         execute()  # what is done is not all
     assert not root.paths.failing.exists()
-    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+    with fails(CheckpointBroken, "removals_unreadable"):
         doctor(SPEC, root.settings)
 
 
@@ -406,7 +407,7 @@ def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path
     root = Root(tmp_path)
     root.batches([1])
     root.paths.identity.write_text("{")
-    with pytest.raises(CheckpointBroken, match="sluice reset archive__sales"):
+    with fails(CheckpointBroken, "identity_lost", pipeline="archive__sales"):
         read_identity(root.paths)
     intent = reset(SPEC, root.settings)
     intent.execute()

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from spark_jobs.errors import KafkaUnreachable
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state
+from tests.harness.refused import fails
 
 CLIENTS_OWN_SECONDS = 60
 """How long Kafka's client would ask, if it were let."""
@@ -43,7 +44,7 @@ def test_a_broker_that_does_not_answer_is_given_up_in_time_and_named(
     broker = f"127.0.0.1:{request.getfixturevalue(port)}"
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
     asked = time.monotonic()
-    with pytest.raises(KafkaUnreachable, match=f"no broker answered at {broker}"):
+    with fails(KafkaUnreachable, "no_broker"):
         topic_state.topic_state(
             Settings("/root", broker, Path("/jars"), "local[2]", "1g"), "flights"
         )

@@ -23,6 +23,7 @@ from spark_jobs.warm.link import Gone, Link, listening
 from spark_jobs.warm.message import Accepted, Drain, Ended, Ending, Go
 from spark_jobs.warm.place import MOST_PATH_BYTES, socket_path, starting
 from spark_jobs.warm.start import BORN
+from tests.harness.refused import fails
 
 FILES = (1, 2)
 WORDS = ["drain", "departure_delays"]
@@ -118,7 +119,7 @@ def test_a_link_or_a_folder_that_others_may_enter_has_no_socket(
         folder.symlink_to(tmp_path / "elsewhere")
     else:
         folder.chmod(0o710)
-    with pytest.raises(SettingInvalid, match="this user's alone"):
+    with fails(SettingInvalid, "folder_shared"):
         socket_path(settings.root)
 
 
