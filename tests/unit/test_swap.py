@@ -322,11 +322,11 @@ def test_rows_that_a_drain_moves_between_comparison_and_lease_are_compared_again
     root.stage("r1", WRONG)
     real, times = exchange.leased, []
 
-    def lease_after_another(spec, paths, run_id):  # type: ignore[no-untyped-def]
+    def lease_after_another(paths, run_id):  # type: ignore[no-untyped-def]
         if not times:
             root.table.update({"sales": "9"}, predicate="shop = 'c' AND sales = 1")
         times.append(run_id)
-        return real(spec, paths, run_id)
+        return real(paths, run_id)
 
     monkeypatch.setattr(exchange, "leased", lease_after_another)
     with pytest.raises(StagingStale):
