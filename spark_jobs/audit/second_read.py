@@ -130,7 +130,10 @@ def rejected_columns(topic: Topic) -> list[Column]:
         F.unix_micros(topic.event_time).alias("event_time"),
         F.col("kafka.raw.key"),
         F.col("kafka.raw.value"),
-        F.col("kafka.raw.headers"),
+        # Those that were not read go to Python as no list (decode/unread_headers.py).
+        F.col("kafka.raw.headers")
+        if topic.reads_headers
+        else F.lit(None).cast("string").alias("headers"),
         F.col(OUTCOME).alias("outcome"),
         F.col(MALFORMED).alias("malformed"),
     ]

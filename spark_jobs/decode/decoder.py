@@ -22,6 +22,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.taken import taken
+from spark_jobs.decode.unread_headers import with_headers, without_headers
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.gap import Unheld
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
@@ -72,7 +73,8 @@ def decode(
         if unnamed and keys and keys.task[0]:
             unnamed.add([keys.task])
 
-    return records.mapInArrow(rows, schema)
+    sent = records if topic.reads_headers else without_headers(records)
+    return sent.mapInArrow(rows, schema)
 
 
 def _decoded(
@@ -86,7 +88,7 @@ def _decoded(
 ) -> pa.RecordBatch:
     import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
-    kafka = batch.column("kafka")
+    kafka = with_headers(batch.column(KAFKA))
     records = Records.of(kafka)
     columns, reasons = decoder.decode(records)
     if keys:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql.types import StructType
 
 from spark_jobs.classify.classifier import resolve_outcomes
 from spark_jobs.classify.outcome import Outcome
@@ -119,3 +120,20 @@ def test_only_a_drain_counts_what_passes_and_its_rows_are_the_same(spark, captur
     assert raw[4] == (None if capture else VALUES[Outcome.ACCEPTED]), (
         "only what may be rejected keeps its bytes"
     )
+
+
+def test_python_gets_no_lists_of_a_topic_that_reads_no_headers(spark):
+    """Of null lists alone a batch took 46 processor seconds a million records, and 10 without."""
+    rows = dataflow(records(spark), spec_with(CONDITION), SETTINGS).classified
+    kafka = decoder_input(rows)["kafka"].dataType
+    assert kafka["raw"].dataType.names == ["key", "value"]
+    assert rows.schema["kafka"].dataType["raw"].dataType.names == ["key", "value", "headers"]
+    assert {row.raw.headers for row in rows.select("kafka.raw").collect()} == {None}
+
+
+def decoder_input(rows: DataFrame) -> StructType:
+    """What Spark sends to the Python workers that decode."""
+    nodes = [rows._jdf.queryExecution().analyzed()]  # noqa: SLF001 - as above
+    while (node := nodes.pop()).nodeName() != "MapInArrow":
+        nodes += [node.children().apply(at) for at in range(node.children().size())]
+    return StructType.fromJson(json.loads(node.children().apply(0).schema().json()))
