@@ -4,8 +4,8 @@ fencing number and an expiry.
 The objects are `lease.<fence>` in the pipeline's checkpoint folder, and `staging.lease.<fence>`
 for the lease of that name. The process with the newest
 number holds the lease. Each number is put once, by the first process that asks, and its holder puts
-it again every RENEW_SECONDS. It expires TTL_SECONDS after its last put by the store's own clock:
-the clocks of two machines are never compared.
+it over what it has put, every RENEW_SECONDS. It expires TTL_SECONDS after its last put by the
+store's own clock: the clocks of two machines are never compared.
 
 A holder that was suspended for longer finds a newer number before it commits a batch, and gives up.
 If it is suspended between that check and the commit, the store refuses the commit: entries of the
@@ -35,11 +35,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypedDict
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import BaseError
 
 from spark_jobs.errors import LeaseHeld, LeaseLost
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.storage.object_store import client
+from spark_jobs.storage.seen import ABSENT, look, put_over
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -79,6 +80,7 @@ class ObjectLease:
             released=False,
         )
         self.fence = -1
+        self._seen = ABSENT
         self._renewed_at = 0.0
         self._done = threading.Event()
         self._renewing = threading.Thread(target=self._renew, name="lease", daemon=True)
@@ -98,11 +100,13 @@ class ObjectLease:
         raise self._held(self._newest_holder()[1] or "another run")
 
     def confirm(self) -> None:
-        """Raise LeaseLost if another process has taken the lease, or may have.
+        """Raise LeaseLost if another process has taken the lease, or may have: it has removed this
+        one's object before it begins. Numbers begin again in a place that was removed, so the
+        object's content is compared.
 
         Called before every commit.
         """
-        taken = self._newest() != self.fence
+        taken = look(self._object).text != self._seen.text
         if taken or time.monotonic() - self._renewed_at > TTL_SECONDS:
             how = (
                 "was taken by another run: this one did not answer"
@@ -120,30 +124,30 @@ class ObjectLease:
         self._done.set()
         self._renewing.join()  # it would put the object as held again
         with suppress(BaseError, OSError):  # if the store does not answer, the lease expires
-            if self._newest() == self.fence:
-                obstore.put(
-                    self._store, self._name(self.fence), _json(self._content | {"released": True})
-                )
+            self._put(released=True)
 
     def holder(self) -> str | None:
         """The run, process and host that hold the lease now, as text; None if it is free."""
         return self._newest_holder()[1]
 
     def _claim(self) -> bool:
-        """Whether this process put the number first.
-
-        The client repeats a put whose answer was lost, and the store refuses the repetition. The
-        token tells whose it is.
-        """
-        name = self._name(self.fence)
+        """Whether this process put the number first."""
         try:
-            obstore.put(self._store, name, _json(self._content), mode="create")
-        except AlreadyExistsError:
-            with suppress(FileNotFoundError):
-                content: LeaseContent = json.loads(bytes(obstore.get(self._store, name).bytes()))
-                return content.get("token") == self._content["token"]
+            self._put()
+        except FileExistsError:
             return False
         return True
+
+    def _put(self, *, released: bool = False) -> None:
+        """Put the object over what this process has put before. Raises FileExistsError if it is
+        another's, or gone.
+        """
+        text = json.dumps(self._content | {"released": released})
+        self._seen = put_over(self._object, self._seen, text, alone=False)
+
+    @property
+    def _object(self) -> UPath:
+        return self.path.with_name(self._name(self.fence))
 
     def _begin(self) -> None:
         for old in self._fences()[:-1]:
@@ -153,14 +157,14 @@ class ObjectLease:
 
     def _renew(self) -> None:
         while not self._done.wait(RENEW_SECONDS):
-            with suppress(
-                BaseError, OSError
-            ):  # the store may answer again before the lease expires
-                if self._newest() != self.fence:
-                    return
-                began = time.monotonic()
-                obstore.put(self._store, self._name(self.fence), _json(self._content))
-                self._renewed_at = began
+            began = time.monotonic()
+            try:
+                self._put()
+            except FileExistsError:
+                return
+            except (BaseError, OSError):  # it may answer again before the lease expires
+                continue
+            self._renewed_at = began
 
     def _newest_holder(self) -> tuple[int | None, str | None]:
         """The newest number, and its holder; None as the second if it is free.
@@ -210,7 +214,3 @@ class ObjectLease:
             holder=holder,
             seconds=TTL_SECONDS,
         )
-
-
-def _json(content: LeaseContent) -> bytes:
-    return json.dumps(content).encode()

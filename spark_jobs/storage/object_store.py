@@ -4,10 +4,13 @@ store can be used.
 
 from __future__ import annotations
 
+import os
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import obstore
@@ -28,8 +31,8 @@ RETRIES = {"max_retries": 7, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
 OTHER_TAG = '"00000000000000000000000000000000"'
 """A tag that no object has."""
 FRESH = timedelta(minutes=5)
-"""How long obstore uses a temporary key before it asks for it again. botocore renews the key in
-time.
+"""How long a client or a temporary key is used before AWS's chain is asked again. botocore renews
+the key in time.
 """
 
 
@@ -42,7 +45,14 @@ def client(url: str) -> ObjectStore:
         return LocalStore(disk_path(url), mkdir=True)
     if not is_s3(url):
         return from_url(url)
-    store = Store.from_environment()
+    now = int(time.monotonic() / FRESH.total_seconds())
+    told = frozenset(os.environ.items()), os.getpid(), now
+    return _client(url, Store.from_environment(), told)
+
+
+@lru_cache(maxsize=64)
+def _client(url: str, store: Store, _told: object) -> ObjectStore:
+    """One for all who ask in a process of one environment, for FRESH: it keeps its connections."""
     options = {
         "connect_timeout": f"{CONNECT_SECONDS}s",
         "timeout": f"{ANSWER_SECONDS}s",

@@ -16,7 +16,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 
 from spark_jobs.root.files import write_whole
-from spark_jobs.root.path_forms import delta_path
+from spark_jobs.root.path_forms import delta_path, disk_path
 from spark_jobs.root.store import is_remote
 from spark_jobs.storage.object_store import client
 
@@ -84,11 +84,11 @@ def _put_beside_others(path: UPath, seen: Seen, text: str) -> None:
         partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
         try:
             partial.write_text(text)
-            os.link(str(partial), str(path))
+            os.link(disk_path(partial), disk_path(path))
         finally:
             partial.unlink(missing_ok=True)
         return
-    with open(str(path), "r+b") as file:  # noqa: PTH123 - flock needs a real descriptor
+    with disk_path(path).open("r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

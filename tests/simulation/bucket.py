@@ -199,11 +199,10 @@ def in_reach() -> Iterator[None]:
             patch.object(deltalake, "write_deltalake", led(write)),
             patch.object(obstore, "delete", _deleted(obstore.delete)),
             patch.object(obstore, "put", _compared(obstore.put)),
-            patch.object(object_store, "_credentials", lambda: None),
             patch.object(
                 object_store,
-                "from_url",
-                lambda url, **_: LocalStore(str(folder_of(url)), mkdir=True),
+                "_client",
+                lambda url, *_: LocalStore(str(folder_of(url)), mkdir=True),
             ),
         ):
             yield

@@ -18,7 +18,10 @@ HITS = ("dies", "sleeps", "loses")
 """What may befall an actor before a write."""
 COMMITS = ("delta ", "os.rename", "airflow", "put ", "create ", "update ", "remove ", "delete ")
 """What makes a change seen; other writes are the files of which there are many."""
-LEASES = ("put lease.", "create lease.", "delete lease.", "put .sluice", "create .sluice")
+LEASES = (
+    *("put lease.", "create lease.", "update lease.", "delete lease."),
+    *("put .sluice", "create .sluice"),
+)
 OFTEN = 0.15
 """Of the commits, as long as any is to be hit."""
 CHANGE = 0.1

@@ -238,6 +238,25 @@ def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took
     held.release()
 
 
+def test_who_slept_while_the_place_was_removed_has_not_the_next_lease_of_that_number(
+    path: UPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_lease, "RENEW_SECONDS", 0.05)
+    late, prompt = ObjectLease(path, "late"), ObjectLease(path, "prompt")
+    late.take()
+    for each in Path(path.path).parent.glob("lease.*"):
+        each.unlink()
+    prompt.take()
+    assert prompt.fence == late.fence
+    time.sleep(0.3)
+    with pytest.raises(LeaseLost):
+        late.confirm()
+    late.release()
+    prompt.confirm()
+    assert "run prompt" in str(prompt.holder())
+    prompt.release()
+
+
 def test_a_root_that_is_no_disk_is_leased_by_an_object(
     path: UPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,6 +140,16 @@ def test_the_bucket_is_in_the_path_or_in_the_host_and_no_part_of_a_key_is_taken_
     assert asked == [asked_for]
 
 
+def test_a_process_asks_for_its_keys_once_and_again_if_it_is_told_of_others(monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "one")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    first = client("s3://bucket/prefix")
+    assert client("s3://bucket/prefix") is first
+    assert client("s3://bucket/other") is not first
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "two")
+    assert client("s3://bucket/prefix") is not first
+
+
 @pytest.mark.parametrize("left_out", [str, dict])
 def test_a_store_that_leaves_a_condition_of_a_put_out_is_refused(
     monkeypatch: pytest.MonkeyPatch, left_out: type
