@@ -119,7 +119,7 @@ def _ended(report: Report, job: Run) -> int:
 
 def _reported(job: Run, stop: StopRequest) -> Report:
     """Do a run, and write its report."""
-    with Watchdog(job.kind, job.run_id, opened(job.report)) as watchdog:
+    with Watchdog(job.kind, job.pipeline, job.run_id, opened(job.report)) as watchdog:
         return _written(_report_of(job, stop, watchdog), job)
 
 
@@ -140,20 +140,12 @@ def _report_of(job: Run, stop: StopRequest, watchdog: Watchdog) -> Report:
         log.setup(log_format())  # the pipeline's own code may have configured logging
         settings = Settings.from_environment()
         spec = live_spec(spec, settings.root)
-        watchdog.watch(spec, settings)
+        watchdog.watch(spec.stall_timeout, settings)
         if isinstance(job, Stage):
             return stage(spec, settings, job.run_id, job.repair_id, stop)
         return drain(spec, settings, job.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
-        report = Report(
-            kind=job.kind,
-            pipeline=job.pipeline,
-            run_id=job.run_id,
-            status="failed",
-            problem=Problem.of(_known(error)),
-            started_at=started,
-            ended_at=datetime.now(UTC),
-        )
+        report = Report.of_failure(job.kind, job.pipeline, job.run_id, _known(error), started)
     try:
         return append_row(report, root(), beside=about_next())
     except SluiceError:  # without a root there is no table
@@ -187,8 +179,8 @@ def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
 def _repartition(live: Pipeline, settings: Settings, wanted: int) -> Iterator[str]:
     """Move the state, watched as a run is. It leaves no report and no row."""
     parent_watch.watch()
-    with Watchdog("drain", f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
-        watchdog.watch(live, settings)
+    with Watchdog("drain", live.name, f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
+        watchdog.watch(live.stall_timeout, settings)
         yield from repartition(live, settings, wanted)
 
 

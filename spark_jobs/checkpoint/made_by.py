@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.fingerprint.classification import Classification, classification
 from spark_jobs.fingerprint.environment import Environment, environment
-from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.fingerprint.fields import Declared, fingerprint
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.delta import is_table, open_table
@@ -42,13 +42,18 @@ class MadeBy(BaseModel):
         )
 
 
-def present(spec: Pipeline) -> MadeBy:
-    """What a batch of this spec would be made by now."""
-    return MadeBy(
-        fingerprint=fingerprint(spec, version("pyspark")),
-        environment=environment(spec),
-        classification=classification(spec),
-    )
+class Present:
+    """All of a spec and its code that a checkpoint is held against."""
+
+    def __init__(self, spec: Pipeline) -> None:
+        """Raises SpecInvalid if a module is missing that its logic.py imports."""
+        self.made_by = MadeBy(
+            fingerprint=fingerprint(spec, version("pyspark")),
+            environment=environment(spec),
+            classification=classification(spec),
+        )
+        """What a batch would be made by now."""
+        self.declared = Declared(spec)
 
 
 class Before(BaseModel):

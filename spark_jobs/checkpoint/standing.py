@@ -9,7 +9,7 @@ from spark_jobs.checkpoint.data_loss import data_loss, format_data_loss
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.made_by import MadeBy, present
+from spark_jobs.checkpoint.made_by import MadeBy, Present
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.repartitioned import refuse_half_moved
 from spark_jobs.errors import (
@@ -20,18 +20,17 @@ from spark_jobs.errors import (
     TopicRemade,
 )
 from spark_jobs.fingerprint.environment import all_changes
-from spark_jobs.fingerprint.fields import FROZEN, Change, Fingerprint, idle_declarations
+from spark_jobs.fingerprint.fields import FROZEN, Change, Declared, Fingerprint, idle_declarations
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
-from spark_jobs.spec import Pipeline
 
 
 class Standing(NamedTuple):
     """What the next batch would be made by, beside what the newest one was made by."""
 
-    spec: Pipeline
     paths: Paths
     now: MadeBy
+    declared: Declared
     stored: Identity | None
     """As it is beside the checkpoint; None if there is no checkpoint yet."""
     made: Identity | None
@@ -49,7 +48,7 @@ class Standing(NamedTuple):
         if self.stored is None:
             return ()
         allowed = [change.meaning for change in self.differences if change.weight == "warned"]
-        return (*allowed, *idle_declarations(self.now.fingerprint, self.spec))
+        return (*allowed, *idle_declarations(self.now.fingerprint, self.declared))
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -102,77 +101,99 @@ class Standing(NamedTuple):
             folder=self.paths.version,
             differences="; ".join(map(str, refused)),
             revert=revert,
-            declare=_declaration(self.spec, refused) + _beside(self.spec, refused),
-            reset=_reset_remedy(self.spec),
+            declare=self._declaration(refused) + _beside(self.paths, refused),
+            reset=_reset_remedy(self.paths),
         )
 
     def _refuse_other_records(self, topic: SourceState, made: Identity) -> None:
         """Unless what the checkpoint will read next is what follows on what it has read."""
-        spec, paths = self.spec, self.paths
+        paths = self.paths
         if made.topic_id != topic.id:
             raise TopicRemade.remade_since_checkpoint(
-                topic=spec.topic.name,
+                topic=self.now.fingerprint["topic.name"],
                 found=topic.id,
                 made=made.topic_id,
-                reset=_reset_remedy(spec),
+                reset=_reset_remedy(paths),
             )
-        refuse_damaged_logs(Checkpoint(paths.checkpoint), spec.name)
-        if spec.keeps_state:
+        refuse_damaged_logs(Checkpoint(paths.checkpoint), paths.pipeline)
+        if self.declared.keeps_state:
             refuse_half_moved(paths)
         _refuse_missing_batches(paths, made.generation)
-        _refuse_shortened_topic(spec, paths, topic)
+        self._refuse_shortened_topic(topic)
         loss = data_loss(paths, topic)
-        if loss and spec.on_lost_records == "refuse":
-            raise RecordsGone.unread_removed(loss=format_data_loss(loss), reset=_reset_remedy(spec))
+        if loss and not self.declared.skips_lost:
+            told = format_data_loss(loss)
+            raise RecordsGone.unread_removed(loss=told, reset=_reset_remedy(paths))
+
+    def _declaration(self, refused: list[Change]) -> str:
+        """How a person declares that the changes leave the state right; empty if nobody can."""
+        logic = [change.was for change in refused if change.field == "logic"]
+        expressions = [sql for change in refused for sql in change.expressions]
+        missing = [sql for sql in expressions if sql not in self.declared.expressions]
+        if not all(change.field == "logic" or change.expressions for change in refused):
+            return ""
+        told = [f"add {logic[0]!r} to compatible_logic in spec.py"] if logic else []
+        if missing:
+            told.append(f"add {', '.join(map(repr, missing))} to compatible_expressions")
+        return (
+            f" or, if the new code can use that state, {' and '.join(told)}, then run "
+            f"`sluice drain {self.paths.pipeline}`;"
+        )
+
+    def _refuse_shortened_topic(self, topic: SourceState) -> None:
+        # The topic id is unchanged. New records get the offsets of the lost ones, and a query that
+        # resumes would skip them.
+        checkpoint = Checkpoint(self.paths.checkpoint)
+        planned = checkpoint.planned()
+        known = checkpoint.batch(planned[-1]).end if planned else {}
+        short = {
+            p: (latest, known[p]) for p, latest in topic.latest.items() if latest < known.get(p, 0)
+        }
+        if short:
+            where = ", ".join(
+                f"partition {p} ends at {latest}, but the checkpoint has offsets up to {end}"
+                for p, (latest, end) in short.items()
+            )
+            raise OffsetsWentBack.topic_went_back(
+                topic=self.now.fingerprint["topic.name"],
+                where=where,
+                reset=_reset_remedy(self.paths),
+            )
 
 
-def standing(spec: Pipeline, paths: Paths) -> Standing:
-    """Read identity.json, and what the spec's code is. Raises CheckpointBroken."""
-    now, stored = present(spec), read_identity(paths)
+def standing(present: Present, paths: Paths) -> Standing:
+    """Hold them against identity.json. Raises CheckpointBroken."""
+    now, declared = present.made_by, present.declared
+    stored = read_identity(paths)
     if stored is None:
-        return Standing(spec, paths, now, None, None, {}, ())
+        return Standing(paths, now, declared, None, None, {}, ())
     made = stored.of_newest_batch(paths)
     assert now.environment is not None
     around = (now.fingerprint, now.environment)
     since_last, since_made = (
-        tuple(all_changes((each.fingerprint, each.environment or now.environment), around, spec))
-        for each in (stored, made)
+        tuple(all_changes((of.fingerprint, of.environment or now.environment), around, declared))
+        for of in (stored, made)
     )
     if not since_last:
-        return Standing(spec, paths, now, stored, made, stored.fingerprint, ())
-    return Standing(spec, paths, now, stored, made, made.fingerprint, since_made)
+        return Standing(paths, now, declared, stored, made, stored.fingerprint, ())
+    return Standing(paths, now, declared, stored, made, made.fingerprint, since_made)
 
 
-def _declaration(spec: Pipeline, refused: list[Change]) -> str:
-    """How a person declares that the changes leave the state right; empty if nobody can."""
-    logic = [change.was for change in refused if change.field == "logic"]
-    expressions = [sql for change in refused for sql in change.expressions]
-    missing = [sql for sql in expressions if sql not in spec.compatible_expressions]
-    if not all(change.field == "logic" or change.expressions for change in refused):
-        return ""
-    told = [f"add {logic[0]!r} to compatible_logic in spec.py"] if logic else []
-    told += [f"add {', '.join(map(repr, missing))} to compatible_expressions"] if missing else []
-    return (
-        f" or, if the new code can use that state, {' and '.join(told)}, then run "
-        f"`sluice drain {spec.name}`;"
-    )
-
-
-def _beside(spec: Pipeline, refused: list[Change]) -> str:
+def _beside(paths: Paths, refused: list[Change]) -> str:
     """How the table of before serves until the changed one is there."""
-    if spec.is_archive or not all(change.field.startswith("topic.") for change in refused):
+    if paths.is_archive or not all(change.field.startswith("topic.") for change in refused):
         return ""
-    return f" or write the change as NEXT in spec.py and run `sluice rebuild {spec.name}`;"
+    return f" or write the change as NEXT in spec.py and run `sluice rebuild {paths.pipeline}`;"
 
 
-def _reset_remedy(spec: Pipeline) -> str:
-    if spec.is_archive:
+def _reset_remedy(paths: Paths) -> str:
+    if paths.is_archive:
         return (
-            f"begin a new checkpoint: `sluice reset {spec.name}` (the table keeps the records of a "
-            "topic that is no longer there)"
+            f"begin a new checkpoint: `sluice reset {paths.pipeline}` (the table keeps the records "
+            "of a topic that is no longer there)"
         )
     return (
-        f"start again from Kafka with new state and a new table: `sluice reset {spec.name}` "
+        f"start again from Kafka with new state and a new table: `sluice reset {paths.pipeline}` "
         "(the old ones stay for some days)"
     )
 
@@ -190,25 +211,4 @@ def _refuse_missing_batches(paths: Paths, generation: str) -> None:
             generation=generation,
             pipeline=paths.pipeline,
             table=paths.table,
-        )
-
-
-def _refuse_shortened_topic(spec: Pipeline, paths: Paths, topic: SourceState) -> None:
-    # The topic id is unchanged. New records get the offsets of the lost ones, and a query that
-    # resumes would skip them.
-    checkpoint = Checkpoint(paths.checkpoint)
-    planned = checkpoint.planned()
-    known = checkpoint.batch(planned[-1]).end if planned else {}
-    short = {
-        p: (latest, known[p]) for p, latest in topic.latest.items() if latest < known.get(p, 0)
-    }
-    if short:
-        where = ", ".join(
-            f"partition {p} ends at {latest}, but the checkpoint has offsets up to {end}"
-            for p, (latest, end) in short.items()
-        )
-        raise OffsetsWentBack.topic_went_back(
-            topic=spec.topic.name,
-            where=where,
-            reset=_reset_remedy(spec),
         )

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 import spark_jobs
 from spark_jobs.errors import SluiceError
-from spark_jobs.fingerprint.fields import Change, Fingerprint, changes
+from spark_jobs.fingerprint.fields import Change, Declared, Fingerprint, changes
 from spark_jobs.pinned import language
 from spark_jobs.pinned.sql_settings import PINNED
 from spark_jobs.registry import find as registry, logic
@@ -94,13 +94,15 @@ def resume_remedy(name: str) -> str:
 
 
 def all_changes(
-    stored: tuple[Fingerprint, Environment], now: tuple[Fingerprint, Environment], spec: Pipeline
+    stored: tuple[Fingerprint, Environment],
+    now: tuple[Fingerprint, Environment],
+    declared: Declared,
 ) -> list[Change]:
     """The fields of the spec and of the environment that differ."""
     (was, around), (wanted, current) = stored, now
     around = around.with_unrecorded(current)
     found = changes(
-        _with_imports(was, around.imports), _with_imports(wanted, current.imports), spec
+        _with_imports(was, around.imports), _with_imports(wanted, current.imports), declared
     )
     for place, change in enumerate(found):
         if change.field != "logic":

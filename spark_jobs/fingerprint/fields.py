@@ -86,6 +86,19 @@ class Change(NamedTuple):
         return f"{self}, from the next batch on"
 
 
+class Declared:
+    """What decides which changes of a spec its checkpoint survives."""
+
+    def __init__(self, spec: Pipeline) -> None:
+        self.logic = spec.compatible_logic
+        self.expressions = spec.compatible_expressions
+        self.whole_rows = any(step.state_key(None) is None for step in spec.steps)
+        """Whether the key of a step is all columns that enter it."""
+        self.keeps_state = spec.keeps_state
+        self.skips_lost = spec.on_lost_records == "skip"
+        """Whether records that retention removed unread are skipped."""
+
+
 def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
     """Dotted field -> value, as JSON types.
 
@@ -116,55 +129,51 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
     return fields
 
 
-def changes(stored: Fingerprint, wanted: Fingerprint, spec: Pipeline) -> list[Change]:
+def changes(stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> list[Change]:
     """The fields that differ, sorted by name."""
     return [
         Change(
             name,
             was,
             now,
-            _weight(name, was, now, spec, stored),
-            _detail(name, stored, spec) or why_kept(name, was, now),
+            _weight(name, was, now, declared, stored),
+            _detail(name, stored, wanted, declared) or why_kept(name, was, now),
         )
         for name in sorted(stored.keys() | wanted.keys())
         if (was := stored.get(name, ABSENT)) != (now := wanted.get(name, ABSENT))
     ]
 
 
-def _detail(name: str, stored: Fingerprint, spec: Pipeline) -> str:
+def _detail(name: str, stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> str:
     """What becomes of another number of stores: words that follow the one in use."""
     if name != "state.shuffle_partitions":
         return ""
-    if not spec.keeps_state:
+    if not declared.keeps_state:
         return NO_STATE
-    return MOVED if movable(spec, stored) else ANOTHER_STORE
+    return MOVED if movable(stored, wanted["state.format"]) else ANOTHER_STORE
 
 
-def movable(spec: Pipeline, stored: Fingerprint) -> bool:
+def movable(stored: Fingerprint, form: object) -> bool:
     """Whether Spark's offline repartition reads this state: RocksDB's, of the format that names the
     snapshots in the commits.
     """
-    ours = in_force(spec, stored).state
-    return ours.provider == "rocksdb" and stored.get("state.format") == ours.format
+    return stored["state.provider"] == "rocksdb" and stored.get("state.format") == form
 
 
 def _weight(
-    name: str, was: object, now: object, spec: Pipeline, stored: Fingerprint
+    name: str, was: object, now: object, declared: Declared, stored: Fingerprint
 ) -> Literal["warned", "refused"]:
-    whole_rows = any(
-        step.state_key(None) is None for step in spec.steps
-    )  # all columns that enter are the key
-    more_fields = only_more(name, was, now, stored) and not (whole_rows and was == ABSENT)
-    declared = name == "logic" and was in spec.compatible_logic
+    more_fields = only_more(name, was, now, stored) and not (declared.whole_rows and was == ABSENT)
     corrected = replaced(name, was, now)
-    declared = declared or bool(corrected and {*corrected} <= {*spec.compatible_expressions})
+    known = name == "logic" and was in declared.logic
+    known = known or bool(corrected and {*corrected} <= {*declared.expressions})
     newer = name == "spark" and _newer_minor(str(was), str(now))
     newer = newer or only_named(name, was, stored)
-    free = name in (*FROZEN, "watermark_delay") or more_fields or declared or newer
+    free = name in (*FROZEN, "watermark_delay") or more_fields or known or newer
     return "warned" if free else "refused"
 
 
-def idle_declarations(wanted: Fingerprint, spec: Pipeline) -> tuple[str, ...]:
+def idle_declarations(wanted: Fingerprint, declared: Declared) -> tuple[str, ...]:
     """A line for each declared expression that the spec still has, or has again.
 
     It counts for whatever replaces that expression next, which nobody has looked at yet.
@@ -172,7 +181,7 @@ def idle_declarations(wanted: Fingerprint, spec: Pipeline) -> tuple[str, ...]:
     return tuple(
         f"compatible_expressions has {sql!r}, which is the present {field}: any change of it would "
         "pass as compatible; remove it from spec.py, and declare it with the change"
-        for sql in spec.compatible_expressions
+        for sql in declared.expressions
         for field in [name for name, value in wanted.items() if sql in expressions(name, value)][:1]
     )
 
@@ -188,7 +197,7 @@ def _newer_minor(was: str, now: str) -> bool:
 
 
 def in_force(spec: Pipeline, stored: Fingerprint) -> Pipeline:
-    """The spec with the state settings that the checkpoint fixed."""
+    """The spec in force: with the state settings that the checkpoint fixed."""
     frozen = {
         "provider": stored["state.provider"],
         "shuffle_partitions": stored["state.shuffle_partitions"],

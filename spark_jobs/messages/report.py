@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -324,6 +324,21 @@ class Report(Part):
         return (
             f"{self.state.open:,} groups are open; the last closes when the watermark reaches "
             f"{self.open_until:%F %H:%M}"
+        )
+
+    @classmethod
+    def of_failure(
+        cls, kind: Kind, pipeline: str, run_id: str, problem: SluiceError, started_at: datetime
+    ) -> Report:
+        """Of a run that has ended now, and of which nothing else is known."""
+        return cls(
+            kind=kind,
+            pipeline=pipeline,
+            run_id=run_id,
+            status="failed",
+            problem=Problem.of(problem),
+            started_at=started_at,
+            ended_at=datetime.now(UTC),
         )
 
     def failing(self, severity: Severity) -> tuple[CheckResult, ...]:

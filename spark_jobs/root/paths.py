@@ -58,9 +58,10 @@ class Paths:
         self.pipeline = pipeline.name
         self.above: UPath = checkpoints(root, pipeline.name)
         self.state_version = pipeline.state.version
+        self.is_archive = pipeline.is_archive
         self._first = first_table(pipeline)
         self.place = place or self.place_now()
-        self.tables: UPath = self.root / ("archive" if pipeline.is_archive else "tables")
+        self.tables: UPath = self.root / ("archive" if self.is_archive else "tables")
         self.table: UPath = self.tables / self.place.table
         self.published_table: UPath = self.root / "published" / pipeline.name
         self.version: UPath = self.above / self.place.folder

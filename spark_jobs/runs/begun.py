@@ -11,13 +11,13 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import ReportMissing, SluiceError
 from spark_jobs.messages.kind import Kind
-from spark_jobs.messages.report import Problem, Report
+from spark_jobs.messages.report import Report
 from spark_jobs.root.store import is_remote
 from spark_jobs.runs.run_record import append_once
 
@@ -74,15 +74,8 @@ def _record_killed(paths: Paths) -> None:
         pipeline=paths.pipeline,
         started=started,
     )
-    report = Report(
-        kind=left.kind,
-        pipeline=paths.pipeline,
-        run_id=left.run_id,
-        status="failed",
-        problem=Problem.of(problem),
-        started_at=left.started_at,
-        ended_at=datetime.now(UTC),  # when that was found: nobody knows more
-    )
+    # It has ended when that was found: nobody knows more.
+    report = Report.of_failure(left.kind, paths.pipeline, left.run_id, problem, left.started_at)
     if append_once(report, str(paths.root)):
         LOG.warning("%s", problem.what)
 

@@ -15,9 +15,11 @@ from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
+from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.journal.runner import leased, settle as settle_begun
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.limits import RunLimits
@@ -43,6 +45,7 @@ from spark_jobs.runs.upkeep import purge_after_failure, purge_state
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.sql.tree import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
@@ -90,10 +93,11 @@ def _run(
         failpoint.at("leased")
         for line in settle(paths, held) if spec.keeps_state else ():
             LOG.warning("%s", line)
-        for line in begin_anew(spec, paths, held, outcome.run_id):
+        now = Present(spec)
+        for line in begin_anew(now, paths, held, outcome.run_id):
             LOG.warning("%s", line)
         paths = Paths(settings.root, spec)  # another place's, if it began anew
-        found = preflight(spec, settings, paths)
+        found = preflight(now, source_of(spec, settings), paths, settings)
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)
         outcome.lost, outcome.held = found.lost, found.topic.held
@@ -105,18 +109,19 @@ def _run(
         outcome.lap("settle")
         stop.raise_if_asked()
         warming = expectations.warm_up()
-        session = cluster.session(found.spec.state)
+        ours = in_force(spec, found.identity.fingerprint)
+        session = cluster.session(ours.state)
         if read_identity(paths) != found.identity:  # whose run has judged this SQL
-            refuse_unsafe_trees(session, found.spec)
+            refuse_unsafe_trees(session, ours)
         else:
-            refuse_unsafe_checks(session, found.spec)
+            refuse_unsafe_checks(session, ours)
         run = Run(
             outcome.kind,
-            found.spec,
+            ours,
             settings,
             paths,
             found.target,
-            _with_known_checks(found, warming),
+            _with_known_checks(found.identity, ours, warming),
             outcome.run_id,
             session,
             held,
@@ -130,16 +135,16 @@ def _run(
             raise
 
 
-def _with_known_checks(found: Preflight, warming: Thread) -> Identity:
+def _with_known_checks(known: Identity, spec: Pipeline, warming: Thread) -> Identity:
     """The identity, with the digest of the checks. Other ones than the last run's are looked at
     before a record is read: a misspelt one would be found when its rows are in the table.
     """
-    digest = expectations.checks_digest(found.spec)
-    if digest == found.identity.checks:
-        return found.identity
+    digest = expectations.checks_digest(spec)
+    if digest == known.checks:
+        return known
     warming.join()
-    expectations.refuse_misspelt(found.spec)
-    return found.identity.model_copy(update={"checks": digest})
+    expectations.refuse_misspelt(spec)
+    return known.model_copy(update={"checks": digest})
 
 
 def _read_and_check(
@@ -149,11 +154,11 @@ def _read_and_check(
 
     Returns the problem of the run, if any.
     """
-    name = run.spec.name
-    refuse_half_made(run, found.earlier, other_code=found.other_code)
-    if found.earlier.steps != run.spec.steps:
-        refuse_other_state(run, found.earlier)
-    left = Audit(run, found.earlier)
+    name, earlier = run.spec.name, found.earlier(run.spec)
+    refuse_half_made(run, earlier, other_code=found.other_code)
+    if earlier.steps != run.spec.steps:
+        refuse_other_state(run, earlier)
+    left = Audit(run, earlier)
     left.catch_up({}, ended=True)
     audit = Audit(run, run.spec, left)
     recovered = tuple(audit.accounts)

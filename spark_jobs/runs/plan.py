@@ -9,9 +9,11 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.analysis.state_checks import acceptance_line
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.checkpoint.notes.superseded import read_superseded
 from spark_jobs.errors import LeaseHeld
+from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.journal.begun import under_way
 from spark_jobs.root.live_place import first_table
 from spark_jobs.root.paths import Paths
@@ -77,17 +79,19 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         raise LeaseHeld.held(folder=paths.lease.parent, holder=held)
     if note := under_way(paths):
         return _completes(spec, f"{note.words}, begun {note.at:%F %H:%M} UTC by {note.by}")
-    if anew := anew_due(spec, paths):
+    now = Present(spec)
+    if anew := anew_due(now, paths):
         return Plan(pipeline=spec.name, new_offsets=0, reasons=(anew.line,), lines=(anew.line,))
-    found = preflight(spec, settings, paths)
+    found = preflight(now, source_of(spec, settings), paths, settings)
+    ours = in_force(spec, found.identity.fingerprint)
     committed = found.checkpoint.committed()
     done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
     new = {
         partition: latest - done.get(partition, found.topic.earliest.get(partition, 0))
         for partition, latest in found.topic.latest.items()
     }
-    clock = _clock(found, settings)
-    reasons = _unfinished(found, paths, sum(new.values())) or _due(found, clock)
+    clock = _clock(ours, found, settings)
+    reasons = _unfinished(found, paths, sum(new.values())) or _due(ours, found, clock)
     to_publish = publication.to_publish(paths, spec, announced)
     return Plan(
         pipeline=spec.name,
@@ -95,8 +99,8 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         reasons=reasons,
         to_publish=to_publish,
         lines=(
-            *_lines(found, settings, paths, done, new),
-            *filter(None, (no_data_batch.clock_ahead(found.spec, clock),)),
+            *_lines(ours, found, settings, paths, done, new),
+            *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
             *_to_publish(to_publish, paths),
             *(reasons or (BLOCKED if found.topic.held else NOTHING_TO_DO,)),
         ),
@@ -126,40 +130,43 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
             f"{which} have not passed the checks yet: they will be accounted for and judged"
         )
     elif committed:
-        reasons += _of_nobodys_verdict(found)
+        reasons += _of_nobodys_verdict(found, paths)
     if read_superseded(paths):
         reasons.append("rejected records of before the spec changed are not taken out yet")
     return tuple(reasons)
 
 
-def _of_nobodys_verdict(found: Preflight) -> tuple[str, ...]:
+def _of_nobodys_verdict(found: Preflight, paths: Paths) -> tuple[str, ...]:
     """Of rows that no batch has written: a person's, or those that an undo gave back."""
     judged, path = found.cursor.judged_table_version, found.target.table
     newest = Log.of(path).newest
-    if found.spec.is_archive or judged is None or newest <= judged:
+    if paths.is_archive or judged is None or newest <= judged:
         return ()
     if not history.rows_changed(path, judged, newest):
         return ()
     return (f"versions {judged + 1} to {newest} of the table have not passed the checks yet",)
 
 
-def _clock(found: Preflight, settings: Settings) -> no_data_batch.Clock:
-    spec = found.spec
+def _clock(spec: Pipeline, found: Preflight, settings: Settings) -> no_data_batch.Clock:
     source = source_of(spec, settings)
     newest = source.newest(found.topic.latest) if spec.close_after else None
     return no_data_batch.Clock(datetime.now(UTC), newest, found.cursor.state.rows)
 
 
-def _due(found: Preflight, clock: no_data_batch.Clock) -> tuple[str, ...]:
+def _due(spec: Pipeline, found: Preflight, clock: no_data_batch.Clock) -> tuple[str, ...]:
     """The reason for a no-data batch without new offsets: state whose time has come."""
-    due = no_data_batch.due(found.spec, found.checkpoint, clock)
+    due = no_data_batch.due(spec, found.checkpoint, clock)
     return (f"a batch without data: {due.reason}",) if due else ()
 
 
 def _lines(
-    found: Preflight, settings: Settings, paths: Paths, done: Offsets, new: Offsets
+    spec: Pipeline,
+    found: Preflight,
+    settings: Settings,
+    paths: Paths,
+    done: Offsets,
+    new: Offsets,
 ) -> tuple[str, ...]:
-    spec = found.spec
     name = found.target.table.name
     table = "" if name == first_table(spec) else f", table {name}"
     return (

@@ -15,18 +15,17 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.data_loss import DataLoss, data_loss, format_data_loss
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.fingerprint.classification import with_classification
 from spark_jobs.fingerprint.correction import with_expressions
-from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.messages.held_back import held_back_lines
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.source.port import SourceState
-from spark_jobs.source.sources import source_of
+from spark_jobs.source.port import Source, SourceState
 from spark_jobs.spec import Pipeline
 from spark_jobs.target import Target
 
@@ -37,10 +36,6 @@ CLOCKS_DIFFER = timedelta(seconds=5)
 class Preflight(NamedTuple):
     """Spec, topic, checkpoint and table that belong to each other."""
 
-    spec: Pipeline
-    """The spec in force: a field that the checkpoint fixed at its creation has the checkpoint's
-    value.
-    """
     topic: SourceState
     identity: Identity
     """Identity of the checkpoint. Without a checkpoint: of a new generation, not written yet."""
@@ -50,19 +45,27 @@ class Preflight(NamedTuple):
     """Partition -> first and last offset that retention removed before they were read, and that the
     spec allows to skip.
     """
-    earlier: Pipeline
-    """The spec in force, with the expressions of the checkpoint's newest batch, and with what its
-    records were classified with: others than in `spec` where a correction is declared
-    (compatible_expressions), or max_ahead, required or the fields of the topic have changed.
-    """
-    other_code: bool
-    """Whether logic.py, or what it imports, is other than that batch was made by."""
+    made: Identity
+    """What the checkpoint's newest batch was made by."""
     warnings: tuple[str, ...]
     """One line for each allowed difference between the spec and the spec that the checkpoint was
     created with.
     """
     told: tuple[str, ...] = ()
     """One line for each thing of this installation that a person should know."""
+
+    def earlier(self, ours: Pipeline) -> Pipeline:
+        """The spec in force, with the expressions of the newest batch, and with what its records
+        were classified with: others than in `ours` where a correction is declared
+        (compatible_expressions), or max_ahead, required or the fields of the topic have changed.
+        """
+        earlier, was = with_expressions(ours, self.made.fingerprint), self.made.classification
+        return with_classification(earlier, was, other_code=self.other_code) if was else earlier
+
+    @property
+    def other_code(self) -> bool:
+        """Whether logic.py, or what it imports, is other than that batch was made by."""
+        return self.identity.other_code_than(self.made)
 
     @property
     def checkpoint(self) -> Checkpoint:
@@ -82,35 +85,28 @@ class Preflight(NamedTuple):
         )
 
 
-def preflight(spec: Pipeline, settings: Settings, paths: Paths) -> Preflight:
+def preflight(now: Present, source: Source, paths: Paths, settings: Settings) -> Preflight:
     """Verify topic, checkpoint and table, in this order.
 
     Raises KafkaUnreachable, KafkaRefused or TopicMissing; StateIncompatible, TopicRemade,
     OffsetsWentBack, CheckpointBroken, CheckpointForeign or RecordsGone; TableReplaced.
     """
-    topic = source_of(spec, settings).state()
-    held = standing(spec, paths)
+    topic = source.state()
+    held = standing(now, paths)
     identity = held.identity(topic)
     gone = data_loss(paths, topic)
-    target = Target.live(paths, identity.owner(spec.name))
+    target = Target.live(paths, identity.owner(paths.pipeline))
     cursor = read_cursor(paths.cursor)
-    table.refuse_replaced(target.table, spec.name, identity.table_id)
+    table.refuse_replaced(target.table, paths.pipeline, identity.table_id)
     refuse_restored(paths, cursor.judged_table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
     made = held.made if held.made and Checkpoint(target.checkpoint).planned() else identity
-    other_code = identity.other_code_than(made)
-    ours = in_force(spec, identity.fingerprint)
-    earlier = with_expressions(ours, made.fingerprint)
-    if made.classification:
-        earlier = with_classification(earlier, made.classification, other_code=other_code)
     told = (
         *_slow_clock(topic, datetime.now(UTC)),
-        *_long_replay(ours, settings),
+        *_long_replay(identity, settings),
         *held_back_lines(topic.held),
     )
-    return Preflight(
-        ours, topic, identity, target, cursor, gone, earlier, other_code, held.warnings, told
-    )
+    return Preflight(topic, identity, target, cursor, gone, made, held.warnings, told)
 
 
 def _slow_clock(topic: SourceState, now: datetime) -> tuple[str, ...]:
@@ -128,8 +124,8 @@ def _slow_clock(topic: SourceState, now: datetime) -> tuple[str, ...]:
     )
 
 
-def _long_replay(spec: Pipeline, settings: Settings) -> tuple[str, ...]:
-    if spec.state.provider != "hdfs" or settings.local:
+def _long_replay(identity: Identity, settings: Settings) -> tuple[str, ...]:
+    if identity.fingerprint["state.provider"] != "hdfs" or settings.local:
         return ()
     return (
         "provider='hdfs' on a cluster: only Spark's maintenance, in executors that live for more "

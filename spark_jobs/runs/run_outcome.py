@@ -87,21 +87,13 @@ class RunOutcome:
         If the outcome makes no valid report, the report has only the problem: the first error is
         never hidden.
         """
-        ended_at = datetime.now(UTC)
         try:
-            return self._report(problem, ended_at)
+            return self._report(problem)
         except Exception as error:  # noqa: BLE001 - a run leaves a report, whatever is wrong with its outcome
-            return Report(
-                kind=self.kind,
-                pipeline=self.pipeline,
-                run_id=self.run_id,
-                status="failed",
-                problem=Problem.of(problem or unexpected(error)),
-                started_at=self.started_at,
-                ended_at=ended_at,
-            )
+            why = problem or unexpected(error)
+            return Report.of_failure(self.kind, self.pipeline, self.run_id, why, self.started_at)
 
-    def _report(self, problem: SluiceError | None, ended_at: datetime) -> Report:
+    def _report(self, problem: SluiceError | None) -> Report:
         drained = self.drained
         return Report(
             kind=self.kind,
@@ -110,7 +102,7 @@ class RunOutcome:
             status="failed" if problem else "succeeded",
             problem=Problem.of(problem) if problem else None,
             started_at=self.started_at,
-            ended_at=ended_at,
+            ended_at=datetime.now(UTC),
             query_seconds=self.seconds.get("query", 0),
             seconds=dict(self.seconds),
             lost={str(partition): span for partition, span in self.lost.items()},

@@ -102,15 +102,7 @@ def recorded(
     except Exception as error:
         known = error if isinstance(error, SluiceError) else _known(error)
         if last(error) and known.code not in OF_THE_ROOT:
-            report = Report(
-                kind=kind,
-                pipeline=pipeline,
-                run_id=run_id,
-                status="failed",
-                problem=Problem.of(known),
-                started_at=started_at,
-                ended_at=datetime.now(UTC),
-            )
+            report = Report.of_failure(kind, pipeline, run_id, known, started_at)
             with suppress(SluiceError):  # without a root there is no table
                 append_once(report, installed_root())
         raise

@@ -11,7 +11,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
 from spark_jobs.errors import RepartitionRefused, StateIncompatible
-from spark_jobs.fingerprint.fields import changes, fingerprint, in_force, movable
+from spark_jobs.fingerprint.fields import Declared, changes, fingerprint, in_force, movable
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Aggregate, Pipeline
@@ -72,12 +72,12 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
 
 
 def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:
-    name, ours = spec.name, in_force(spec, known.fingerprint).state
-    if not movable(spec, known.fingerprint):
+    name, stored = spec.name, known.fingerprint
+    if not movable(stored, spec.state.format):
         raise RepartitionRefused.provider_unmovable(
             pipeline=name,
-            provider=ours.provider,
-            form=known.fingerprint.get("state.format", 1),
+            provider=stored["state.provider"],
+            form=stored.get("state.format", 1),
         )
     alone = [
         at
@@ -96,7 +96,7 @@ def _refuse_other_steps(spec: Pipeline, known: Identity, paths: Paths) -> None:
     found = [
         [
             str(change)
-            for change in changes(each.fingerprint, now, spec)
+            for change in changes(each.fingerprint, now, Declared(spec))
             if change.weight == "refused" and change.field.startswith("steps[")
         ]
         for each in (known, known.of_newest_batch(paths))

@@ -10,7 +10,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.schema_notes import elsewhere
 from spark_jobs.errors import StateIncompatible, StateUnreadable
-from spark_jobs.fingerprint.fields import changes, fingerprint, in_force
+from spark_jobs.fingerprint.fields import Declared, changes, fingerprint, in_force
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.root.paths import Paths
@@ -53,7 +53,8 @@ def resolve(spec: Pipeline, settings: Settings, query: StateQuery) -> StateTarge
     if identity is None or not committed:
         raise StateUnreadable.no_state_yet(pipeline=spec.name, checkpoint=paths.checkpoint)
     identity = identity.of_newest_batch(paths)
-    spec_changes = changes(identity.fingerprint, fingerprint(spec, version("pyspark")), spec)
+    now = fingerprint(spec, version("pyspark"))
+    spec_changes = changes(identity.fingerprint, now, Declared(spec))
     differences = [
         str(change)
         for change in spec_changes

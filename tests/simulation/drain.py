@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
 from spark_jobs.journal.runner import leased, settle
@@ -29,6 +30,7 @@ from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.object_store import require_writable
@@ -77,7 +79,8 @@ class Drain(NamedTuple):
         require_writable(self.paths)
         settle(self.paths, self.run_id)
         with leased(self.paths, self.run_id) as held, begun(self.paths, outcome):
-            found = preflight(self.spec, self.settings, self.paths)
+            source = source_of(self.spec, self.settings)
+            found = preflight(Present(self.spec), source, self.paths, self.settings)
             held.confirm()
             known = self._claim_table(found.identity, held)
             cursor = read_cursor(self.paths.cursor)

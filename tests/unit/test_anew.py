@@ -11,6 +11,7 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
 from spark_jobs.checkpoint.standing import standing
@@ -89,7 +90,7 @@ def vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vain:
 def begin(made: Vain, spec: Pipeline = RENAMED) -> tuple[str, ...]:
     made.paths = Paths(made.settings.root, spec)
     with leased(made.paths, "run") as held:
-        lines = begin_anew(spec, made.paths, held, "drain")
+        lines = begin_anew(Present(spec), made.paths, held, "drain")
     made.paths = Paths(made.settings.root, spec)
     return lines
 
@@ -107,7 +108,7 @@ def test_a_plan_says_that_the_changed_spec_begins_anew_and_a_run_does_it(vain, s
     rows = ops_tables.query(vain.paths.root, "batches", "SELECT malformed FROM batches")
     assert rows["malformed"].to_pylist() == [9, 9], "what was read stays accounted for"
     assert read_cursor(vain.paths.cursor).audited == -1
-    fresh = standing(spec, vain.paths).identity(SourceState("topic-1", {0: 0}, {0: 20}))
+    fresh = standing(Present(spec), vain.paths).identity(SourceState("topic-1", {0: 0}, {0: 20}))
     assert fresh.generation != "g1"
     assert planning.plan(spec, vain.settings).new_offsets == 20
     assert begin(vain, spec) == ()
@@ -171,7 +172,7 @@ def lost_an_account(made: Vain) -> None:
 )  # fmt: skip
 def test_what_may_have_come_of_the_records_is_protected_as_ever(vain: Vain, something: Any) -> None:
     something(vain)
-    assert anew_due(RENAMED, vain.paths) is None
+    assert anew_due(Present(RENAMED), vain.paths) is None
     assert begin(vain) == ()
     with pytest.raises(StateIncompatible):
         planning.plan(RENAMED, vain.settings)

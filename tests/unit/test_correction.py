@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.fingerprint.correction import with_expressions
-from spark_jobs.fingerprint.fields import changes, fingerprint, idle_declarations
+from spark_jobs.fingerprint.fields import Declared, changes, fingerprint, idle_declarations
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, Session, Transform
@@ -49,7 +50,7 @@ CORRECTIONS = {
 
 def weights(before: Pipeline, after: Pipeline, *declared: str) -> list[str]:
     after = after.model_copy(update={"compatible_expressions": declared})
-    found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
+    found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), Declared(after))
     return [change.weight for change in found]
 
 
@@ -87,7 +88,9 @@ def test_a_run_names_the_declaration_takes_it_and_stores_the_new_expression(tmp_
     paths = Paths(str(tmp_path), spec)
     paths.ensure_writable()
     topic = SourceState(id="topic-1", earliest={0: 0}, latest={0: 50})
-    standing(spec, paths).identity(topic).model_copy(update={"table_id": "t"}).write(paths.identity)
+    standing(Present(spec), paths).identity(topic).model_copy(update={"table_id": "t"}).write(
+        paths.identity
+    )
     Cursor().write(paths.cursor)
     folder = begin(Path(str(paths.checkpoint)))
     plan_batch(folder, 0, {0: 10})
@@ -95,21 +98,21 @@ def test_a_run_names_the_declaration_takes_it_and_stores_the_new_expression(tmp_
 
     corrected = measuring(TRIED)
     with pytest.raises(StateIncompatible) as refused:
-        standing(corrected, paths).identity(topic)
+        standing(Present(corrected), paths).identity(topic)
     assert f"add {SUM!r} to compatible_expressions" in refused.value.remedy
 
     declared = corrected.model_copy(update={"compatible_expressions": (SUM,)})
-    [line] = standing(declared, paths).warnings
+    [line] = standing(Present(declared), paths).warnings
     assert SUM in line
     assert TRIED in line
     assert "declares the old expression compatible" in line
-    standing(declared, paths).identity(topic).write(paths.identity)
-    assert standing(corrected, paths).warnings == ()
+    standing(Present(declared), paths).identity(topic).write(paths.identity)
+    assert standing(Present(corrected), paths).warnings == ()
     plan_batch(folder, 1, {0: 20})
     commit_batch(folder, 1)
-    assert standing(corrected, paths).warnings == ()
+    assert standing(Present(corrected), paths).warnings == ()
     with pytest.raises(StateIncompatible):
-        standing(spec, paths).identity(topic)
+        standing(Present(spec), paths).identity(topic)
 
 
 def test_a_change_that_nobody_can_declare_names_no_declaration(tmp_path: Path) -> None:
@@ -117,9 +120,11 @@ def test_a_change_that_nobody_can_declare_names_no_declaration(tmp_path: Path) -
     paths = Paths(str(tmp_path), spec)
     paths.ensure_writable()
     topic = SourceState(id="topic-1", earliest={0: 0}, latest={0: 50})
-    standing(spec, paths).identity(topic).model_copy(update={"table_id": "t"}).write(paths.identity)
+    standing(Present(spec), paths).identity(topic).model_copy(update={"table_id": "t"}).write(
+        paths.identity
+    )
     with pytest.raises(StateIncompatible) as refused:
-        standing(measuring(TRIED, more="max(amount)"), paths).identity(topic)
+        standing(Present(measuring(TRIED, more="max(amount)")), paths).identity(topic)
     assert "compatible" not in refused.value.remedy
 
 
@@ -134,4 +139,4 @@ def test_a_declaration_of_an_expression_that_is_back_is_said() -> None:
 
 def declared_idle(spec: Pipeline, *declared: str) -> tuple[str, ...]:
     spec = spec.model_copy(update={"compatible_expressions": declared})
-    return idle_declarations(fingerprint(spec, "4.2.0"), spec)
+    return idle_declarations(fingerprint(spec, "4.2.0"), Declared(spec))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli import app
@@ -25,7 +26,9 @@ def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
     spec = registry.load(NAME)
     made = Paths(str(tmp_path), spec)
     made.ensure_writable()
-    standing(spec, made).identity(SourceState("topic-1", {0: 0}, {0: 5})).write(made.identity)
+    standing(Present(spec), made).identity(SourceState("topic-1", {0: 0}, {0: 5})).write(
+        made.identity
+    )
     begin(Path(str(made.checkpoint)), {0: 0})
     plan_batch(made.checkpoint, 0, {0: 5})
     return made

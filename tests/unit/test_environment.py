@@ -8,6 +8,7 @@ import pytest
 
 from spark_jobs import pipelines
 from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
@@ -44,13 +45,13 @@ class Code:
 
     def run(self, spec: Pipeline = SHOPS) -> Identity:
         """What a run stores."""
-        identity = standing(spec, self.paths).identity(BROKER)
+        identity = standing(Present(spec), self.paths).identity(BROKER)
         identity.write(self.paths.identity)
         return identity
 
     def refused(self, spec: Pipeline = SHOPS) -> StateIncompatible:
         with pytest.raises(StateIncompatible) as error:
-            standing(spec, self.paths).identity(BROKER)
+            standing(Present(spec), self.paths).identity(BROKER)
         return error.value
 
     def record(self, **environment: dict[str, str]) -> None:
@@ -91,16 +92,16 @@ def test_a_module_that_logic_imports_is_as_good_as_logic_itself(code: Code) -> N
 
 def test_a_comment_in_an_imported_module_is_no_change(code: Code) -> None:
     code.write('"""Rules."""\nmost = 5  # at most\n')
-    assert standing(SHOPS, code.paths).identity(BROKER) == read_identity(code.paths)
+    assert standing(Present(SHOPS), code.paths).identity(BROKER) == read_identity(code.paths)
 
 
 def test_a_declared_change_of_a_module_is_said_once_and_recorded(code: Code) -> None:
     spec = declared(code_digest(NAME))
     code.write("most = 6\n")
-    [line] = standing(spec, code.paths).warnings
+    [line] = standing(Present(spec), code.paths).warnings
     assert line.startswith("pipelines.shared.rules changed; the spec declares the code compatible")
     code.run(spec)
-    assert standing(SHOPS, code.paths).warnings == ()
+    assert standing(Present(SHOPS), code.paths).warnings == ()
     plan_batch(code.paths.checkpoint, 1, {0: 20, 1: 20})
     commit_batch(code.paths.checkpoint, 1)
     code.write("most = 5\n")
@@ -112,7 +113,7 @@ def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code: C
     code.write("", text="class Shops:\n    most = 5\n")
     assert "(changed: logic.py, pipelines.shared.rules)" in code.refused().what
     code.run(declared(before))
-    assert standing(SHOPS, code.paths).warnings == ()
+    assert standing(Present(SHOPS), code.paths).warnings == ()
 
 
 def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code: Code) -> None:
@@ -123,13 +124,13 @@ def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code: Code) -> None
 
 def test_another_version_is_said_once_and_recorded(code: Code) -> None:
     code.record(versions={"Delta": "4.3.9", "msgspec": "0.1"})
-    lines = standing(SHOPS, code.paths).warnings
+    lines = standing(Present(SHOPS), code.paths).warnings
     assert [line.partition(",")[0] for line in lines] == [
         "version of Delta: was '4.3.9'",
         "version of msgspec: was '0.1'",
     ]
     assert set(code.run().environment.versions) == {"Delta", "Sluice", "msgspec"}  # type: ignore[union-attr]
-    assert standing(SHOPS, code.paths).warnings == ()
+    assert standing(Present(SHOPS), code.paths).warnings == ()
 
 
 def test_another_value_of_a_setting_that_changes_results_is_refused(code: Code) -> None:
@@ -145,14 +146,14 @@ def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(cod
     code.record(
         settings={"spark.sql.of.before": "1"} | {n: v for n, v in PINNED.items() if n != name}
     )
-    assert standing(SHOPS, code.paths).warnings == ()
+    assert standing(Present(SHOPS), code.paths).warnings == ()
     environment = code.run().environment
     assert environment.settings == {**PINNED, **language.JAVA, **language.VARIABLES}
 
 
 def test_a_pipeline_without_code_of_its_own_imports_nothing(tmp_path: Path) -> None:
     spec = pipeline()
-    identity = standing(spec, Paths(str(tmp_path), spec)).identity(BROKER)
+    identity = standing(Present(spec), Paths(str(tmp_path), spec)).identity(BROKER)
     assert isinstance(identity.environment, Environment)
     assert identity.environment.imports == {}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.fingerprint.fields import FROZEN, changes, fingerprint, in_force
+from spark_jobs.fingerprint.fields import FROZEN, Declared, changes, fingerprint, in_force
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Field, Pipeline, Schedule, State, Topic, Transform, Tumbling
 from tests.unit.specs import (
@@ -33,7 +33,9 @@ def renamed(path: str | tuple[str, ...]) -> Topic:
 def difference(before: Pipeline, after: Pipeline, spark: str = "4.2.0") -> list[str]:
     return [
         str(change)
-        for change in changes(fingerprint(before, "4.2.0"), fingerprint(after, spark), after)
+        for change in changes(
+            fingerprint(before, "4.2.0"), fingerprint(after, spark), Declared(after)
+        )
     ]
 
 
@@ -207,14 +209,14 @@ WARNED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
 def test_a_change_of_what_state_depends_on_is_named_field_by_field(case: str) -> None:
     before, after, lines = REFUSED[case]
     assert difference(before, after) == lines
-    found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
+    found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), Declared(after))
     assert {change.weight for change in found} == {"refused"}
 
 
 @pytest.mark.parametrize("case", WARNED)
 def test_a_change_that_state_bears_is_said_with_what_it_means(case: str) -> None:
     before, after, said = WARNED[case]
-    found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
+    found = changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), Declared(after))
     assert [change.weight for change in found] == ["warned"] * len(said)
     assert [
         part
@@ -227,7 +229,7 @@ def test_a_frozen_field_says_the_command_that_takes_the_new_value() -> None:
     # A raised state.version alone ends with CHECKPOINT_FOREIGN: the table belongs to the old
     # checkpoint.
     frozen = [
-        changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), after)
+        changes(fingerprint(before, "4.2.0"), fingerprint(after, "4.2.0"), Declared(after))
         for before, after, _ in WARNED.values()
     ]
     commands = dict.fromkeys(FROZEN, "`sluice reset`") | {FROZEN[0]: "`sluice repartition`"}
@@ -255,7 +257,9 @@ def test_no_line_names_a_repartition_that_would_be_refused(state, stored, says):
     rest = without if state is None else {}
     before = pipeline(state=State(**(state or {})), **rest)
     after = pipeline(state=State(**(state or {}), shuffle_partitions=4), **rest)
-    found = changes(fingerprint(before, "4.2.0") | stored, fingerprint(after, "4.2.0"), after)
+    found = changes(
+        fingerprint(before, "4.2.0") | stored, fingerprint(after, "4.2.0"), Declared(after)
+    )
     (line,) = [each.meaning for each in found if each.field == FROZEN[0]]
     assert says in line
     assert "`sluice repartition` moves the state" not in line
@@ -293,7 +297,7 @@ def test_code_is_known_by_what_it_says_and_not_by_its_comments(tmp_path, monkeyp
         (SHOPS, "refused"),
         (SHOPS.model_copy(update={"compatible_logic": (first,)}), "warned"),
     ):
-        [change] = changes(before, fingerprint(spec, "4.2.0"), spec)
+        [change] = changes(before, fingerprint(spec, "4.2.0"), Declared(spec))
         assert (change.field, change.weight) == ("logic", weight)
 
 
@@ -314,7 +318,7 @@ def test_a_newer_minor_spark_is_a_recorded_change_and_an_older_or_a_major_one_is
     version, weight
 ):
     spec = pipeline()
-    [change] = changes(fingerprint(spec, "4.2.0"), fingerprint(spec, version), spec)
+    [change] = changes(fingerprint(spec, "4.2.0"), fingerprint(spec, version), Declared(spec))
     assert (change.field, change.weight) == ("spark", weight)
     assert weight == "refused" or "cannot resume it any more" in change.meaning
 
@@ -354,4 +358,4 @@ def test_the_description_of_an_output_column_may_change() -> None:
 @pytest.mark.parametrize("spec", registry.load_all(), ids=lambda spec: str(spec.name))
 def test_a_fingerprint_is_the_same_after_it_was_written_and_read(spec: Pipeline) -> None:
     made = fingerprint(spec, "4.2.0")
-    assert changes(json.loads(json.dumps(made, sort_keys=True)), made, spec) == []
+    assert changes(json.loads(json.dumps(made, sort_keys=True)), made, Declared(spec)) == []

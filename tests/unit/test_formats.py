@@ -10,7 +10,7 @@ import pytest
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.fingerprint.fields import changes, fingerprint
+from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.fingerprint.record_form import record_form
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Compressed, Json, Text, Topic
@@ -78,10 +78,10 @@ def test_what_changes_rows_is_in_the_fingerprint_and_an_address_is_not() -> None
     ]
     json, bars, other, moved = made
     assert bars == moved
-    assert {each.field for each in changes(bars, other, pipeline(topic=piped()))} == {
+    assert {each.field for each in changes(bars, other, Declared(pipeline(topic=piped())))} == {
         "topic.format.bar"
     }
-    found = changes(json, bars, pipeline(topic=piped()))
+    found = changes(json, bars, Declared(pipeline(topic=piped())))
     assert {each.field: each.weight for each in found} == {
         "topic.format.bar": "refused",
         "topic.format.kind": "refused",
@@ -119,7 +119,9 @@ def test_a_fingerprint_without_the_name_of_the_format_within_goes_on_if_its_sett
     old, new = (pipeline(topic=topic(format=Compressed(by="gzip", format=f))) for f in (was, now))
     stored = fingerprint(old, SPARK)
     stored.pop("topic.format.format.kind", None)
-    assert [each.weight for each in changes(stored, fingerprint(new, SPARK), new)] == weights
+    assert [
+        each.weight for each in changes(stored, fingerprint(new, SPARK), Declared(new))
+    ] == weights
 
 
 def test_json_is_the_format_of_a_topic_that_names_none() -> None:

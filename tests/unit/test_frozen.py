@@ -14,6 +14,7 @@ import pytest
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import CheckpointBroken
@@ -87,7 +88,7 @@ def expected(last: int, *more: tuple[int, str, int]) -> dict[int, dict[str, int]
 def test_one_with_a_staged_repair_drains_on_and_swaps_it(frozen: Frozen) -> None:
     folder, listener = frozen("staged"), Listener()
     root = opened(folder)
-    assert standing(SPEC, root.paths).changes == ()
+    assert standing(Present(SPEC), root.paths).changes == ()
     listener.publish(root.paths, SPEC)
     with leased(root.paths, "a drain"):
         root.drain(6, 7)

@@ -11,6 +11,7 @@ from deltalake import CommitProperties, Transaction, write_deltalake
 
 from spark_jobs.checkpoint import made_by
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import (
@@ -44,7 +45,7 @@ def paths(tmp_path: Path) -> Paths:
     """A pipeline that has run twice: partition 0 is read up to 12, partition 1 up to 30."""
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    standing(SPEC, paths).identity(broker()).write(paths.identity)
+    standing(Present(SPEC), paths).identity(broker()).write(paths.identity)
     Cursor().write(paths.cursor)
     folder = begin(Path(str(paths.checkpoint)))
     for batch, end in enumerate(({0: 10, 1: 10}, {0: 12, 1: 30})):
@@ -55,7 +56,7 @@ def paths(tmp_path: Path) -> Paths:
 
 def test_a_new_checkpoint_gets_a_generation_of_its_own(tmp_path: Path) -> None:
     paths = Paths(str(tmp_path), SPEC)
-    generations = {standing(SPEC, paths).identity(broker()).generation for _ in range(3)}
+    generations = {standing(Present(SPEC), paths).identity(broker()).generation for _ in range(3)}
     assert len(generations) == 3
     assert all(generations)
 
@@ -64,34 +65,36 @@ def test_a_first_run_that_ended_before_its_first_batch_binds_nobody(tmp_path: Pa
     """It may have made the table, so its generation stays; no state is there to fit a spec."""
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    first = standing(SPEC, paths).identity(broker())
+    first = standing(Present(SPEC), paths).identity(broker())
     first.write(paths.identity)
     other = pipeline(output_mode="update", steps=SPEC.steps[1:])
-    again = standing(other, paths).identity(broker(id="topic-2"))
+    again = standing(Present(other), paths).identity(broker(id="topic-2"))
     assert again.generation == first.generation
     assert (again.topic_id, again.fingerprint["output_mode"]) == ("topic-2", "update")
     Cursor(audited=0).write(paths.cursor)
     with pytest.raises(CheckpointForeign):
-        standing(SPEC, paths).identity(broker())
+        standing(Present(SPEC), paths).identity(broker())
 
 
 def test_settling_writes_nothing(tmp_path: Path) -> None:
-    standing(SPEC, Paths(str(tmp_path), SPEC)).identity(broker())
+    standing(Present(SPEC), Paths(str(tmp_path), SPEC)).identity(broker())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unchanged_spec_resumes_its_checkpoint_under_its_generation(paths: Paths) -> None:
-    assert standing(SPEC, paths).identity(broker()) == read_identity(paths)
+    assert standing(Present(SPEC), paths).identity(broker()) == read_identity(paths)
 
 
 def test_more_records_and_more_partitions_are_no_change(paths: Paths) -> None:
     more = broker(earliest={0: 12, 1: 30, 2: 0}, latest={0: 900, 1: 900, 2: 900})
-    assert standing(SPEC, paths).identity(more) == read_identity(paths)
+    assert standing(Present(SPEC), paths).identity(more) == read_identity(paths)
 
 
 def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(paths):
     with pytest.raises(StateIncompatible) as refused:
-        standing(pipeline(output_mode="update", steps=SPEC.steps[1:]), paths).identity(broker())
+        standing(Present(pipeline(output_mode="update", steps=SPEC.steps[1:])), paths).identity(
+            broker()
+        )
     for said in (
         "output_mode: was 'append', is 'update'",
         "Revert the spec",
@@ -104,7 +107,9 @@ def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_th
 def test_a_field_of_another_type_is_refused_with_a_rebuild_as_a_way_out(paths: Paths) -> None:
     wider = FIELDS[3].model_copy(update={"type": "decimal(20,0)"})
     with pytest.raises(StateIncompatible) as refused:
-        standing(pipeline(topic=topic(fields=(*FIELDS[:3], wider))), paths).identity(broker())
+        standing(Present(pipeline(topic=topic(fields=(*FIELDS[:3], wider)))), paths).identity(
+            broker()
+        )
     assert "was 'bigint', is 'decimal(20,0)'" in refused.value.what
     assert "NEXT in spec.py and run `sluice rebuild sales_hourly`" in refused.value.remedy
 
@@ -113,21 +118,21 @@ def test_another_state_version_starts_beside_the_old_one(paths: Paths) -> None:
     spec = pipeline(state=State(version=2, shuffle_partitions=4))
     other = Paths(str(paths.root), spec)
     before = read_identity(paths)
-    assert standing(spec, other).identity(broker()).generation != before.generation
+    assert standing(Present(spec), other).identity(broker()).generation != before.generation
     assert other.version != paths.version
     assert other.table == paths.table
 
 
 def test_a_topic_made_anew_is_refused_with_both_ids(paths: Paths) -> None:
     with pytest.raises(TopicRemade) as refused:
-        standing(SPEC, paths).identity(broker(id="topic-2", latest={0: 900, 1: 900}))
+        standing(Present(SPEC), paths).identity(broker(id="topic-2", latest={0: 900, 1: 900}))
     for said in ("'sales'", "topic-1", "topic-2"):
         assert said in refused.value.what
 
 
 def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(paths):
     with pytest.raises(OffsetsWentBack) as refused:
-        standing(SPEC, paths).identity(broker(latest={0: 7, 1: 35}))
+        standing(Present(SPEC), paths).identity(broker(latest={0: 7, 1: 35}))
     for said in ("'sales'", "partition 0 ends at 7", "to 12", "sluice reset sales_hourly"):
         assert said in str(refused.value)
     assert "partition 1" not in str(refused.value)
@@ -135,64 +140,68 @@ def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown
 
 def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths: Paths) -> None:
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
-    assert standing(SPEC, paths).identity(broker(latest={0: 40, 1: 40}))
+    assert standing(Present(SPEC), paths).identity(broker(latest={0: 40, 1: 40}))
     with fails(OffsetsWentBack, "topic_went_back", where=has("39")):
-        standing(SPEC, paths).identity(broker(latest={0: 40, 1: 39}))
+        standing(Present(SPEC), paths).identity(broker(latest={0: 40, 1: 39}))
 
 
 def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(paths):
     with pytest.raises(RecordsGone) as refused:
-        standing(SPEC, paths).identity(broker(earliest={0: 15, 1: 31}))
+        standing(Present(SPEC), paths).identity(broker(earliest={0: 15, 1: 31}))
     for said in ("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)"):
         assert said in refused.value.what
 
 
 def test_records_that_retention_took_after_they_were_read_are_nobodys_loss(paths: Paths) -> None:
-    assert standing(SPEC, paths).identity(broker(earliest={0: 12, 1: 20}))
+    assert standing(Present(SPEC), paths).identity(broker(earliest={0: 12, 1: 20}))
 
 
 def test_a_batch_that_was_planned_and_not_committed_still_needs_its_records(paths: Paths) -> None:
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     with fails(RecordsGone, "unread_removed", loss=has("12")):
-        standing(SPEC, paths).identity(broker(earliest={0: 20, 1: 0}))
+        standing(Present(SPEC), paths).identity(broker(earliest={0: 20, 1: 0}))
 
 
 def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths: Paths) -> None:
     with fails(RecordsGone, "unread_removed", loss="partition 2: 5 records (0 to 4)"):
-        standing(SPEC, paths).identity(broker(earliest={0: 0, 1: 0, 2: 5}))
+        standing(Present(SPEC), paths).identity(broker(earliest={0: 0, 1: 0, 2: 5}))
 
 
 def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(tmp_path):
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    standing(SPEC, paths).identity(broker()).write(paths.identity)
+    standing(Present(SPEC), paths).identity(broker()).write(paths.identity)
     plan_batch(begin(Path(str(paths.checkpoint)), {0: 5, 1: 0}), 0, {0: 50, 1: 50})
-    assert standing(SPEC, paths).identity(broker(earliest={0: 5, 1: 0}))
+    assert standing(Present(SPEC), paths).identity(broker(earliest={0: 5, 1: 0}))
     with fails(RecordsGone, "unread_removed", loss="partition 0: 2 records (5 to 6)"):
-        standing(SPEC, paths).identity(broker(earliest={0: 7, 1: 0}))
+        standing(Present(SPEC), paths).identity(broker(earliest={0: 7, 1: 0}))
 
 
 def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths: Paths) -> None:
     Cursor(audited=1).write(paths.cursor)
-    assert standing(SPEC, paths).identity(broker())
+    assert standing(Present(SPEC), paths).identity(broker())
     (paths.checkpoint / "commits" / "1").unlink()
-    assert standing(SPEC, paths).identity(broker()), "a batch without its commit is run again"
+    assert standing(Present(SPEC), paths).identity(broker()), (
+        "a batch without its commit is run again"
+    )
     (paths.checkpoint / "offsets" / "1").unlink()
     with fails(CheckpointForeign, "behind_table", newest=0, audited=1):
-        standing(SPEC, paths).identity(broker())
+        standing(Present(SPEC), paths).identity(broker())
 
 
 def test_a_checkpoint_that_was_deleted_beside_its_identity_is_refused(paths: Paths) -> None:
     Cursor(audited=1).write(paths.cursor)
     shutil.rmtree(str(paths.checkpoint))
     with fails(CheckpointForeign, "behind_table", newest=-1, audited=1):
-        standing(SPEC, paths).identity(broker())
+        standing(Present(SPEC), paths).identity(broker())
 
 
 def test_another_spec_is_said_before_another_topic(paths: Paths) -> None:
     """Whoever points a pipeline at another topic hears of the spec, which is what to revert."""
     with fails(StateIncompatible, "spec_changed", differences=has("topic.name")):
-        standing(pipeline(topic=topic(name="returns")), paths).identity(broker(id="topic-2"))
+        standing(Present(pipeline(topic=topic(name="returns"))), paths).identity(
+            broker(id="topic-2")
+        )
 
 
 def more() -> Pipeline:
@@ -203,46 +212,48 @@ def more() -> Pipeline:
 
 def test_a_change_can_be_taken_back_until_a_batch_is_made_by_it(paths: Paths) -> None:
     first = read_identity(paths)
-    changed = standing(more(), paths).identity(broker())
+    changed = standing(Present(more()), paths).identity(broker())
     changed.write(paths.identity)  # a run began, and its first batch failed
-    assert standing(SPEC, paths).identity(broker()) == first
-    assert standing(more(), paths).identity(broker()) == changed
+    assert standing(Present(SPEC), paths).identity(broker()) == first
+    assert standing(Present(more()), paths).identity(broker()) == changed
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
-    assert standing(SPEC, paths).identity(broker()) == first, "a planned batch has made nothing yet"
+    assert standing(Present(SPEC), paths).identity(broker()) == first, (
+        "a planned batch has made nothing yet"
+    )
     commit_batch(paths.checkpoint, 2)
     with fails(StateIncompatible, "spec_changed", differences=has("topic.fields.later")):
-        standing(SPEC, paths).identity(broker())
-    bound = standing(more(), paths).identity(broker())
+        standing(Present(SPEC), paths).identity(broker())
+    bound = standing(Present(more()), paths).identity(broker())
     assert (bound.fingerprint, bound.before) == (changed.fingerprint, None)
 
 
 def test_an_older_spark_comes_back_after_a_newer_whose_first_batch_failed(paths, monkeypatch):
     first = read_identity(paths)
     monkeypatch.setattr(made_by, "version", lambda _: "4.3.0")
-    standing(SPEC, paths).identity(broker()).write(paths.identity)
+    standing(Present(SPEC), paths).identity(broker()).write(paths.identity)
     monkeypatch.undo()
-    assert standing(SPEC, paths).identity(broker()) == first
+    assert standing(Present(SPEC), paths).identity(broker()) == first
 
 
 def test_a_batch_in_the_table_binds_to_the_change_though_it_is_not_committed(paths):
-    changed = standing(more(), paths).identity(broker())
+    changed = standing(Present(more()), paths).identity(broker())
     changed.write(paths.identity)
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     done = CommitProperties(app_transactions=[Transaction(changed.owner(SPEC.name), 2)])
     rows = pa.table({"id": ["a"]})
     write_deltalake(str(paths.table), rows, commit_properties=done)
     with fails(StateIncompatible, "spec_changed", differences=has("topic.fields.later")):
-        standing(SPEC, paths).identity(broker())
+        standing(Present(SPEC), paths).identity(broker())
 
 
 def test_a_second_change_is_held_against_the_newest_batch_and_not_against_one_that_failed(paths):
-    standing(more(), paths).identity(broker()).write(paths.identity)
+    standing(Present(more()), paths).identity(broker()).write(paths.identity)
     other = pipeline(watermark_delay="3 hours")
-    second = standing(other, paths).identity(broker())
+    second = standing(Present(other), paths).identity(broker())
     second.write(paths.identity)
-    [line] = standing(pipeline(watermark_delay="4 hours"), paths).warnings
+    [line] = standing(Present(pipeline(watermark_delay="4 hours")), paths).warnings
     assert line.startswith("watermark_delay: was '2:00:00'")
-    assert standing(other, paths).warnings == (), "it is said once"
+    assert standing(Present(other), paths).warnings == (), "it is said once"
     assert "topic.fields.later" not in second.fingerprint
 
 
@@ -250,7 +261,7 @@ def test_an_identity_of_a_sluice_that_did_not_keep_it_is_filled_in(paths: Paths)
     text = json.loads(paths.identity.read_text())
     del text["classification"], text["before"]
     paths.identity.write_text(json.dumps(text))
-    filled = standing(SPEC, paths).identity(broker())
+    filled = standing(Present(SPEC), paths).identity(broker())
     assert filled.classification == classification(SPEC)
     assert filled.before is None
 
@@ -258,8 +269,8 @@ def test_an_identity_of_a_sluice_that_did_not_keep_it_is_filled_in(paths: Paths)
 def test_what_records_are_classified_with_changes_freely_and_is_kept_for_the_batches_before(paths):
     amount = FIELDS[3].model_copy(update={"required": True})
     other = pipeline(topic=topic(fields=(*FIELDS[:3], amount), max_ahead="2 days"))
-    assert standing(other, paths).warnings == ()
-    standing(other, paths).identity(broker()).write(paths.identity)
+    assert standing(Present(other), paths).warnings == ()
+    standing(Present(other), paths).identity(broker()).write(paths.identity)
     known = read_identity(paths)
     assert known.classification == classification(other)
     made = known.of_newest_batch(paths).classification

@@ -131,8 +131,8 @@ from tests.unit.specs import pipeline
 watchdog.OUTSIDE_SECONDS = 1
 root = Path(sys.argv[1])
 spec = pipeline(stall_timeout="1 second")
-with watchdog.Watchdog("drain", "repartition-1", None) as watching:
-    watching.watch(spec, Settings(str(root), "127.0.0.1:1", root, "local[1]", "1g"))
+with watchdog.Watchdog("drain", spec.name, "repartition-1", None) as watching:
+    watching.watch(spec.stall_timeout, Settings(str(root), "127.0.0.1:1", root, "local[1]", "1g"))
     time.sleep(60)
 """
 

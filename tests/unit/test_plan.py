@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published, publisher
 from spark_jobs.checkpoint.standing import standing
@@ -16,6 +17,7 @@ from spark_jobs.errors import (
     RootNotWritable,
     StateIncompatible,
 )
+from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.report import StateUse
 from spark_jobs.root.paths import Paths
@@ -23,6 +25,7 @@ from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.plan import Plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline, State
 from tests.harness.ran import python
 from tests.harness.refused import fails, has
@@ -49,7 +52,7 @@ class Installation:
     def has_drained(self, *ends: dict[int, int], judged: int) -> None:
         """Batches that ended there and were committed, up to `judged` judged."""
         self.paths.ensure_writable()
-        standing(SPEC, self.paths).identity(self.topic).write(self.paths.identity)
+        standing(Present(SPEC), self.paths).identity(self.topic).write(self.paths.identity)
         folder = begin(Path(str(self.paths.checkpoint)), self.topic.earliest)
         for batch, end in enumerate(ends):
             plan_batch(folder, batch, end)
@@ -60,7 +63,8 @@ class Installation:
         return planning.plan(spec, self.settings)
 
     def preflight(self, spec: Pipeline = SPEC) -> preflight.Preflight:
-        return preflight.preflight(spec, self.settings, self.paths)
+        source = source_of(spec, self.settings)
+        return preflight.preflight(Present(spec), source, self.paths, self.settings)
 
 
 @pytest.fixture
@@ -215,10 +219,8 @@ def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes
         on_lost_records="skip",
     )
     found = installation.preflight(changed)
-    assert (found.spec.state.shuffle_partitions, found.spec.watermark_delay) == (
-        2,
-        timedelta(hours=3),
-    )
+    ours = in_force(changed, found.identity.fingerprint)
+    assert (ours.state.shuffle_partitions, ours.watermark_delay) == (2, timedelta(hours=3))
     assert found.lost == {0: (20, 29)}
     assert found.topic.latest == {0: 50, 1: 5}
     assert (found.cursor.judged, found.checkpoint.committed()) == (0, [0])

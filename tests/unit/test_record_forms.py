@@ -18,7 +18,7 @@ from spark_jobs.fingerprint.classification import (
     classification,
     with_classification,
 )
-from spark_jobs.fingerprint.fields import changes, fingerprint
+from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.spec import Compressed, Csv, Field, Json, Lines, Local, Text, Topic, Transform
 from tests.harness.refused import fails
 from tests.unit.decoding import SENT, Decoding, records
@@ -534,7 +534,10 @@ def test_a_tombstone_is_malformed_unless_the_topic_drops_it() -> None:
 def changed(was: Topic, now: Topic) -> dict[str, str]:
     before = fingerprint(pipeline(topic=was, steps=STEPS), SPARK)
     spec = pipeline(topic=now, steps=STEPS)
-    return {each.field: each.weight for each in changes(before, fingerprint(spec, SPARK), spec)}
+    return {
+        each.field: each.weight
+        for each in changes(before, fingerprint(spec, SPARK), Declared(spec))
+    }
 
 
 STEPS = pipeline().steps

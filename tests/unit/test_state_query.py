@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.messages.job import ShowState, StateQuery, read
@@ -36,7 +37,7 @@ def settings(tmp_path: Path) -> Settings:
     settings = Settings(str(tmp_path), "a:1", tmp_path, "local[2]", "2g")
     paths = Paths(settings.root, SPEC)
     paths.ensure_writable()
-    standing(SPEC, paths).identity(
+    standing(Present(SPEC), paths).identity(
         SourceState(id="topic-1", earliest={0: 0}, latest={0: 60})
     ).write(paths.identity)
     folder = begin(Path(str(paths.checkpoint)))

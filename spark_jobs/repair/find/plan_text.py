@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import MAXYEAR, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.analysis.rounding import rounding_line
 from spark_jobs.messages.kind import KINDS, LATE_KINDS
 from spark_jobs.repair.find.lost import told
 from spark_jobs.repair.find.plan import offsets_in
@@ -70,11 +69,6 @@ def plan_lines(
         *(f"  without         {each}, which nobody has" for each in told(counted)),
         *_never_read(counted),
         f"  compared with   version {plan.table_version} of the table",
-        *(
-            (f"  rounding        {rounding}",)
-            if (rounding := rounding_line(closed.found.spec))
-            else ()
-        ),
     )
 
 

@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.analysis.ranged import Ranged, ranged
+from spark_jobs.analysis.rounding import rounding_line
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.errors import (
     AccountBehind,
     CheckpointBroken,
@@ -73,13 +75,13 @@ def plan_repair(
     """
     way = ranged(spec)
     approve = request.approval(spec.ranges.approve)
-    paths = Paths(settings.root, spec)
+    paths, source = Paths(settings.root, spec), source_of(spec, settings)
     require_writable(paths)
     settle(paths, "plan of a repair")
     # Before the batches are looked at: rows of a batch that ends in between would be taken for
     # rows without a record.
     compared = table.version(paths.table) if is_table(paths.table) else 0
-    closed = _closed(way, paths, preflight(spec, settings, paths))
+    closed = _closed(way, paths, preflight(Present(spec), source, paths, settings))
     generations = closed.found.identity.generations
     found, waits, replays = FINDERS[request.facts.reads](
         _Sought(way, settings, paths, closed, request, brought)
@@ -96,7 +98,7 @@ def plan_repair(
     try:
         refuse_lost(spec.name, where, reach.slices.newest_at(where.lost))
         archive = ArchiveRecords(archive_paths(paths.root, spec.topic).table, topic.id)
-        counted = count_holes(source_of(spec, settings), archive, where)
+        counted = count_holes(source, archive, where)
         if not request.without_lost:
             refuse_holes(spec.name, counted)
     except RecordsUnreachable as error:
@@ -136,6 +138,8 @@ def plan_repair(
     covered = sum(stop - first for first, stop in reach.slices.within.values())
     touching = sum(each.records for each in found if each.span not in left)
     lines = plan_lines(plan, closed, covered, touching, waits, counted)
+    if rounding := rounding_line(spec):
+        lines = (*lines, f"  rounding        {rounding}")
     lines = (*lines, *left_lines(left, sum(each.records for each in found) - touching))
     if plan.compacted and plan.parts:
         told = "  compaction      Kafka compacts the topic: a range of which it has removed records"

@@ -10,17 +10,17 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import following
 from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
-from spark_jobs.checkpoint.standing import standing
+from spark_jobs.checkpoint.standing import Standing, standing
 from spark_jobs.errors import SluiceError
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
 from spark_jobs.root.paths import Paths
-from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 
 
@@ -32,31 +32,31 @@ class Anew(NamedTuple):
     """For people."""
 
 
-def anew_due(spec: Pipeline, paths: Paths) -> Anew | None:
+def anew_due(now: Present, paths: Paths) -> Anew | None:
     """Whether the spec has changed, and nothing that was read before is accepted. Writes nothing.
 
     None also where a file does not tell, or a batch has no account: what is refused stays so, and
     the preflight says what is wrong with a file.
     """
-    if spec.is_archive or paths.place.beside:  # a rebuild is discarded, if at all
+    if paths.is_archive or paths.place.beside:  # a rebuild is discarded, if at all
         return None
     with suppress(SluiceError):
-        return _due(spec, paths)
+        return _due(standing(now, paths))
     return None
 
 
-def _due(spec: Pipeline, paths: Paths) -> Anew | None:
-    held = standing(spec, paths)
-    known, changed = held.stored, held.changes
+def _due(held: Standing) -> Anew | None:
+    paths, known, changed = held.paths, held.stored, held.changes
     if known is None or not changed:
         return None
     read = _read_in_vain(paths, known)
     if read is None:
         return None
+    topic = held.now.fingerprint["topic.name"]
     return Anew(
         known,
-        f"{spec.name}: the spec changed ({'; '.join(changed)}), and none of the {read:,} records "
-        f"that were read is accepted, so no state depends on it: topic {spec.topic.name} is read "
+        f"{paths.pipeline}: the spec changed ({'; '.join(changed)}), and none of the {read:,} "
+        f"records that were read is accepted, so no state depends on it: topic {topic} is read "
         "again from its beginning",
     )
 
@@ -89,9 +89,9 @@ class BeginAnew(GoesLive):
     superseded: Superseded
 
 
-def begin_anew(spec: Pipeline, paths: Paths, held: HeldLease, run_id: str) -> tuple[str, ...]:
+def begin_anew(now: Present, paths: Paths, held: HeldLease, run_id: str) -> tuple[str, ...]:
     """Let a new place be live where that is due; lines of what was done."""
-    due = anew_due(spec, paths)
+    due = anew_due(now, paths)
     if due is None:
         return ()
     before = read_superseded(paths)
@@ -104,7 +104,7 @@ def begin_anew(spec: Pipeline, paths: Paths, held: HeldLease, run_id: str) -> tu
         ),
     )
     carry_out(ANEW, facts, paths, held, run_id)
-    return (due.line, f"{spec.name}: begins anew in {paths.above / place.folder}")
+    return (due.line, f"{paths.pipeline}: begins anew in {paths.above / place.folder}")
 
 
 def note_generations(facts: BeginAnew, scene: Scene) -> None:

@@ -15,16 +15,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pyspark import SparkContext
 
-from spark_jobs.errors import RunStalled, SluiceError
+from spark_jobs.errors import RunStalled
 from spark_jobs.launch.processes import kill_jvm
 from spark_jobs.messages.kind import Kind
-from spark_jobs.messages.report import Problem, Report
+from spark_jobs.messages.report import Report
 from spark_jobs.runs.run_record import append_once
 from spark_jobs.runs.watch.stall import jvm_threads, keep, python_threads, sparks_movement, stalled
 from spark_jobs.runs.watch.stillness import (
@@ -36,7 +36,6 @@ from spark_jobs.runs.watch.stillness import (
     Stillness,
 )
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Pipeline
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -56,9 +55,10 @@ class Watchdog:
     A lease on a disk ends with the process; one on an object store expires.
     """
 
-    def __init__(self, kind: Kind, run_id: str, report: UPath | None) -> None:
+    def __init__(self, kind: Kind, pipeline: str, run_id: str, report: UPath | None) -> None:
         """Without a path for the report, it writes neither report nor row: `sluice repartition`."""
         self._kind: Kind = kind
+        self._pipeline = pipeline
         self._run_id = run_id
         self._report_path = report
         self._started_at = datetime.now(UTC)
@@ -81,16 +81,16 @@ class Watchdog:
         with self._ending:
             pass
 
-    def watch(self, spec: Pipeline, settings: Settings) -> None:
+    def watch(self, stall_timeout: timedelta, settings: Settings) -> None:
         """Begin to watch."""
-        limit, now = spec.stall_timeout.total_seconds(), time.monotonic()
+        limit, now = stall_timeout.total_seconds(), time.monotonic()
         # stall.py comes first, where it can. On a cluster a run may wait for executors.
         more = MISSED * Stillness(limit, now).interval
         more += 0 if settings.local else int(settings.executor_wait)
         stillness = Stillness(limit, now, more)
         self._interval = stillness.interval
         _begin("watchdog-spark", self._ask_spark)
-        _begin("watchdog", lambda: self._watch(spec, settings, stillness))
+        _begin("watchdog", lambda: self._watch(stall_timeout, settings.root, stillness))
 
     def _ask_spark(self) -> None:
         while not self._over.wait(self._interval):
@@ -99,55 +99,43 @@ class Watchdog:
                 if context is not None:
                     self._spark = sparks_movement(context)
 
-    def _watch(self, spec: Pipeline, settings: Settings, stillness: Stillness) -> None:
+    def _watch(self, stall_timeout: timedelta, root: str, stillness: Stillness) -> None:
         while not self._over.wait(self._interval):
             least = 0 if PULSE.querying else OUTSIDE_SECONDS
             if stillness.too_long((PULSE.beats, self._spark), time.monotonic(), least):
-                self._end_process(spec, settings)
+                self._end_process(stall_timeout, root)
 
-    def _end_process(self, spec: Pipeline, settings: Settings) -> None:
+    def _end_process(self, stall_timeout: timedelta, root: str) -> None:
         with self._ending:
             if self._over.is_set():
                 return
             ends = True
             try:
-                ends = self._tell(spec, settings)
+                ends = self._tell(stall_timeout, root)
             finally:
                 if ends:
                     kill_jvm()  # first: without the lease nothing may write
                     os._exit(RunStalled.exit_status)
 
-    def _tell(self, spec: Pipeline, settings: Settings) -> bool:
+    def _tell(self, stall_timeout: timedelta, root: str) -> bool:
         """Write what the threads do, the report and the row; False, and no report, if the run came
         free meanwhile.
         """
         jvm = _answer(_jvm_threads) or "The JVM did not answer: it has no threads here."
         python = _answer(python_threads) or "The driver's code could not be read."
         dump = f"{jvm}\n{python}"
-        kept = _answer(lambda: keep(dump, settings.root, spec.name, self._run_id))
+        kept = _answer(lambda: keep(dump, root, self._pipeline, self._run_id))
         if self._over.is_set():
             return False
-        problem = stalled(spec.name, spec.stall_timeout, kept or "")
-        if self._report_path is not None:
-            self._leave_report(spec, settings, self._report_path, problem)
+        problem = stalled(self._pipeline, stall_timeout, kept or "")
+        if (path := self._report_path) is not None:
+            known = (self._kind, self._pipeline, self._run_id, problem, self._started_at)
+            report = Report.of_failure(*known)
+            _answer(lambda: report.write(path))
+            _answer(lambda: append_once(report, root))
         # What a driver prints goes through its JVM: this line is lost if that stands still.
         _answer(lambda: LOG.error("%s", problem))
         return True
-
-    def _leave_report(
-        self, spec: Pipeline, settings: Settings, path: UPath, problem: SluiceError
-    ) -> None:
-        report = Report(
-            kind=self._kind,
-            pipeline=spec.name,
-            run_id=self._run_id,
-            status="failed",
-            problem=Problem.of(problem),
-            started_at=self._started_at,
-            ended_at=datetime.now(UTC),
-        )
-        _answer(lambda: report.write(path))
-        _answer(lambda: append_once(report, settings.root))
 
 
 def _begin(name: str, work: Callable[[], None]) -> threading.Thread:
