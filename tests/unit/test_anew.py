@@ -228,7 +228,7 @@ def superseding(made: Vain, note: Superseded, until: int) -> Any:
     rejected(made, "g0", 3, 4, 25)
     rejected(made, "g1", 3)
     known = read_identity(made.paths)
-    held = SimpleNamespace(confirm=lambda: None)
+    held = SimpleNamespace(confirm=lambda: None, path=made.paths.lease)
     return SimpleNamespace(spec=SPEC, paths=made.paths, identity=known, lease=held)
 
 
