@@ -143,6 +143,9 @@ class _Play:
             invariants.hold(self.world)
         except Violation as found:
             violation = found
+        except Exception as error:  # noqa: BLE001 - the hour goes on with other seeds
+            what = f"{error!r}\n{''.join(traceback.format_exception(error))}"
+            violation = Violation("crash", what)
         return Outcome(
             tuple(self.lines),
             violation,
