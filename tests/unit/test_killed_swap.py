@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,11 +18,11 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import repairs
 from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange import unnoted
+from spark_jobs.repair.exchange import exchange, unnoted
 from spark_jobs.repair.exchange.reject import reject
 from spark_jobs.repair.exchange.swap import described, swap
 from spark_jobs.repair.find.plan import digest
-from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink import history
 from spark_jobs.storage.folders import remove_folder
 from tests.harness import roots
@@ -111,6 +112,37 @@ def test_before_its_commit_a_no_counts_and_without_a_yes_nothing_is_swapped(scen
         scene.swap("r1")
     reject(scene.paths, "r1", "bob")
     assert scene.states() == {"r1": "rejected"}
+    with fails(SwapRefused, "answered_no"):
+        scene.swap("r1")
+    assert scene.version == 6
+
+
+def test_a_no_counts_that_comes_between_the_swaps_look_and_its_note(scene, monkeypatch):
+    begun = exchange.carry_out
+
+    def declined(*of: Any) -> None:
+        reject(scene.paths, "r1", "bob")
+        begun(*of)
+
+    monkeypatch.setattr(exchange, "carry_out", declined)
+    with fails(SwapRefused, "answered_no"):
+        scene.swap("r1")
+    assert (scene.states(), scene.version) == ({"r1": "rejected"}, 6)
+
+
+def test_of_a_no_and_a_swap_that_begin_at_once_both_are_refused_and_the_no_stays(
+    scene, monkeypatch
+):
+    write = Manifest.write
+
+    def slowly(*of: Any) -> None:
+        scene.killed(monkeypatch, "change.begun")
+        write(*of)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Manifest, "write", slowly)
+        with fails(SwapRefused, "swap_begun"):
+            reject(scene.paths, "r1", "bob")
     with fails(SwapRefused, "answered_no"):
         scene.swap("r1")
     assert scene.version == 6

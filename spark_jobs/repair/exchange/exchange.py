@@ -106,7 +106,6 @@ def exchange(paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:
             failpoint.at("swap.leased")
             known = refuse_foreign(paths, claim)
             refuse_rewound(known, claim)
-            refuse_withdrawn(paths, claim)
             if made.base.touched():
                 continue
             refuse_overlapped(paths, known, claim)
@@ -195,6 +194,8 @@ def commit(facts: Exchange, scene: Scene) -> None:
     killed before it is dropped (`stands`), since the rows may move meanwhile.
     """
     made = scene.prepared
+    if made is not None:  # behind the note, which who declines it looks for once the No is written
+        refuse_withdrawn(scene.paths, facts.claim)
     if made is not None and made.rows is not None:
         replace(made.base, facts.claim, made.rows, made.condition, scene.held)
     failpoint.at("swap.committed")

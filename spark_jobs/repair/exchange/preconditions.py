@@ -9,6 +9,7 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import RepairOverlapped, StagingStale
 from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
+from spark_jobs.repair.exchange.unready import refuse_ended
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.spans.span import Span
@@ -66,10 +67,12 @@ def refuse_rewound(known: Identity, claim: Claim) -> None:
 
 
 def refuse_withdrawn(paths: Paths, claim: Claim) -> None:
-    """Raise StagingStale if the repair was staged again since its rows were read, RepairUnknown
-    while it is.
+    """Raise SwapRefused if a person has declined the repair since its rows were read, StagingStale
+    if it was staged again, RepairUnknown while it is.
     """
-    if read_manifest(paths, claim.manifest.repair_id) != claim.manifest:
+    now = read_manifest(paths, claim.manifest.repair_id)
+    refuse_ended(now, None)
+    if now != claim.manifest:
         raise StagingStale.staged_again(repair=claim.repair_id)
 
 

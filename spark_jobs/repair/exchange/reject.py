@@ -38,9 +38,11 @@ def reject(paths: Paths, repair_id: str, who: str) -> None:
         state = "not recorded" if row is None else row["state"]
         LOG.warning("%s: repair %s is %s, and stays so", paths.pipeline, repair_id, state)
         return
-    repairs.put(paths.root, [row | {"state": "rejected"}])
-    if manifest:
+    if manifest:  # first: a swap that has read it before finds another one before its commit
         answer = {"rejected_by": who, "rejected_at": datetime.now(UTC)}
         path = paths.staging(repair_id) / "manifest.json"
         manifest.model_copy(update=answer).write(path)
+    if is_going_in(paths, repair_id):
+        raise SwapRefused.swap_begun(repair=repair_id, pipeline=paths.pipeline)
+    repairs.put(paths.root, [row | {"state": "rejected"}])
     LOG.info("%s: repair %s is rejected by %s", paths.pipeline, repair_id, who)

@@ -42,14 +42,15 @@ def refuse_unready(manifest: Manifest, row: Row | None) -> None:
 
 def refuse_ended(manifest: Manifest, row: Row | None) -> None:
     """Raise SwapRefused for a repair that has ended: nobody need be asked about it."""
-    if row is None or row["state"] not in ENDED:
+    state = "rejected" if manifest.rejected_by else row and row["state"]
+    if state not in ENDED:
         return
-    what = f"repair {manifest.repair_id} of {manifest.pipeline} is {row['state']}"
+    what = f"repair {manifest.repair_id} of {manifest.pipeline} is {state}"
     again = (
         "compute the range again, as a repair of its own. In Airflow, clear the task `plan` of the "
         "run: the rest follows."
     )
-    if row["state"] != "rejected":
+    if state != "rejected":
         raise SwapRefused.repair_ended(
             what=what,
             upper=again[0].upper(),
