@@ -14,7 +14,7 @@ import fastavro
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.decode.avro.compiled import Compiled, compiled
+from spark_jobs.decode.avro.decoder import Compiled, compiled
 from spark_jobs.schemas.avro import Node, SchemaInvalid, parse
 
 REFUSED = (ValueError, IndexError, OverflowError, RecursionError)

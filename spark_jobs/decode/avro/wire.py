@@ -1,4 +1,4 @@
-"""What the decoding functions (compiled.py) call for what is rare: long numbers, odd values."""
+"""What the decoding functions (decoder.py) call for what is rare: long numbers, odd values."""
 
 from __future__ import annotations
 

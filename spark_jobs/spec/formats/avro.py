@@ -44,7 +44,7 @@ class Avro(Format):
     """
 
     kind: ClassVar[str] = "avro"
-    decoder: ClassVar[str] = "spark_jobs.decode.avro.decoder:AvroDecoder"
+    decoder: ClassVar[str] = "spark_jobs.decode.avro.records:AvroDecoder"
     not_rows: ClassVar[frozenset[str]] = NOT_ROWS
 
     registry: str = Described(
