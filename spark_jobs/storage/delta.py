@@ -77,6 +77,7 @@ def ours(held: Held | None) -> deltalake.CommitProperties | None:
     return deltalake.CommitProperties(app_transactions=[deltalake.Transaction(str(held.path), 0)])
 
 
+@patiently
 def fence(path: UPath, held: Held) -> None:
     """Commit without a change: what others would commit to the version before is refused."""
     if is_table(path):

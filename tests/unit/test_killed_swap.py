@@ -148,6 +148,22 @@ def test_of_a_no_and_a_swap_that_begin_at_once_both_are_refused_and_the_no_stays
     assert scene.version == 6
 
 
+def test_a_repair_that_a_no_came_too_late_for_is_undone_like_any(scene, monkeypatch):
+    write = Manifest.write
+
+    def slowly(*of: Any) -> None:
+        scene.killed(monkeypatch, "swap.committed")
+        write(*of)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Manifest, "write", slowly)
+        with fails(SwapRefused, "swap_begun"):
+            reject(scene.paths, "r1", "bob")
+    assert scene.swap("r1").passed
+    scene.undo("r1")
+    assert (scene.states()["r1"], scene.rows()) == ("undone", scene.rows(6))
+
+
 @pytest.mark.parametrize("place", BEHIND)
 def test_a_stage_that_is_cleared_completes_the_record_and_computes_nothing(
     scene, monkeypatch, place

@@ -71,7 +71,8 @@ def refuse_withdrawn(paths: Paths, claim: Claim) -> None:
     if it was staged again, RepairUnknown while it is.
     """
     now = read_manifest(paths, claim.manifest.repair_id)
-    refuse_ended(now, None)
+    if not claim.repair_id.endswith(UNDO):
+        refuse_ended(now, None)
     if now != claim.manifest:
         raise StagingStale.staged_again(repair=claim.repair_id)
 

@@ -42,7 +42,9 @@ def refuse_unready(manifest: Manifest, row: Row | None) -> None:
 
 def refuse_ended(manifest: Manifest, row: Row | None) -> None:
     """Raise SwapRefused for a repair that has ended: nobody need be asked about it."""
-    state = "rejected" if manifest.rejected_by else row and row["state"]
+    state = row["state"] if row else "staged"
+    if state == "staged" and manifest.rejected_by:  # the No was killed before its row
+        state = "rejected"
     if state not in ENDED:
         return
     what = f"repair {manifest.repair_id} of {manifest.pipeline} is {state}"
