@@ -28,9 +28,9 @@ def records(folder: Path, at: int | None = None) -> list[dict[str, Any]]:
     return found
 
 
-def files(folder: Path) -> frozenset[str]:
-    """The names of the files that it has now, without their folders."""
-    return frozenset(Path(each).name for each in _entries(folder, None))
+def files(folder: Path, at: int | None = None) -> frozenset[str]:
+    """The names of the files that it has at a version, or now, without their folders."""
+    return frozenset(Path(each).name for each in _entries(folder, at))
 
 
 def _entries(folder: Path, at: int | None) -> list[str]:

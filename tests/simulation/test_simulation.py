@@ -119,6 +119,9 @@ FEARED = {
         ),
         *LATER,
     ),
+    "a person's RESTORE and VACUUM come before what has passed is shown": (
+        *(Round(((kind, NUMBER),)) for kind in ("drain", "restore", "vacuum", "publish")),
+    ),
     "a store has swapped, and its answer is lost": (
         Round((("repair", NUMBER),), at=At("loses", "delta write_deltalake", 5)),
         *LATER,

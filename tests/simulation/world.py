@@ -315,12 +315,15 @@ class World:
         self._of_person(lambda found: found.optimize.compact())
 
     def vacuum(self) -> None:
-        """Of all that the newest version does not have, where nobody works or reads older ones."""
+        """Of all that the newest version does not have, where nobody works, and neither what
+        consumers read nor what the next publish shows is older.
+        """
         with one_write("delta vacuum"):
-            shown = self.folder / "published" / SPEC.name
-            has = files(self.folder / "tables" / self.paths.table.name)
+            table = self.folder / "tables" / self.paths.table.name
+            shown = files(self.folder / "published" / SPEC.name)
+            shown |= files(table, self.cursor().judged_table_version)
             busy = self.publishes or holder(self.paths.lease)
-            if not busy and files(shown) <= has:
+            if not busy and shown <= files(table):
                 self._of_person(
                     lambda found: found.vacuum(
                         0, dry_run=False, enforce_retention_duration=False, full=True
