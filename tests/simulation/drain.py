@@ -128,6 +128,7 @@ class Drain(NamedTuple):
         checkpoint, folder = Checkpoint(self.paths.checkpoint), self.paths.checkpoint
         if batch not in checkpoint.planned():
             plan_batch(folder, batch, {0: _first(checkpoint, batch) + 1}, topic="sales")
+        held.confirm()  # who slept finds perhaps no entry: a rewind has removed it
         read, owner = checkpoint.batch(batch).start[0], known.owner(SPEC.name)
         if table.newest_batch(self.paths.table, owner) < batch:
             if read < self.topic.now.offset:
@@ -147,6 +148,7 @@ class Drain(NamedTuple):
         commit_batch(folder, batch)
 
     def _account(self, batch: int, known: Identity, cursor: Cursor, held: HeldLease) -> Cursor:
+        held.confirm()  # as above
         counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
         now, done = table.version(self.paths.table), Checkpoint(self.paths.checkpoint).batch(batch)
         told = counts | {
