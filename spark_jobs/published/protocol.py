@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.storage.delta_log import Action
+from spark_jobs.storage.features import INVARIANTS
 
 CARRIED = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview"}
@@ -31,12 +32,13 @@ def shown_protocol(protocol: Action, table: str) -> Action:
     features = set(protocol.get("readerFeatures", ())) - NOT_READ
     if unknown := sorted(features - CARRIED):
         raise PublishedTableRefused.feature_unpublishable(table=table, unknown=", ".join(unknown))
-    named = sorted(features)
+    # Spark reads no NOT NULL column that the features of writers do not allow.
+    written = features | {INVARIANTS} & {*protocol.get("writerFeatures", ())}
     return {
         "minReaderVersion": 3,
         "minWriterVersion": 7,
-        "readerFeatures": named,
-        "writerFeatures": named,
+        "readerFeatures": sorted(features),
+        "writerFeatures": sorted(written),
     }
 
 

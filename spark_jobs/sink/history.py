@@ -12,7 +12,7 @@ from spark_jobs.storage.log_entries import Entry, entries
 if TYPE_CHECKING:
     from upath import UPath
 
-NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES"})
+NO_ROWS = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "ADD FEATURE"})
 """Delta's operations that change no row."""
 RESTORE = "RESTORE"
 FOREIGN = "RESTORE by a person"

@@ -19,6 +19,7 @@ from spark_jobs.sink.added_columns import add_columns
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
+from spark_jobs.storage.features import name_invariants
 from spark_jobs.storage.first_checksum import write_first_checksum
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def ensure(
             storage_options=delta.options(path),
         )
         write_first_checksum(path)
-        return 0
+        return name_invariants(path)
     table = delta.open_table(path)
     found = table.metadata().configuration.get(GENERATION)
     if spec.is_archive and found == RELEASED:
@@ -135,7 +136,7 @@ def ensure(
         failpoint.at("columns.added")
         table = delta.open_table(path)
     refuse_changed(table, columns)
-    return table.version()
+    return name_invariants(path)
 
 
 def release(path: UPath) -> None:

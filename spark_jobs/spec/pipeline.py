@@ -284,6 +284,15 @@ class Pipeline(Model):
                 "Spark compares no maps",
                 "Use other keys, or take parts of the map in a Transform",
             )
+        if not isinstance(step, GroupState) or step.form not in ("row", "pandas"):
+            return
+        if parted := [key for key in step.keys if "<" in types.get(key, "")]:
+            refuse(
+                "GroupState.keys",
+                parted,
+                "Spark 4.2 gives a processor no key of type array or struct",
+                "Use other keys, or take parts of it in a Transform",
+            )
 
     def _refuse_double_keys(self, step: GroupState, types: dict[str, str]) -> None:
         if doubles := [key for key in step.keys if types.get(key) in ("double", "float")]:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
+from deltalake import TableFeatures
+
+from spark_jobs.storage import delta
+
 if TYPE_CHECKING:
     import deltalake
+    from upath import UPath
 
 DELETION_VECTORS: Final = "deletionVectors"
+INVARIANTS: Final = "invariants"
 MAPPING: Final = "delta.columnMapping.mode"
 TRIED: Final = frozenset(
     {
@@ -16,7 +22,7 @@ TRIED: Final = frozenset(
         "changeDataFeed",
         "checkConstraints",
         "columnMapping",
-        "invariants",
+        INVARIANTS,
         "timestampNtz",
         "vacuumProtocolCheck",
     }
@@ -31,3 +37,16 @@ def untried(table: deltalake.DeltaTable, tried: Collection[str] = ()) -> list[st
     mapping = table.metadata().configuration.get(MAPPING, "none")
     maps = [] if mapping == "none" else [f"{MAPPING} = {mapping}"]
     return sorted(has - TRIED - {*tried}) + maps
+
+
+def name_invariants(path: UPath) -> int:
+    """Let a protocol that names features name that of the table's NOT NULL columns. The version.
+
+    For a timestamp_ntz delta-rs 1.6 writes such a protocol without it, and Spark refuses the table.
+    """
+    table = delta.briefly(path)
+    named = table.protocol().writer_features
+    if named and INVARIANTS not in named and '"nullable":false' in table.schema().to_json():
+        table.alter.add_feature([TableFeatures.Invariants])
+        table = delta.open_table(path)
+    return table.version()

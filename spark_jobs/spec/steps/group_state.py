@@ -129,6 +129,13 @@ class GroupState(StepBase):
                 "applyInPandasWithState must know the columns of a key's state before it runs",
                 "Declare them: state=(Field(name='seen', type='bigint'),)",
             )
+        if parted := [field.name for field in self.state if "<" in field.type]:
+            refuse(
+                "state",
+                parted,
+                "Spark 4.2's applyInPandasWithState keeps no array, map or struct",
+                "Keep their parts, or their JSON as a string, or use another form",
+            )
         if self.initial_state is not None:
             refuse(
                 "initial_state",
