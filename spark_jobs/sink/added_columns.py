@@ -46,6 +46,11 @@ def is_added(field: StructField) -> bool:
     return MARK in field.metadata
 
 
+def added_in(field: StructField) -> int:
+    """The version of the table that first had this column of it; 0 of one that it began with."""
+    return int(field.metadata.get(MARK, 0))
+
+
 def _marked(field: StructField, version: int) -> deltalake.Field:
     made = {**field.jsonValue(), "nullable": True, "metadata": {MARK: str(version)}}
     return deltalake.Field.from_json(json.dumps(made))

@@ -16,14 +16,20 @@ from confluent_kafka import Producer
 
 from local import broker
 from spark_jobs import failpoint
+from spark_jobs.admin.doctor import doctor
 from spark_jobs.published import table as published_table
+from spark_jobs.rebuild.beside import begin
+from spark_jobs.rebuild.switch import switch
 from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep
 from spark_jobs.runs.plan import plan
-from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, Topic
+from spark_jobs.spec import Archive, Check, Deduplicate, Field, Pipeline, Topic
 from tests.harness.compare import assert_same
 from tests.harness.scene import Scene
+from tests.spark.test_maintain import maintained
 from tests.spark.test_published_table import by_duckdb
+from tests.spark.test_rebuild import ends, live_and_archive, retention_takes
 from tests.spark.test_repair import Repairs
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -41,7 +47,7 @@ class Sales:
     """A topic of sales, each of which has a coupon or none, declared or not."""
 
     def __init__(self, kafka: str, folder: Path) -> None:
-        topic = Topic(name="sales", event_time="at", fields=FIELDS)
+        topic = Topic(name="sales", event_time="at", fields=FIELDS, archive=Archive(keep=None))
         spec = Pipeline(
             name="sales",
             about="Each sale once.",
@@ -161,3 +167,30 @@ def test_a_field_more_adds_its_column_and_everything_goes_on_after_a_kill_at_it(
     assert verified.change is not None
     assert (verified.change.differs, verified.change.rows_before) == (0, 135)
     assert {row["unaccounted"] for row in sales.made.ops("batches")} == {0}
+
+
+def test_archive_doctor_maintain_and_a_rebuild_go_on_across_it(sales: Sales) -> None:
+    made = sales.made
+    sales.send(0, declared=False)
+    live_and_archive(made, "first")
+    sales.declare(COUPON)
+    sales.send(1, declared=True)
+    live_and_archive(made, "second")
+    assert doctor(made.spec, made.settings).execute is None
+    maintained(made)
+    assert_same(sales.rows(), sales.wanted(late=False), "behind doctor and maintain")
+
+    state = made.spec.state.model_copy(update={"version": 2})
+    old, new = made.spec, made.spec.model_copy(update={"state": state})
+    begin(made.paths, new, "", "tester")
+    assert drain(new, made.settings._replace(next="on"), "rebuild").problem is None
+    switch(old, new, made.settings.root, "switch")
+    made.change(state=state)
+    sales.sent = [(sale, True) for sale, _ in sales.sent]
+    assert_same(sales.rows(), sales.wanted(late=False), "rebuilt")
+    retention_takes(made, ends(made))
+    sales.send(2, declared=True)
+    made.run("third")
+    verified, _ = Repairs(made).done("verify", DAY, DAY + timedelta(days=2))
+    assert verified.change is not None
+    assert (verified.change.differs, verified.change.rows_before) == (0, 120), "by the archive"

@@ -9,12 +9,13 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame, Window, functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql.types import StructField
 
 from spark_jobs.analysis.rounding import output_key
 from spark_jobs.repair.compute.comparable import comparable
 from spark_jobs.repair.compute.near import near
+from spark_jobs.repair.compute.pairs import OF_MOVED, identities, pairs, together
 from spark_jobs.sink.added_columns import is_added
 from spark_jobs.steps.canonical.rounding import MOVED
 from spark_jobs.values.own_columns import own
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline
 
-_COPY, _ROW, _MOVED = own("copy"), own("row"), own("moved")
-"""Numbers the rows of one identity; what a row becomes; a computed row's columns MOVED."""
+_ROW = own("row")
+"""What a row becomes."""
 _LATE = own("late")
 
 
@@ -40,12 +41,7 @@ def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
     moved = [name for name in computed.columns if name.startswith(MOVED)]
     computed = computed.select(*(_as(field, computed) for field in live.schema), *moved)
     # A group that the table has twice is not one row: its surplus copy is removed.
-    of = output_key(spec) or tuple(each.name for each in live.schema if not is_added(each))
-    paired = _numbered(live, live.schema, of, "before").join(
-        _numbered(computed, live.schema, of, "after", moved),
-        _key("before").eqNullSafe(_key("after")),
-        "full_outer",
-    )
+    paired = pairs(live, computed, identities(live.schema, output_key(spec)), moved)
     same = _all(_same(field, moved) for field in live.schema)
     op = (
         F.when(F.col("before").isNull(), "added")
@@ -65,13 +61,13 @@ def explained(paired: DataFrame, late: DataFrame | None) -> DataFrame:
     known = {field.name.lower(): field for field in paired.select("before.*").schema}
     kinds = {name: known[name.lower()] for name in late.columns}
     keys = late.select(
-        _struct(
+        together(
             _comparable(late[f"`{name}`"].cast(field.dataType), field)
             for name, field in kinds.items()
         ).alias(_LATE)
     )
     keys = keys.distinct().withColumn("explained", F.lit(True))
-    of = _struct(_comparable(row[field.name], field) for field in kinds.values())
+    of = together(_comparable(row[field.name], field) for field in kinds.values())
     found = paired.join(F.broadcast(keys), of.eqNullSafe(F.col(_LATE)), "left_outer")
     told = F.coalesce("explained", F.lit(False)).alias("explained")
     return found.select("before", "after", "op", told)
@@ -105,31 +101,6 @@ def _as(field: StructField, rows: DataFrame) -> Column:
     return value.cast(field.dataType).alias(field.name)
 
 
-def _numbered(
-    rows: DataFrame, columns: StructType, of: Sequence[str], name: str, moved: Sequence[str] = ()
-) -> DataFrame:
-    """Struct `name` with the columns, and what identifies the row: the values of `of`, and its
-    number among those with the same. Also struct _MOVED, if there is any.
-    """
-    values = {field.name: _comparable(F.col(f"`{field.name}`"), field) for field in columns}
-    equal = Window.partitionBy(*(values[each] for each in of)).orderBy(*values.values())
-    keys = (*(values[each] for each in of), F.row_number().over(equal))
-    return rows.select(
-        F.struct(*(F.col(f"`{each}`") for each in columns.names)).alias(name),
-        _struct(keys).alias(own(f"{name}_key")),
-        *([F.struct(*moved).alias(_MOVED)] if moved else []),
-    )
-
-
-def _key(name: str) -> Column:
-    return F.col(own(f"{name}_key"))
-
-
-def _struct(values: Iterable[Column]) -> Column:
-    """One value to join by: for a join by each of many columns, Spark plans for minutes."""
-    return F.struct(*(value.alias(f"k{n}") for n, value in enumerate(values)))
-
-
 def _same(field: StructField, moved: Sequence[str]) -> Column:
     before, after = (F.col(side)[field.name] for side in ("before", "after"))
     same = _comparable(before, field).eqNullSafe(_comparable(after, field))
@@ -137,7 +108,7 @@ def _same(field: StructField, moved: Sequence[str]) -> Column:
         same = same | before.isNull()
     if (known := f"{MOVED}{field.name}") not in moved:
         return same
-    return same | near(before, after, F.col(_MOVED)[known], field.dataType)
+    return same | near(before, after, F.col(OF_MOVED)[known], field.dataType)
 
 
 def _comparable(value: Column, field: StructField) -> Column:
