@@ -31,6 +31,8 @@ WRITTEN: Final = {
 _NAME: Final = re.compile(r"[A-Za-z_@$][A-Za-z0-9_.$-]{0,39}")
 _DATA: Final = re.compile(r"[0-9a-fA-F-]{8,}|.*[0-9]{6}.*")
 """Keys that are data: ids, card numbers."""
+FEWEST: Final = 10
+"""Of fewer records nobody can say that most have a key."""
 
 
 class NewKey(Part):
@@ -59,7 +61,7 @@ class NewKey(Part):
         """
         key = str(paths.parsed(self.path)[-1])
         plain = _NAME.fullmatch(key) and not _DATA.fullmatch(key)
-        return bool(plain) and 2 * self.records >= self.looked_at
+        return bool(plain) and self.looked_at >= FEWEST and 2 * self.records >= self.looked_at
 
     def name(self, taken: Collection[str]) -> str:
         """What its field could be called: none of these."""

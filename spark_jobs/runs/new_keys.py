@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.checkpoint.notes.new_keys import NewKeys, read_new_keys
 from spark_jobs.decode.json.unnamed import Seen, is_named, names_of
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.messages.new_keys import NewKey
+from spark_jobs.messages.new_keys import FEWEST, NewKey
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.spec import Field, Topic
 from spark_jobs.values import path as paths
@@ -32,12 +32,14 @@ def tell(
 ) -> tuple[NewKey, ...]:
     """Log those that nobody was told of, and note them, under the lease that this run holds.
 
-    Unless values of records may be shown, a key that may be one is counted and not named.
+    Unless values of records may be shown, a key that may be one is counted and not named. Those of
+    few records wait for a run with more.
     """
     stored = read_new_keys(paths_.new_keys)
     known = _unnamed(spec.topic, stored)
     told = {each.path for each in known.keys}
-    news = [key for key in map(_new_key, found) if key.path not in told]
+    seen = (key for key in map(_new_key, found) if key.looked_at >= FEWEST or record_bytes())
+    news = [key for key in seen if key.path not in told]
     names = [key for key in news if _may_be_told(key)]
     room = names[: MOST - len(known.keys)]
     others = known.others or len(news) - len(names)

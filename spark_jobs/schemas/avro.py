@@ -76,9 +76,11 @@ def parse(text: str, references: Sequence[str] = ()) -> Node:
 def _read(text: str, names: dict[str, Node]) -> Node:
     try:
         given = json.loads(text)
-    except ValueError:
+    except ValueError as error:
         # A registry gives a primitive's name as it was registered, in quotes or not.
         given = text.strip()
+        if given[:1] in "[{":
+            raise SchemaInvalid(f"it is no JSON: {error}") from None
     except RecursionError:
         raise SchemaInvalid("it is nested too deeply") from None
     try:

@@ -13,7 +13,10 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from spark_jobs.errors import RangeInvalid, SpecInvalid
 from spark_jobs.errors.visible import visible
 
-_REMEDIES = {"tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two."}
+_REMEDIES = {
+    "tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two.",
+    "model_type": " Write it as a call, such as Json() or Tumbling(size='1 day').",
+}
 """pydantic's type of error -> the remedy, which pydantic's message lacks."""
 MOST_GIVEN: Final = 300
 """Characters of a value in a message."""

@@ -90,12 +90,15 @@ class Topic(Model):
         refuse_own("fields", names)
         clock = next((field for field in self.fields if field.name == self.event_time), None)
         if clock is None or clock.type != "timestamp" or not clock.required:
-            possible = [f.name for f in self.fields if f.type == "timestamp" and f.required]
+            others = [f.name for f in self.fields if f.type == "timestamp" and f.required]
             refuse(
                 "event_time",
                 self.event_time,
                 "it is not a required field of type timestamp",
-                f"Name one of {possible}, or declare it so in fields",
+                f"Name one of {others}, or declare it so"
+                if others
+                else "Declare it so, of a number with format='ms'; or Kafka's own, with "
+                "part='timestamp'",
             )
         self._refuse_parts()
         if self.max_ahead <= timedelta():

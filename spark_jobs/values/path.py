@@ -10,7 +10,7 @@ Path = tuple[str | int, ...]
 _PART: Final = re.compile(r'"((?:[^"\\]|\\["\\])+)"|([^\s."\[\]]+)')
 _PLACE: Final = re.compile(r"\[(0|[1-9][0-9]{0,8})\]")
 _UNREAD: Final = re.compile(r'["\\\x00-\x1f]')
-_PLAIN: Final = re.compile(r'[^\s."\[\]]+')
+_PLAIN: Final = re.compile(r'(?!\$$)[^\s."\[\]]+')
 
 
 def parsed(text: str) -> Path:
@@ -24,6 +24,8 @@ def parsed(text: str) -> Path:
         part = _PART.match(text, at)
         if part is None:
             raise ValueError("a key is missing" if at == len(text) else f"{text[at:]!r} is no key")
+        if part[0] == "$":
+            raise ValueError("'$' is the record in JSONPath, and a path begins in the record")
         found.append(part[2] or re.sub(r"\\(.)", r"\1", part[1]))
         at = part.end()
         while place := _PLACE.match(text, at):

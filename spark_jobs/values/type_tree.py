@@ -21,6 +21,18 @@ SCALARS: Final = (
 MOST_DIGITS: Final = 38
 """Of a decimal, in Spark and in Arrow."""
 MOST_DEPTH: Final = 16
+OTHERWISE: Final = {
+    **dict.fromkeys(("varchar", "char", "text", "str"), "string"),
+    **dict.fromkeys(("long", "int64"), "bigint"),
+    **dict.fromkeys(("integer", "int32"), "int"),
+    **dict.fromkeys(("number", "float64"), "double"),
+    **dict.fromkeys(("datetime", "timestamp_ltz", "timestamptz"), "timestamp"),
+    "short": "smallint",
+    "bool": "boolean",
+    "bytes": "binary",
+    "numeric": "decimal(p,s)",
+}
+"""Names that others have for them."""
 _TOKEN: Final = re.compile(r"\s*([<>(),:]|[\w@$-]+)")
 
 
@@ -119,7 +131,8 @@ def _type(rest: _Tokens, depth: int) -> Type:
         return Decimal(precision, scale)
     if name not in ("array", "map", "struct"):
         if name not in SCALARS:
-            raise ValueError(f"{name!r} is none of them")
+            meant = f", {OTHERWISE[name]} is" if name in OTHERWISE else ""
+            raise ValueError(f"{name!r} is none of them{meant}")
         return Scalar(name)
     rest.take("<")
     found: Type

@@ -290,3 +290,7 @@ def test_declarations_are_refused_in_words(tmp_path: Path) -> None:
         Avro(registry="A/B")
     with fails(SpecInvalid, "no_avro_schema", name="reader"):
         prepare(topic(format_=Avro(registry="main", reader='"X"')), str(tmp_path), None)
+    with pytest.raises(SpecInvalid, match=r"format\.reader is no Avro schema: it is no JSON"):
+        prepare(topic(format_=Avro(registry="main", reader='{"type":')), str(tmp_path), None)
+    with pytest.raises(SpecInvalid, match="of a subject the latest version"):
+        Avro(registry="main", reader="orders-value")

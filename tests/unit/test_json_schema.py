@@ -162,6 +162,9 @@ REFUSED = {
     "/properties/a/minLength ": document({"a": {"type": "string", "minLength": "a"}}),
     "/properties/a/minimum": '{"properties": {"a": {"type": "integer", "minimum": 1e999}}}',
     "/properties/a/maximum": document({"a": {"type": "number", "maximum": 10**400}}),
+    "/properties/a/format": document(
+        {"a": {"type": "string", "contentEncoding": "base64", "format": "date"}}
+    ),
     "/properties/a/x-sluice ": document({"a": {"type": "number", "x-sluice": {"type": "dec("}}}),
     "/properties/a/x-sluice": document({"a": {"type": "string", "x-sluice": "b"}}),
     "/properties/a~1b/not": document({"a/b": {"type": "string", "not": {}}}),

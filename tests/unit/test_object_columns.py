@@ -56,6 +56,19 @@ def test_values_together_are_read_as_each_alone(
     assert read(values, field) == [each for value in values for each in read([value], field)]
 
 
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        ("double", [2**53, -(2**60), 1.5, 10**22], [2**53 + 1, 2**63 - 1, 10**400]),
+        ("float", [2**24, 1.5, float("inf")], [2**24 + 1, 0.1, 1e39, 10**400]),
+        ("array<double>", [[2**53]], [[2**53 + 1]]),
+    ],
+)
+def test_no_number_of_a_schema_is_rounded(kind: str, good: list[Any], bad: list[Any]) -> None:
+    found = read([*good, *bad], Field(name="x", type=kind))
+    assert [wrong for _, wrong in found] == [False] * len(good) + [True] * len(bad)
+
+
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_what_is_no_number_is_a_value_of_schemas_that_have_it(kind: str) -> None:
     assert read([float("nan"), 1], Field(name="x", type=kind)) == [("nan", False), ("1.0", False)]

@@ -146,9 +146,19 @@ def test_every_kind_of_field_is_what_protobuf_says(
         None,
         None,
         "tombstone: the value is null",
-        "the value is empty",
+        "Object missing required field `at`, or it is null",
         "it is no shop.Order in Protobuf's encoding",
     ]
+
+
+def test_a_message_of_no_bytes_is_one_of_defaults_with_and_without_others_beside_it(
+    folder: Path,
+) -> None:
+    fields = (Field(name="at", type="timestamp", part="timestamp"), *FIELDS[3:5], FIELDS[-1])
+    for values in ([b""], [b"", b"", None], [b"", b"\x0a\x09x"]):
+        rows, reasons = decoded(decoder(folder, fields), [*values])
+        assert (rows[0][1:], reasons[0]) == ((0, None, False), None)
+        assert [reason is None for reason in reasons] == [value == b"" for value in values]
 
 
 BAD = {

@@ -86,7 +86,9 @@ def test_a_field_is_where_its_path_says(path: Any, found: str) -> None:
     assert (row, why) == ((found, WHEN), None)
 
 
-@pytest.mark.parametrize("path", ["", "a.", ".a", "a..b", "a[x]", "a[01]", 'a"b', "[0]", "a b", ()])
+@pytest.mark.parametrize(
+    "path", ["", "a.", ".a", "a..b", "a[x]", "a[01]", 'a"b', "[0]", "a b", "$.a", ()]
+)
 def test_a_path_that_is_none_is_refused_when_it_is_declared(path: Any) -> None:
     with fails(SpecInvalid, "fields_refused"):
         Field(name="x", type="string", path=path)
@@ -224,6 +226,13 @@ def test_the_first_nanosecond_of_64_bits_is_read_beside_numbers_of_more() -> Non
     first = datetime(1677, 9, 21, 0, 12, 43, 145_224, UTC)
     assert columns[0] == [first, None, None, first]
     assert [reason is None for reason in reasons] == [True, False, False, True]
+
+
+def test_days_are_a_number_or_its_text() -> None:
+    for days in (20_454, "20454"):
+        assert read("date", days, format="days") == date(2026, 1, 1)
+    for bad in (2_932_897, "2932897", "1.0", 1.5, True, "x", "01", [1]):
+        assert "`$.x`" in refused("date", bad, format="days")
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])

@@ -236,6 +236,52 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: pipeline(steps=(apply(), deduplicate(keys=("shop",)))),
         "steps | 'deduplicate' | no stateful step after applyInPandasWithState | Use form='row' or 'pandas'",
     ),
+    "applyInPandasWithState with a state that has parts": (
+        lambda: apply(state=(Field(name="seen", type="array<string>"),)),
+        "state | ['seen'] | keeps no array, map or struct | as a string",
+    ),
+    "a processor's key that has parts": (
+        lambda: pipeline(
+            topic=topic(fields=(*topic().fields, Field(name="tags", type="array<string>"))),
+            steps=(group_state(keys=("tags",)),),
+        ),
+        "GroupState.keys | ['tags'] | no key of type array or struct | in a Transform",
+    ),
+    "a map as a key": (
+        lambda: pipeline(
+            topic=topic(fields=(*topic().fields, Field(name="tags", type="map<string,int>"))),
+            steps=(deduplicate(keys=("tags",)),),
+        ),
+        "deduplicate.keys | ['tags'] | no maps | in a Transform",
+    ),
+    "a format's name in place of a format": (
+        lambda: topic(format="avro"),
+        "format | 'avro' | Write it as a call, such as Json()",
+    ),
+    "an event time among no times": (
+        lambda: topic(fields=(Field(name="at", type="bigint"),)),
+        "event_time | 'at' | format='ms' | part='timestamp'",
+    ),
+    "a path of JSONPath": (
+        lambda: Field(name="x", type="string", path="$.data.id"),
+        "path is '$.data.id' | JSONPath | Write it as 'data.user.id'",
+    ),
+    "one of several paths": (
+        lambda: Field(name="x", type="string", path=("id", "a..b")),
+        "path is 'a..b' | '.b' is no key",
+    ),
+    "a type's name of another system": (
+        lambda: Field(name="x", type="array<long>"),
+        "type | 'array<long>' | 'long' is none of them, bigint is",
+    ),
+    "a smallest value beyond the largest": (
+        lambda: Field(name="x", type="decimal(4,2)", at_least="10.00", at_most="9.5"),
+        "at_least | '10.00' | more than at_most",
+    ),
+    "a format of a time that is none": (
+        lambda: Field(name="x", type="date", format="iso"),
+        "format | 'iso' | 'days', Local(...) | RFC 3339",
+    ),
     "applyInPandasWithState without the columns of its state": (
         lambda: apply(state=()),
         "state | () | must know the columns | Declare them",
@@ -419,7 +465,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "an event time that may be null": (
         lambda: topic(fields=(Field(name="at", type="timestamp", required=False),)),
-        "event_time | 'at' | not a required field | or declare it so in fields",
+        "event_time | 'at' | not a required field | Declare it so",
     ),
     "a field twice": (
         lambda: topic(fields=(*FIELDS, FIELDS[0])),

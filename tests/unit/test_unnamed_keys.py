@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.decode.json.unnamed import MOST, Seen, UnnamedKeys, is_named, names_of, of_all
 from spark_jobs.errors import LeaseLost, SpecInvalid
-from spark_jobs.messages.new_keys import NewKey
+from spark_jobs.messages.new_keys import FEWEST, NewKey
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.new_keys import MOST as MOST_TOLD, MOST_LINES, _new_key, declarations, tell
 from spark_jobs.spec import Field, Pipeline, Topic
@@ -157,7 +157,8 @@ DATA = ("ann.smith@example.org", "4111111111111111", TOKEN, "0f0e0d0c-0b0a", "u4
 
 def values_of_people() -> list[bytes]:
     users = {"total": 1, "page": 1} | dict.fromkeys(DATA, 1)
-    return [row(users=users, coupon=1, rare=1), row(coupon=1, users={"page": 2}), row(coupon=1)]
+    some = [row(users=users, coupon=1, rare=1), row(coupon=1, users={"page": 2}), row(coupon=1)]
+    return [*some, *[row(coupon=1, users={"page": 2})] * (FEWEST - len(some))]
 
 
 def test_a_key_that_may_be_a_value_of_a_record_is_counted_and_not_named(
@@ -168,7 +169,7 @@ def test_a_key_that_may_be_a_value_of_a_record_is_counted_and_not_named(
     told = tell(spec, where, found, None)
     assert [key.path for key in told] == ["coupon", "users.page"]
     assert f"{len(DATA) + 1} other keys" in caplog.messages[-1]
-    assert "at most 3 of 3 records" in caplog.messages[-1]
+    assert f"at most {len(DATA) + 1} of {FEWEST} records" in caplog.messages[-1]
     lines = declarations(spec.topic, where)
     assert f"{len(DATA) + 1} other keys" in lines[-1]
     left = "\n".join((*caplog.messages, *lines, where.new_keys.read_text(), repr(told)))
@@ -176,6 +177,17 @@ def test_a_key_that_may_be_a_value_of_a_record_is_counted_and_not_named(
     count = len(caplog.messages)
     assert tell(spec, where, found, None) == ()
     assert len(caplog.messages) == count
+
+
+@pytest.mark.parametrize("records_", [1, FEWEST - 1, FEWEST])
+def test_of_few_records_no_key_is_named(
+    spec_and_paths: tuple[Pipeline, Paths], records_: int
+) -> None:
+    spec, where = spec_and_paths
+    found = seen([row(ann_smith=1)] * records_, spec.topic).values()
+    assert bool(tell(spec, where, found, None)) is (records_ == FEWEST)
+    lines = declarations(spec.topic, where)
+    assert [("ann_smith" in line) for line in lines] == [True] * (records_ == FEWEST)
 
 
 def test_where_values_may_be_shown_every_key_is_named_and_hidden_again_later(
@@ -213,7 +225,7 @@ def test_a_key_in_a_struct_is_not_proposed_as_a_field_that_the_topic_refuses(
     spec_and_paths: tuple[Pipeline, Paths],
 ) -> None:
     spec, where = spec_and_paths
-    tell(spec, where, seen([row(page={"zip": 1}, zip=1)], spec.topic).values(), None)
+    tell(spec, where, seen([row(page={"zip": 1}, zip=1)] * FEWEST, spec.topic).values(), None)
     inner, whole = declarations(spec.topic, where)
     assert "'page.zip'" in inner
     assert "Field(" not in inner
@@ -257,7 +269,7 @@ def test_what_was_told_is_not_told_again_and_there_is_an_end_of_it(
     where.version.mkdir(parents=True)
 
     def told(*names: str) -> list[str]:
-        found = [Seen((name,), frozenset({"string"}), 1, 1, 0, 7) for name in names]
+        found = [Seen((name,), frozenset({"string"}), 9, FEWEST, 0, 7) for name in names]
         return [key.path for key in tell(spec, where, found, None)]
 
     assert told("a", "b") == ["a", "b"]

@@ -102,7 +102,7 @@ def reader(field: Field) -> Read:
     if isinstance(tree, DecimalType):
         return decimal_of_base64(tree) if field.format == "base64" else decimal_reader(tree)
     if field.format == "days":
-        return _days
+        return day_of
     return {
         **dict.fromkeys(("smallint", "int", "bigint"), _whole(kind)),
         "float": _float,
@@ -201,8 +201,9 @@ def _date(text: str) -> date:
     return date.fromisoformat(text)
 
 
-def _days(text: str) -> date:
-    return day(_digits(text))
+def day_of(given: int | str) -> date:
+    """A date from its days since 1970, or their digits. Raises ValueError."""
+    return day(given if isinstance(given, int) else _digits(given))
 
 
 def day(number: int) -> date:

@@ -18,7 +18,7 @@ from spark_jobs.decode.columns.quick import LARGEST_FLOAT
 from spark_jobs.decode.columns.text_column import (
     NUMBER,
     checked,
-    day,
+    day_of,
     epoch_reader,
     text_column,
     typed,
@@ -144,7 +144,7 @@ def _formatted(field: Field) -> Leaf:
     if given in NANOSECONDS:
         return _plain(int | float | str if given == "s" else int | str, partial(_epochs, field))
     if given == "days":
-        return _plain(int, partial(_each, day, kind))
+        return _plain(int | str, partial(_each, day_of, kind))
     assert given in ("text", "base64") or isinstance(given, Local)
     return _plain(str, partial(text_column, field=field))
 

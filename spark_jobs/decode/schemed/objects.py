@@ -6,6 +6,8 @@ numbers, a time has the unit that its schema or its field says.
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -15,7 +17,6 @@ import msgspec
 
 from spark_jobs.decode.columns.column import Column
 from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
-from spark_jobs.decode.columns.quick import LARGEST_FLOAT
 from spark_jobs.decode.columns.text_column import DAYS, checked, day, text_column
 from spark_jobs.spec import Local
 from spark_jobs.values import path as paths, type_tree
@@ -46,6 +47,7 @@ KINDS: Final[dict[str, tuple[type, ...]]] = {
     "decimal": (Decimal, int),
 }
 """Kind of a field -> the types in Python that it takes, exactly."""
+FLOAT: Final = struct.Struct("<f")
 BITS: Final = {"smallint": 16, "int": 32, "bigint": 64}
 OF_TEXT: Final = ("timestamp", "timestamp_ntz", "date")
 """Kinds that are read from text without a format: RFC 3339 is the one form."""
@@ -211,12 +213,16 @@ def of_one(value: Any, field: Field) -> Any:
 def _plain(values: Values, field: Field, types: set[type]) -> Column:
     """Without a format: as it is, where Arrow takes it without a change."""
     if types <= {*KINDS.get(field.kind, ())} and field.kind not in {"timestamp", "timestamp_ntz"}:
-        import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs none
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs neither
+        import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
         try:
-            whole = [float(value) for value in values] if types == {float, int} else values
             if field.kind != "float":
-                return Column(arrow_array(whole, field.type), {})
+                return Column(arrow_array(values, field.type), {})
+            wide = arrow_array(values, "double")
+            array = wide.cast(pa.float32())
+            if pc.all(pc.or_(pc.equal(array, wide), pc.is_nan(wide))).as_py() is not False:
+                return Column(array, {})
         except (pa.ArrowInvalid, OverflowError, TypeError):
             pass  # one of them does not fit: which?
     return _each(values, field.type, lambda value: _converted(field.tree, value))
@@ -293,10 +299,14 @@ def _scalar(name: str, value: Any) -> Any:
 
 
 def _float(name: str, value: float) -> float:
-    found = float(value)
-    if name == "float" and LARGEST_FLOAT < abs(found) < float("inf"):
-        raise ValueError("is a number out of range of float")
-    return found
+    """Of a whole number, and for a float of any: none is rounded."""
+    try:
+        found = float(value) if name == "double" else FLOAT.unpack(FLOAT.pack(float(value)))[0]
+    except OverflowError:
+        raise ValueError(f"is a number out of range of {name}") from None
+    if found != value and not math.isnan(value):
+        raise ValueError(f"is a number that {name} would round")
+    return float(found)
 
 
 def _is(value: Any, wanted: type, tree: Type) -> Any:

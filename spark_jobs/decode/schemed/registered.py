@@ -169,6 +169,6 @@ def decoded(
     values = records.values.to_pylist()
     read = alone.read([value or b"" for value in values], 0)
     for index, value in enumerate(values):
-        if not value:
+        if value is None or (not value and index in read.wrong):  # no bytes may be all defaults
             read.wrong[index] = TOMBSTONE if value is None else EMPTY
     return Decoded(*objects.columns(read, len(values)))

@@ -37,7 +37,7 @@ TAKES: Final[dict[str, tuple[str, ...]]] = {
 """Kind of a field -> the kinds of values that it takes (objects.py)."""
 WRITTEN: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("s", "ms", "us", "ns"), ("whole number", "text")),
-    "days": ("whole number",),
+    "days": ("whole number", "text"),
     "base64": ("text", "decimal", "whole number"),
 }
 """Format of a field -> those. Of any other format: text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -39,6 +39,12 @@ def _type(given: str) -> str:
         )
 
 
+def _paths(given: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+    if isinstance(given, tuple):
+        return tuple(map(_path, given))
+    return None if given is None else _path(given)
+
+
 def _path(given: str) -> str:
     try:
         found = paths.parsed(given)
@@ -55,7 +61,6 @@ def _path(given: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_name)]
-PathText = Annotated[str, AfterValidator(_path)]
 Part = Literal["value", "key", "header", "topic", "partition", "offset", "timestamp", "envelope"]
 OF_KAFKA: Final[dict[Part, str]] = {
     "topic": "string",
@@ -78,6 +83,7 @@ FORMATS: Final = {
 }
 """Kind of type -> what `format` may be, beside the usual one."""
 RANGED: Final = ("smallint", "int", "bigint", "float", "double", "decimal", "date", "timestamp")
+TIMES: Final = ("timestamp", "timestamp_ntz", "date")
 DAY: Final = frozenset("Ymbd")
 """Directives of a date."""
 
@@ -91,7 +97,7 @@ class Field(Model):
     type: Annotated[str, AfterValidator(_type)] = Described(
         description="a Spark SQL type, nested ones too"
     )
-    path: PathText | tuple[PathText, ...] | None = Described(
+    path: Annotated[str | tuple[str, ...] | None, AfterValidator(_paths)] = Described(
         default=None,
         description="where it is in the record, in exactly these letters: 'data.user.id', "
         "'tags[0]', 'data.\"user.agent\"'; of several the first with a value; default: the name",
@@ -197,16 +203,19 @@ class Field(Model):
             self._refuse_local(given)
         elif given is not None and given not in FORMATS.get(self.kind, ()):
             known = ", ".join(map(repr, FORMATS.get(self.kind, ()))) or "none"
+            timed = self.kind in TIMES
+            known += ", Local(...)" if timed else ""
+            usual = "RFC 3339" if timed else "the usual one"
             refuse(
                 "format",
                 given,
                 f"a {self.kind} is not written so",
-                f"Its formats are: {known}; leave it out for the usual one",
+                f"Its formats are: {known}; leave it out for {usual}",
             )
 
     def _refuse_local(self, given: Local) -> None:
         zoned = given.zone is not None or given.tells_zone
-        if self.kind not in ("timestamp", "timestamp_ntz", "date"):
+        if self.kind not in TIMES:
             refuse("format", given, f"a {self.kind} is no time", "Leave it out")
         if self.kind == "timestamp" and not zoned:
             refuse(
@@ -247,6 +256,7 @@ class Field(Model):
                 re.compile(self.pattern)
             except re.error as wrong:
                 refuse("pattern", self.pattern, str(wrong), "Correct it")
+        ends = list[Any]()
         for name, limit in (("at_least", self.at_least), ("at_most", self.at_most)):
             if limit is None:
                 continue
@@ -254,6 +264,8 @@ class Field(Model):
             if found is None or self.kind not in RANGED:
                 refuse(name, limit, f"a {self.kind} has no range", "Leave it out")
             try:
-                found.parse(str(limit))
+                ends.append(found.parse(str(limit)))
             except (ValueError, ArithmeticError):
                 refuse(name, limit, f"it is no {self.type}", f"Write it as {found.example}")
+        if ends != sorted(ends):
+            refuse("at_least", self.at_least, "it is more than at_most", "Exchange them")

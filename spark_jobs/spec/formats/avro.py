@@ -11,6 +11,8 @@ from spark_jobs.spec.formats.format import Format
 from spark_jobs.spec.model import refuse
 
 REGISTRY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+SUBJECT: Final = re.compile(r"[\w.:/-]+")
+"""A name, and no JSON of a schema."""
 
 
 IdIn = Annotated[
@@ -33,7 +35,7 @@ def refuse_registry(name: str, id_in: str) -> None:
         refuse(
             "registry",
             name,
-            "schemas are kept in a folder of this name",
+            "schemas are kept in a folder of this name; schema.registry.url says where it is",
             "Use lower-case letters, digits, '-' and '_', a letter first, at most 63",
         )
 
@@ -75,6 +77,14 @@ class Avro(Format):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         refuse_registry(self.registry, self.id_in)
+        for name, given in (("reader", self.reader), ("writer", self.writer)):
+            if SUBJECT.fullmatch(given):
+                refuse(
+                    name,
+                    given,
+                    "it is no schema; of a subject the latest version may be another in each run",
+                    "Give the text of one version",
+                )
         if self.registry and self.writer:
             refuse("writer", self.writer, "the registry has the writers' schemas", "Leave it out")
         if not self.registry and not self.wrote:

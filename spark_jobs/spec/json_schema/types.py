@@ -74,6 +74,8 @@ class Types:
         """Of a whole field. An object with properties is none (reading.py)."""
         kind = named(part)
         if kind == "string" and part.schema.get("contentEncoding") == "base64":
+            if part.schema.get("format") in (*TEXTS, "uuid"):
+                self._refuses(part, "format")  # bytes are no time
             return Kind("binary")
         if kind == "string":
             return Kind(TEXTS.get(str(part.schema.get("format")), "string"))

@@ -115,10 +115,8 @@ def _written(field: Field) -> Schema:
     """By its format."""
     if field.format == "json":
         return {}
-    if field.format in EPOCHS:
+    if field.format in (*EPOCHS, "days"):
         return {"type": ["number" if field.format == "s" else "integer", "string"]}
-    if field.format == "days":
-        return {"type": "integer"}
     if field.format == "base64":
         return {"type": "string", "contentEncoding": "base64"}
     return {"type": "string"} if field.format is not None else schema_of(field.tree)
