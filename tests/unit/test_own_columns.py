@@ -41,7 +41,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "classify/archived.py": {"topic_id", "kafka_timestamp", "kafka_millis"}
     | {"event_time", "event_date"},
     "audit/second_read.py": {"outcome", "malformed", "event_time"}
-    | {"kafka_timestamp", "kafka_millis"},
+    | {"kafka_timestamp", "kafka_millis", "headers"},
     "audit/visible.py": {"every"},
     # Counts, observed or collected.
     "audit/rejected_store.py": {"unkept"},
@@ -68,6 +68,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "runs/schema_look.py": {"place", "head", "first", "records"},
     # The columns of a comparison: a pipeline's are within before and after.
     "repair/compute/change.py": {"op", "explained"},
+    "repair/compute/pairs.py": {"before", "after"},
     # Every column of the frame.
     "steps/sql/catalyst.py": {"input_"},
     # Names of tables in a MERGE.
