@@ -88,7 +88,7 @@ def _run(
     with (
         leased(paths, outcome.run_id) as held,
         begun(paths, outcome),
-        Cluster(spec.name, settings) as cluster,
+        Cluster(paths.pipeline, settings) as cluster,
     ):
         failpoint.at("leased")
         for line in settle(paths, held) if spec.keeps_state else ():

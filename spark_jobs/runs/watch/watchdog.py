@@ -88,9 +88,9 @@ class Watchdog:
         more = MISSED * Stillness(limit, now).interval
         more += 0 if settings.local else int(settings.executor_wait)
         stillness = Stillness(limit, now, more)
-        self._interval = stillness.interval
+        self._interval, self._limit, self._root = stillness.interval, stall_timeout, settings.root
         _begin("watchdog-spark", self._ask_spark)
-        _begin("watchdog", lambda: self._watch(stall_timeout, settings.root, stillness))
+        _begin("watchdog", lambda: self._watch(stillness))
 
     def _ask_spark(self) -> None:
         while not self._over.wait(self._interval):
@@ -99,40 +99,40 @@ class Watchdog:
                 if context is not None:
                     self._spark = sparks_movement(context)
 
-    def _watch(self, stall_timeout: timedelta, root: str, stillness: Stillness) -> None:
+    def _watch(self, stillness: Stillness) -> None:
         while not self._over.wait(self._interval):
             least = 0 if PULSE.querying else OUTSIDE_SECONDS
             if stillness.too_long((PULSE.beats, self._spark), time.monotonic(), least):
-                self._end_process(stall_timeout, root)
+                self._end_process()
 
-    def _end_process(self, stall_timeout: timedelta, root: str) -> None:
+    def _end_process(self) -> None:
         with self._ending:
             if self._over.is_set():
                 return
             ends = True
             try:
-                ends = self._tell(stall_timeout, root)
+                ends = self._tell()
             finally:
                 if ends:
                     kill_jvm()  # first: without the lease nothing may write
                     os._exit(RunStalled.exit_status)
 
-    def _tell(self, stall_timeout: timedelta, root: str) -> bool:
+    def _tell(self) -> bool:
         """Write what the threads do, the report and the row; False, and no report, if the run came
         free meanwhile.
         """
         jvm = _answer(_jvm_threads) or "The JVM did not answer: it has no threads here."
         python = _answer(python_threads) or "The driver's code could not be read."
         dump = f"{jvm}\n{python}"
-        kept = _answer(lambda: keep(dump, root, self._pipeline, self._run_id))
+        kept = _answer(lambda: keep(dump, self._root, self._pipeline, self._run_id))
         if self._over.is_set():
             return False
-        problem = stalled(self._pipeline, stall_timeout, kept or "")
+        problem = stalled(self._pipeline, self._limit, kept or "")
         if (path := self._report_path) is not None:
             known = (self._kind, self._pipeline, self._run_id, problem, self._started_at)
             report = Report.of_failure(*known)
             _answer(lambda: report.write(path))
-            _answer(lambda: append_once(report, root))
+            _answer(lambda: append_once(report, self._root))
         # What a driver prints goes through its JVM: this line is lost if that stands still.
         _answer(lambda: LOG.error("%s", problem))
         return True
