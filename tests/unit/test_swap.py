@@ -29,6 +29,7 @@ from spark_jobs.errors import (
     StagingStale,
     SwapRefused,
 )
+from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange import commit, exchange
 from spark_jobs.repair.exchange.base import Base
@@ -602,9 +603,10 @@ def test_a_record_that_a_later_repair_found_in_the_rows_waits_too_when_they_go(r
     assert root.merged() == [("elsewhere", 7)]
 
 
-def test_a_copy_in_another_range_waits_too_when_what_it_is_a_copy_of_goes(root: Root) -> None:
-    """Copies may carry other times: the range of r2 has no row of r1, and its copy lies within the
-    watermark delay of that.
+@pytest.fixture
+def copied(root: Root) -> Root:
+    """Copies may carry other times: the range of r2 has no row of r1, and its first copy lies
+    within the watermark delay of that.
     """
     root.stage("r1", [(None, row(1, "d"))])
     root.swap("r1")
@@ -615,9 +617,29 @@ def test_a_copy_in_another_range_waits_too_when_what_it_is_a_copy_of_goes(root: 
 
     root.stage("r2", [], spans=(hours(2, 5),), merged=(copy(8, 2.01), copy(9, 5.5)))
     root.swap("r2")
-    root.undo("r1")
-    assert root.states() == {"r1": "undone", "r1/undo": "swapped", "r2": "canonical"}
-    assert root.merged() == [("r2", 9)]
+    return root
+
+
+def test_a_copy_in_another_range_waits_too_when_what_it_is_a_copy_of_goes(copied: Root) -> None:
+    copied.undo("r1")
+    assert copied.states() == {"r1": "undone", "r1/undo": "swapped", "r2": "canonical"}
+    assert copied.merged() == [("r2", 9)]
+
+
+@pytest.mark.parametrize(("noted", "left"), [(True, [("r2", 9)]), (False, [])])
+def test_who_completes_an_undo_asks_its_note_which_copies_wait_and_without_one_all_do(
+    copied, monkeypatch, noted, left
+):
+    """Whoever it is: the spec may have lost its ranges since."""
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "ACTIVE", {"swap.committed": "raise"})
+        with pytest.raises(failpoint.Failure):
+            copied.undo("r1")
+    assert len(copied.merged()) == 3
+    if not noted:
+        copied.paths.journal.unlink()
+    with leased(copied.paths, "a drain"):
+        assert copied.merged() == left
 
 
 def test_of_two_repairs_at_once_that_change_no_row_one_has_the_record(root: Root) -> None:
