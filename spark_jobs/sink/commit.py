@@ -43,6 +43,9 @@ class Commit(NamedTuple):
     batch_id: int
     note: Note
     """Becomes the commit's userMetadata, as JSON."""
+    confirm: Callable[[], None]
+    """Raises LeaseLost. Looked at when the transaction has begun: what the next holder commits with
+    this owner lies behind it, and Delta refuses."""
 
 
 CommitStrategy = Callable[[DataFrame, Commit], None]
@@ -89,6 +92,7 @@ def append(rows: DataFrame, commit: Commit) -> None:
 
     transaction = delta.DeltaLog.forTable(spark._jsparkSession, commit.path).startTransaction()  # noqa: SLF001
     transaction.readTxn().addOne(commit.owner)
+    commit.confirm()
     files = transaction.writeFiles(rows._jdf)  # noqa: SLF001
     mark = delta.actions.SetTransaction(commit.owner, commit.batch_id, nothing)
     appending = jvm.org.apache.spark.sql.streaming.OutputMode.Append()

@@ -92,7 +92,9 @@ def _writer(
             }
             path = spark_url(target.table)
             with contention.in_words(path):
-                commit_batch(batch, commit.Commit(path, target.owner, batch_id, note))
+                commit_batch(
+                    batch, commit.Commit(path, target.owner, batch_id, note, run.lease.confirm)
+                )
         failpoint.at("table.committed")
         timers.close_batch(batch_id)
 
