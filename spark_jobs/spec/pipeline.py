@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Self
 
@@ -246,7 +247,7 @@ class Pipeline(Model):
                     f"scope 'event_time' evicts by {time}, which is not in keys",
                     "Add it to the keys, or use scope 'watermark'",
                 )
-            self._refuse_map_keys(step, types)
+            self._refuse_keys(step, types)
             if isinstance(step, GroupState) and step.form == "buckets":
                 self._refuse_double_keys(step, types)
             columns, time = step.columns_after(columns), step.time_after(time)
@@ -275,7 +276,7 @@ class Pipeline(Model):
                 )
         return self
 
-    def _refuse_map_keys(self, step: Step, types: dict[str, str]) -> None:
+    def _refuse_keys(self, step: Step, types: dict[str, str]) -> None:
         keys = step.state_key(tuple(types)) if step.stateful else ()
         if maps := [key for key in keys or () if "map<" in types.get(key, "")]:
             refuse(
@@ -295,7 +296,8 @@ class Pipeline(Model):
             )
 
     def _refuse_double_keys(self, step: GroupState, types: dict[str, str]) -> None:
-        if doubles := [key for key in step.keys if types.get(key) in ("double", "float")]:
+        of = {key: types.get(key, "") for key in step.keys}
+        if doubles := [key for key in of if re.search(r"\b(double|float)\b", of[key])]:
             refuse(
                 "GroupState.keys",
                 doubles,

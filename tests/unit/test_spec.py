@@ -352,7 +352,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "buckets of a key that is a double": (
         lambda: pipeline(
-            topic=topic(fields=(*FIELDS, Field(name="price", type="double"))),
+            topic=topic(fields=(*FIELDS, Field(name="price", type="array<double>"))),
             steps=(in_buckets(keys=("price",)),),
             state=BUDGET,
         ),
