@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.stored import Held, Stored
+from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, RebuildRefused, VersionNotLive
 from spark_jobs.registry import find as registry
 from spark_jobs.root.live_place import (
@@ -28,6 +28,7 @@ from spark_jobs.root.live_place import (
 )
 from spark_jobs.root.paths import checkpoints
 from spark_jobs.settings.installation import about_next
+from spark_jobs.storage.held import Held
 
 if TYPE_CHECKING:
     from upath import UPath

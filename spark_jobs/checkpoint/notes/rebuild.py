@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from spark_jobs.checkpoint.notes.stored import Held, Stored
+from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused
 from spark_jobs.root.live_place import Place
 from spark_jobs.root.paths import Paths
+from spark_jobs.storage.held import Held
 
 
 class Begun(Stored):

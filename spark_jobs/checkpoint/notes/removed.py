@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field as Described
 
-from spark_jobs.checkpoint.notes.stored import Held, Stored
+from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken
+from spark_jobs.storage.held import Held
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths

@@ -7,13 +7,14 @@ without that is ignored by an older Sluice, so that one can go back a release.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from spark_jobs.errors import LeaseLost
 from spark_jobs.root.files import write_whole
 from spark_jobs.root.form_version import refuse_newer
+from spark_jobs.storage.held import Held
 from spark_jobs.storage.seen import ABSENT, Seen, look, put_over
 
 if TYPE_CHECKING:
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """The newest form that this Sluice knows. Files from before there was a number have form 1 too."""
-
-
-class Held(Protocol):
-    """A lease that this process holds (checkpoint/lease.py)."""
-
-    def confirm(self) -> None:
-        """Raise LeaseLost if this process no longer holds it."""
 
 
 class Stored(BaseModel):  # noqa: PLW1641 - pydantic gives a frozen model its hash
