@@ -1,6 +1,4 @@
-"""`make faults KILLS=200 SEED=...`, with WARM=1, REPAIRS=1 or SWAPS=1: the long form."""
-
-from __future__ import annotations
+"""`make faults KILLS=200 SEED=...`, with WARM=1 or REPAIRS=1: the long form."""
 
 import argparse
 import math
@@ -18,7 +16,6 @@ from tests.faults.campaign import Campaign
 from tests.faults.catalogue import schedule
 from tests.faults.repairing import Repairing
 from tests.faults.stage_kills import rounds
-from tests.faults.swapping import Swapping
 from tests.harness.process import PIPELINES, none_left
 
 
@@ -33,9 +30,6 @@ def main() -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--repairs", action="store_true", help="kill stages and swaps of repairs, not drains"
-    )
-    which.add_argument(
-        "--swaps", action="store_true", help="kill swaps and undos without Spark, not drains"
     )
     which.add_argument(
         "--warm", action="store_true", help="kill drains that go through a worker, and the worker"
@@ -56,14 +50,12 @@ def main() -> int:
 
 
 def _which(wanted: argparse.Namespace) -> str:
-    chosen = {"REPAIRS": wanted.repairs, "SWAPS": wanted.swaps, "WARM": wanted.warm}
+    chosen = {"REPAIRS": wanted.repairs, "WARM": wanted.warm}
     return "".join(f" {name}=1" for name, is_chosen in chosen.items() if is_chosen)
 
 
 def _run(folder: Path, wanted: argparse.Namespace, again: str) -> list[str]:
     until = time.monotonic() + wanted.minutes * 60
-    if wanted.swaps:
-        return Swapping(folder, wanted.seed, say).run(wanted.kills).lines
     os.environ["SLUICE_PIPELINES"] = PIPELINES
     os.environ["SLUICE_KAFKA"] = kafka = broker.start(folder / "kafka", REPO / "jars" / "kafka")
     try:

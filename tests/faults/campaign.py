@@ -1,7 +1,5 @@
 """A campaign: drains that are killed one after the other, published, and verified from outside."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """The kills of a campaign: each starts a drain, ends it in its way, and leaves the rest."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable

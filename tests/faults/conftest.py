@@ -1,7 +1,5 @@
 """The lane's broker and Spark session; and a broker that may be killed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +14,7 @@ __all__ = ["kafka", "spark"]
 
 
 @pytest.fixture(autouse=True)
-def pipelines(kafka: str) -> Iterator[None]:
+def pipelines(kafka) -> Iterator[None]:
     """Drains of this process have the specs, and so the state's identity, of those in others."""
     with surroundings(kafka) as patch, none_left():
         patch.setenv("SLUICE_PIPELINES", PIPELINES)
@@ -24,7 +22,7 @@ def pipelines(kafka: str) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def own_kafka(tmp_path_factory) -> Iterator[Path]:
     """The home of a broker that a test may do anything to, and leaves running."""
     home = tmp_path_factory.mktemp("own-kafka")
     try:

@@ -1,14 +1,11 @@
 """Repairs whose stages and swaps are killed until a try completes: old rows or new."""
 
-from __future__ import annotations
-
 import json
 import math
 import multiprocessing
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,16 +61,7 @@ class Figures(NamedTuple):
 class Repairing:
     """One topic, several pipelines on it, one sequence of rounds."""
 
-    def __init__(
-        self,
-        kafka: str,
-        folder: Path,
-        rounds: Iterator[Round],
-        say: Callable[[str], None],
-        *,
-        deliveries: int,
-        pipelines: Sequence[str] = PIPELINES,
-    ) -> None:
+    def __init__(self, kafka, folder, rounds, say, *, deliveries, pipelines=PIPELINES) -> None:
         self._folder, self._rounds, self._say = folder, rounds, say
         first = Scene(
             kafka,
@@ -198,9 +186,7 @@ class Repairing:
         assert process.exitcode == 0, "the swap that nobody disturbed failed"
         self._swap_seconds = time.monotonic() - began
 
-    def _swapping(
-        self, scene: Scene, plan: RepairPlan, place: str
-    ) -> multiprocessing.process.BaseProcess:
+    def _swapping(self, scene, plan, place) -> multiprocessing.process.BaseProcess:
         """A process that swaps, started."""
         words = (scene.spec, scene.settings.root, plan.repair_id, place)
         process = self._processes.Process(target=attempt, args=words)

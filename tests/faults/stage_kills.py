@@ -1,7 +1,5 @@
 """The kills of repairs: each ends a stage or a swap in its way, and leaves the rest."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

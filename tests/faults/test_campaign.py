@@ -1,7 +1,5 @@
 """The short form of `make faults`: each kind of kill once, at a certain place."""
 
-from __future__ import annotations
-
 import logging
 from random import Random
 
@@ -10,7 +8,7 @@ import pytest
 from spark_jobs.checkpoint import no_data_batch
 from tests.faults import publishing, verifying
 from tests.faults.campaign import Campaign
-from tests.faults.catalogue import IN_STORES, KILLS, SHORT, at_failpoint, schedule
+from tests.faults.catalogue import IN_STORES, SHORT, at_failpoint
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -66,12 +64,3 @@ def test_the_verifier_sees_that_the_closing_batch_is_missing(kafka, spark, tmp_p
     assert "the batch that closes what is due is missing" in told
     scene.run("closed")
     scene.assert_exact()
-
-
-def test_a_seed_gives_one_schedule_and_another_gives_another():
-    def names(seed: int) -> list[tuple[str, float]]:
-        return [(kill.name, chance.random()) for kill, chance in schedule(seed, 40)]
-
-    assert names(1) == names(1)
-    assert names(1) != names(2)
-    assert {name for name, _ in names(3)} == {kill.name for kill in KILLS}

@@ -1,7 +1,5 @@
 """A machine whose clock is an hour off, and right again: nothing lost, doubled or late."""
 
-from __future__ import annotations
-
 import json
 import os
 import select
@@ -31,7 +29,7 @@ NOT_TESTED = (
 
 
 @pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shim(tmp_path_factory) -> Path:
     """A library that, preloaded, puts a process's wall clock off: JVM's, driver's, workers'."""
     if sys.platform != "linux":
         pytest.skip(f"it stands on what Linux and glibc call things: {NOT_TESTED}")
@@ -87,9 +85,7 @@ class Elsewhere:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(
-    shim: Path, kafka: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Elsewhere]:
+def elsewhere(shim, kafka, tmp_path_factory) -> Iterator[Elsewhere]:
     """One process for all drains here; the clock is moved between them."""
     folder = tmp_path_factory.mktemp("elsewhere")
     clock = folder / "clock"

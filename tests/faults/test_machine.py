@@ -1,7 +1,5 @@
 """Faults of the machine under real drains: one line says why, and the next makes all right."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The short form of `make faults REPAIRS=1`: a stage and a swap, each killed at certain places."""
 
-from __future__ import annotations
-
 import logging
 from random import Random
 
@@ -9,7 +7,7 @@ import pytest
 
 from spark_jobs import failpoint
 from tests.faults.repairing import FIRST, Repairing
-from tests.faults.stage_kills import AT, OF_STAGES, Round, rounds
+from tests.faults.stage_kills import AT, Round
 from tests.harness.long_form import long_form
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -35,16 +33,3 @@ def test_no_kill_of_a_stage_or_a_swap_leaves_anything_half_done(kafka, spark, tm
     ]
     assert (figures.stages, figures.swaps, figures.repairs) == (2, 2, 1)
     assert figures.merged
-
-
-def test_a_seed_gives_one_sequence_of_rounds_and_another_gives_another():
-    def told(seed: int) -> list[object]:
-        drawn = rounds(seed)
-        found = [next(drawn) for _ in range(40)]
-        return [(each.stages, each.between, each.swaps, each.chance.random()) for each in found]
-
-    assert told(1) == told(1)
-    assert told(1) != told(2)
-    drawn = rounds(3)
-    found = [next(drawn) for _ in range(40)]
-    assert {kill for each in found for kill in each.stages} == set(OF_STAGES)

@@ -1,7 +1,5 @@
 """The short form of `make faults WARM=1`: a few kills of warm drains at certain places."""
 
-from __future__ import annotations
-
 import logging
 from random import Random
 
@@ -10,7 +8,7 @@ import pytest
 from tests.faults import publishing, verifying
 from tests.faults.campaign import Campaign
 from tests.faults.catalogue import IN_STORES, at_failpoint
-from tests.faults.warm_kills import KILLS, RESTED, SHORT, schedule
+from tests.faults.warm_kills import RESTED, SHORT
 from tests.harness.long_form import long_form
 from tests.harness.roots import ROOT
 from tests.harness.warm_process import Workers
@@ -41,12 +39,3 @@ def test_a_kill_of_a_worker_is_a_kill_of_its_drain_and_no_more(kafka, spark, tmp
     assert figures.verified == 1
     assert [*workers.drains.values()] == [2, 1, 1], "one worker behind each kill that ended one"
     assert workers.reused_and_killed == 2, "the first and the third"
-
-
-def test_a_seed_gives_one_warm_schedule_and_each_kind_of_kill_once():
-    def names(seed: int) -> list[tuple[str, float]]:
-        return [(kill.name, chance.random()) for kill, chance in schedule(seed, len(KILLS))]
-
-    assert names(1) == names(1)
-    assert names(1) != names(2)
-    assert {kill.name for kill in KILLS} < {name for name, _ in names(3)}

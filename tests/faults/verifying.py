@@ -1,7 +1,5 @@
 """Verifying: the tables of a campaign against the ledger, in a process of its own or in this one."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

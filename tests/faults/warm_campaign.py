@@ -1,10 +1,5 @@
 """A campaign of warm drains: `make faults WARM=1 KILLS=20`, in short test_warm_campaign.py."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 from tests.faults.campaign import Campaign
 from tests.faults.warm_kills import schedule
 from tests.harness.roots import ROOT
@@ -16,15 +11,7 @@ BATCH = 0.3
 """Of the first batch of a new worker: what a later one takes of that."""
 
 
-def run(
-    kafka: str,
-    folder: Path,
-    seed: int,
-    kills: int,
-    say: Callable[[str], None],
-    again: str,
-    until: float,
-) -> list[str]:
+def run(kafka, folder, seed, kills, say, again, until) -> list[str]:
     """What it found, in words; raises AssertionError too if no worker did more than one drain."""
     workers = Workers(str(folder / ROOT))
     try:

@@ -1,7 +1,5 @@
 """The kills of a warm campaign: the catalogue's, the worker's parts, its client, one that rests."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from random import Random

@@ -1,7 +1,5 @@
 """Files and logs of Delta tables that look as if they had been written days ago."""
 
-from __future__ import annotations
-
 import os
 import re
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Holds the asset events of a pipeline against its batches' account, without Sluice's code."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, NamedTuple
 

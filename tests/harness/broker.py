@@ -1,7 +1,5 @@
 """The broker that a lane's tests share, with a topic for each, and its port while it is down."""
 
-from __future__ import annotations
-
 import socket
 import time
 from pathlib import Path
@@ -18,7 +16,7 @@ PATIENCE_SECONDS = 60
 
 
 @pytest.fixture(scope="session")
-def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+def kafka(request, tmp_path_factory) -> str:
     """The address of a real broker: one a process, however many conftests import this fixture."""
     stash = request.config.stash
     if ADDRESS not in stash:

@@ -1,7 +1,5 @@
 """Certificates of the tests' own: an authority, servers, some out of date, and a client."""
 
-from __future__ import annotations
-
 import ipaddress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,14 +43,7 @@ class Authority:
         )
         self.certificate = _pem(builder.sign(self._key, hashes.SHA256()))
 
-    def pair(
-        self,
-        name: str,
-        *,
-        hosts: tuple[str, ...] = (),
-        lives: timedelta = timedelta(days=1),
-        password: str = "",
-    ) -> Pair:
+    def pair(self, name, *, hosts=(), lives=timedelta(days=1), password="") -> Pair:
         """A key and a certificate for it, valid from two days ago for what it `lives`."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -72,9 +63,7 @@ class Authority:
         return Pair(text, _pem(builder.sign(self._key, hashes.SHA256())))
 
 
-def _certificate(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lives: timedelta
-) -> x509.CertificateBuilder:
+def _certificate(subject, issuer, key, lives) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
     builder = builder.serial_number(x509.random_serial_number())

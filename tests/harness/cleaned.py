@@ -1,7 +1,5 @@
 """Cleaned: a table whose log a clean-up has cut off, as Delta does after logRetentionDuration."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

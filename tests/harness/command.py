@@ -1,7 +1,5 @@
 """Command: `sluice` over a scene's root and broker, in a process of its own or in this one."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -16,7 +14,6 @@ from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.settings.installation import REPO
 from tests.harness.lines import as_before
 from tests.harness.ran import ran
-from tests.harness.scene import Scene
 
 SLUICE = str(Path(sys.executable).parent / "sluice")
 WIDE = "400"
@@ -24,14 +21,7 @@ WIDE = "400"
 PATIENCE_SECONDS = 400
 
 
-def sluice(
-    scene: Scene,
-    package: str,
-    *words: str,
-    beside: Path | None = None,
-    typed: str = "",
-    **variables: str,
-) -> subprocess.CompletedProcess[str]:
+def sluice(scene, package, *words, beside=None, typed="", **variables):
     """Run it; its pipelines are in `beside` or the repository, and `typed` is a person's answer."""
     env = {
         **os.environ,

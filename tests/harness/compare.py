@@ -1,7 +1,5 @@
 """Bags of rows, compared."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
@@ -10,9 +8,7 @@ FIRST = 5
 """How many of the rows that differ a failure names."""
 
 
-def difference(
-    found: Iterable[Hashable], wanted: Iterable[Hashable]
-) -> tuple[Counter[Any], Counter[Any]]:
+def difference(found, wanted) -> tuple[Counter[Any], Counter[Any]]:
     """What is missing from the found, and what of it should not be there."""
     has, should = Counter(found), Counter(wanted)
     return should - has, has - should

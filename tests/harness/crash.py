@@ -11,8 +11,6 @@ kills are in tests/e2e and tests/faults. Kafka is not copied: an image is recove
 was published since.
 """
 
-from __future__ import annotations
-
 import copy
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """Drains one after the other in a process of its own: a JSON object a line in, a report out."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """Deliveries as companies' topics have them, by other libraries than those that decode them."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -2,8 +2,6 @@
 Debezium's changes; as CloudEvents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -91,10 +89,7 @@ for _name in TIMES:
 
 SHAPES: Final[dict[str, tuple[Topic, Wrap]]] = {
     "nested": (_declared(_IN_MS), nested),
-    "debezium": (
-        _declared({name: {"format": "us"} for name in TIMES}, envelope="debezium"),
-        debezium,
-    ),
+    "debezium": (_declared({name: {"format": "us"} for name in TIMES}, envelope="debezium"), debezium),
     "cloudevents": (
         _declared(
             {name: {"path": key, "part": "envelope"} for name, key in ATTRIBUTES.items()},
@@ -102,5 +97,5 @@ SHAPES: Final[dict[str, tuple[Topic, Wrap]]] = {
         ),
         cloudevent,
     ),
-}
+}  # fmt: skip
 """Name -> how it is declared, and what makes it."""

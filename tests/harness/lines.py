@@ -1,7 +1,5 @@
 """The lines that a run logs, as they come: for tests that do something amid a run."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

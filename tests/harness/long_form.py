@@ -1,7 +1,5 @@
 """What `make test` leaves to `make test-long`, beside a quicker test of the same promise."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Moments as whole microseconds since the epoch; it imports nothing, as Spark's workers need."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,7 +1,5 @@
 """A real S3 server on loopback: versitygw, built from source by Go, with a folder's files."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """What each pipeline must give, by DuckDB and plain Python from the ledger and what was late."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -58,16 +58,7 @@ class Running:
     KILLED: tuple[int, ...] = (-signal.SIGKILL, 128 + signal.SIGKILL)
     """spark-submit's exit status where it was killed, and where its driver was."""
 
-    def __init__(
-        self,
-        scene: Scene,
-        folder: Path,
-        run_id: str,
-        failpoints: str = "",
-        *,
-        repair_id: str = "",
-        **variables: str,
-    ) -> None:
+    def __init__(self, scene, folder, run_id, failpoints="", *, repair_id="", **variables) -> None:
         """With a `repair_id` it is the stage of that repair, not a drain."""
         self._report = folder / f"{run_id}.json"
         self._log = (folder / f"{run_id}.log").open("w")

@@ -1,7 +1,5 @@
 """Another process, to its end: what it said and how it ended, whatever that was."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any
@@ -18,8 +16,6 @@ def ran(*words: object, check: bool = False, **how: Any) -> subprocess.Completed
     return subprocess.run([*map(str, words)], check=check, **usual)
 
 
-def python(
-    code: str, *words: object, check: bool = True, **how: Any
-) -> subprocess.CompletedProcess[str]:
+def python(code, *words, check=True, **how) -> subprocess.CompletedProcess[str]:
     """Run these lines in another Python, which must end well unless one says otherwise."""
     return ran(sys.executable, "-c", code, *words, check=check, **how)

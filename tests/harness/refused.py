@@ -3,8 +3,6 @@
 Never by its text: that may be made better at any time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar

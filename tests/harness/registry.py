@@ -1,7 +1,5 @@
 """The schema registry that a process's tests share, and one in front of it that asks for a login."""
 
-from __future__ import annotations
-
 import http.client
 import ssl
 import threading
@@ -21,7 +19,7 @@ URL = pytest.StashKey[str]()
 
 
 @pytest.fixture(scope="session")
-def registry_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+def registry_url(request, tmp_path_factory) -> str:
     """The URL of a real registry's API: one a process, however many conftests import this."""
     stash = request.config.stash
     if URL not in stash:

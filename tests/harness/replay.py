@@ -5,8 +5,6 @@ batch before it ran under. Spark's watermark goes by whole milliseconds and neve
 is one it is the epoch, and what is not after that is late.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,9 +34,7 @@ def batch_of(ends: Sequence[Offsets], place: Place) -> int:
     return bisect_right(ends, place[1], key=lambda end: end.get(place[0], 0))
 
 
-def watermarks(
-    ends: Sequence[Offsets], entered: Mapping[Place, int], delay: timedelta
-) -> list[Watermarks]:
+def watermarks(ends, entered, delay) -> list[Watermarks]:
     """Each batch's, from the event times (us) of the records that reach the first stateful step."""
     times: dict[int, list[int]] = defaultdict(list)
     for place, at_us in entered.items():
@@ -58,13 +54,7 @@ def newest_us(times: Iterable[int], delay: timedelta) -> int:
     return max(0, *((at_us // 1000 - delay // MILLISECOND) * 1000 for at_us in times), 0)
 
 
-def late(
-    ledger: pa.Table,
-    ends: Sequence[Offsets],
-    enters: str,
-    delay: timedelta,
-    until: str = "event_time",
-) -> dict[Place, datetime]:
+def late(ledger, ends, enters, delay, until="event_time") -> dict[Place, datetime]:
     """Where the late records are, and what each missed; `enters` and `until` are SQL."""
     records = {
         place: times
@@ -83,9 +73,7 @@ def late(
     }
 
 
-def watermark(
-    ledger: pa.Table, ends: Sequence[Offsets], enters: str, delay: timedelta
-) -> datetime | None:
+def watermark(ledger, ends, enters, delay) -> datetime | None:
     """The watermark that all these batches lead to, and the closing one runs under; or None."""
     times = [
         at_us

@@ -1,7 +1,5 @@
 """One builder of roots: what every root of a test has, and the values that its parts are made of."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,16 +18,13 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spans.position import Position
-from spark_jobs.spec import Pipeline
 
 ROOT: Final = "a röot of 5% #1"
 """The name of a root: with what escaping, patterns and URLs could take for their own."""
 NOON: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def report(
-    pipeline: str, run_id: str = "run", problem: str | Problem | None = None, **more: Any
-) -> Report:
+def report(pipeline, run_id="run", problem=None, **more) -> Report:
     """A run's report, failed by the problem if there is one, or a code of one."""
     given: dict[str, Any] = {"pipeline": pipeline, "run_id": run_id, "status": "succeeded"}
     if problem:
@@ -65,9 +60,7 @@ def repair_plan(pipeline: str, **more: Any) -> RepairPlan:
 class Root:
     """A pipeline's root; the builder of a scene adds what its drains leave there."""
 
-    def __init__(
-        self, folder: Path | str, spec: Pipeline, paths: Paths | None = None, **settings: Any
-    ) -> None:
+    def __init__(self, folder, spec, paths=None, **settings) -> None:
         """`paths`: of a root that is there already."""
         self.spec = spec
         given = (str(folder), "broker:9092", Path(folder), "local[1]", "1g")

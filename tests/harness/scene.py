@@ -1,7 +1,5 @@
 """Scene: a real topic with the generator's mess and its ledger, a root of its own, and drains."""
 
-from __future__ import annotations
-
 import itertools
 import time
 import uuid

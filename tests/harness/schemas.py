@@ -1,7 +1,5 @@
 """Schemas of a registry, kept under a root as a run keeps them; records by other libraries."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct
@@ -50,9 +48,7 @@ def by_fastavro(schema: Any, value: Any) -> bytes:
     return out.getvalue()
 
 
-def protoc(
-    folder: Path, schema: str, *asked: str, given: bytes = b""
-) -> subprocess.CompletedProcess[bytes]:
+def protoc(folder, schema, *asked, given=b"") -> subprocess.CompletedProcess[bytes]:
     """Protobuf's compiler in C++, another implementation than Python's, which also encodes."""
     (folder / "given.proto").write_text(schema)
     program = (

@@ -1,7 +1,5 @@
 """A real broker with an authorizer, and a listener for each way of being let in or turned away."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

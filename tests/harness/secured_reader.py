@@ -1,7 +1,5 @@
 """Submitted to Spark: reads a topic as each FOLDER/*.properties says, and writes what came."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Spark session that a lane's tests share: every drain in this process finds and uses it."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator
@@ -31,7 +29,7 @@ INTERPRETED = {
 
 
 @pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest, kafka: str) -> Any:
+def spark(request, kafka) -> Any:
     """One a process, however many conftests import this fixture."""
     stash = request.config.stash
     if SESSION not in stash:

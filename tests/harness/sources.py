@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-import pytest
-
 from spark_jobs.source import sources
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Topic
@@ -50,12 +48,7 @@ class Said(NamedTuple):
         raise NotImplementedError
 
 
-def says(
-    patch: pytest.MonkeyPatch,
-    state: SourceState | Callable[[], SourceState],
-    newest: datetime | None = None,
-    records: int = 0,
-) -> None:
+def says(patch, state, newest=None, records=0) -> None:
     """From now on the brokers say this of every topic."""
     asked = state if callable(state) else lambda: state
     patch.setitem(sources.SOURCES, Topic, lambda *_: Said(asked, newest, records))

@@ -1,7 +1,5 @@
 """The stack in containers, from a copy of its files, with secrets and a name of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

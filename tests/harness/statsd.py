@@ -1,7 +1,5 @@
 """A StatsD server that keeps what it is sent."""
 
-from __future__ import annotations
-
 import socket
 from collections import defaultdict
 from collections.abc import Iterator

@@ -9,8 +9,6 @@ python -m tests.harness.store_proxy ENDPOINT prints its own endpoint; then for e
 input, a harm as JSON or null, or nothing at all, the first lines of the requests that were harmed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket
@@ -157,7 +155,6 @@ class Proxy:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         self._lock = threading.Lock()
-        assert process.stdout is not None
         self.endpoint = process.stdout.readline().strip()
 
     def do(self, harm: Harm | None) -> None:
@@ -170,8 +167,6 @@ class Proxy:
         return self._ask("")
 
     def _ask(self, line: str) -> list[str]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with self._lock:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()

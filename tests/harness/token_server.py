@@ -1,7 +1,5 @@
 """A token endpoint on loopback: signed JWTs for one client, by its id and secret."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

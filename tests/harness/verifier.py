@@ -7,8 +7,6 @@ prints the verdict as JSON; exit status 1 where anything is wrong. EVENTS is a f
 of each asset event as JSON, a line each, in the order in which they were sent.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter
@@ -55,14 +53,7 @@ class Verdict(NamedTuple):
 class Verifier:
     """The tables of one pipeline, read by delta-rs, and the ledger of its topic."""
 
-    def __init__(
-        self,
-        root: Path | str,
-        ledger_folder: Path,
-        pipeline: str,
-        delay: timedelta,
-        events: Path | None = None,
-    ) -> None:
+    def __init__(self, root, ledger_folder, pipeline, delay, events=None) -> None:
         """`events` is the file of the asset events; None where nothing publishes."""
         self._root = str(root)
         self._pipeline = pipeline

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from pathlib import Path
 
 import psutil
 
@@ -33,9 +32,7 @@ class Workers:
         self.reused_and_killed = 0
         """Kills of a worker, or of its client, that had done a drain before."""
 
-    def __call__(
-        self, scene: Scene, folder: Path, run_id: str, failpoints: str = ""
-    ) -> WarmRunning:
+    def __call__(self, scene, folder, run_id, failpoints="") -> WarmRunning:
         return WarmRunning(self, scene, folder, run_id, failpoints)
 
     @property
@@ -85,9 +82,7 @@ class WarmRunning(Running):
     KILLED = (-signal.SIGKILL, ReportMissing.exit_status)
     """The client's exit status where it was killed, and where the worker was."""
 
-    def __init__(
-        self, workers: Workers, scene: Scene, folder: Path, run_id: str, failpoints: str = ""
-    ) -> None:
+    def __init__(self, workers, scene, folder, run_id, failpoints="") -> None:
         self.workers = workers
         self._struck_behind = False
         self.may_be_cold = False

@@ -1,7 +1,5 @@
 """The lane's Spark session and broker, for all Spark tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,14 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="package", autouse=True)
-def as_submitted(kafka: str, spark: Any) -> Iterator[None]:
+def as_submitted(kafka, spark) -> Iterator[None]:
     """The environment of a drain, for these tests alone."""
     with surroundings(kafka):
         yield
 
 
 @pytest.fixture
-def compiled(spark: Any) -> Iterator[None]:
+def compiled(spark) -> Iterator[None]:
     """Expressions as bytecode, as in a drain."""
     for name, value in COMPILED.items():
         spark.conf.set(name, value)
@@ -44,7 +42,7 @@ def compiled(spark: Any) -> Iterator[None]:
 
 
 @pytest.fixture(scope="package")
-def drained_once(kafka: str, as_submitted: None, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def drained_once(kafka, as_submitted, tmp_path_factory) -> Scene:
     """A pipeline that has drained its first delivery; a second one waits."""
     folder = tmp_path_factory.mktemp("drained")
     made = Scene(kafka, folder, "flight_events", events=600, deliveries=2, stores=1, partitions=2)
@@ -55,13 +53,13 @@ def drained_once(kafka: str, as_submitted: None, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-def drained(drained_once: Scene, tmp_path: Path) -> Scene:
+def drained(drained_once, tmp_path) -> Scene:
     """It over a copy of its root."""
     return copied(drained_once, tmp_path / ROOT)
 
 
 @pytest.fixture
-def scene(kafka: str, tmp_path: Path) -> Callable[..., Scene]:
+def scene(kafka, tmp_path) -> Callable[..., Scene]:
     """Make a scene for a pipeline of this folder: one store a step, two partitions, unless told."""
 
     def make(pipeline: str | Pipeline, **given: Any) -> Scene:

@@ -1,7 +1,5 @@
 """Records beside the generator's: at the watermark and at the ends of windows, to the second."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """A pipeline for each form of a stateful operator, with its oracle: SQL over the ledger."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -42,16 +40,8 @@ def _example(name: str, sql: str, **lateness: Any) -> Operator:
 
 
 ALL = (
-    Operator(
-        _pipeline("whole_rows", Deduplicate(keys=("*",))),
-        EVENTS,
-    ),
-    Operator(
-        _pipeline(
-            "event_time_key", Deduplicate(keys=("event_id", "event_time"), scope="event_time")
-        ),
-        EVENTS,
-    ),
+    Operator(_pipeline("whole_rows", Deduplicate(keys=("*",))), EVENTS),
+    Operator(_pipeline("event_time_key", Deduplicate(keys=("event_id", "event_time"), scope="event_time")), EVENTS),
     Operator(
         _pipeline(
             "for_ever",
@@ -115,15 +105,11 @@ ALL = (
             FROM records GROUP BY window_start""",
         until=None,
     ),
-)
+)  # fmt: skip
 
 EXAMPLES = (
-    _example(
-        "carrier_ranking", f"SELECT carrier, {SUMS_SQL} FROM records GROUP BY carrier", until=None
-    ),
-    _example(
-        "airport_delays", f"SELECT origin, {SUMS_SQL} FROM records GROUP BY origin", until=None
-    ),
+    _example("carrier_ranking", f"SELECT carrier, {SUMS_SQL} FROM records GROUP BY carrier", until=None),
+    _example("airport_delays", f"SELECT origin, {SUMS_SQL} FROM records GROUP BY origin", until=None),
     _example(
         "rush_hours",
         f"""WITH marked AS (
@@ -179,11 +165,7 @@ EXAMPLES = (
         SELECT carrier, strftime(event_time, '%Y-%m-%d') AS day, count(*) AS events, sum(distance_miles)::BIGINT AS miles
         FROM ({ON_TIME}) GROUP BY carrier, day HAVING max(event_time::DATE) + INTERVAL 1 DAY <= $watermark""",
     ),
-    _example(
-        "first_flights",
-        "SELECT DISTINCT tail_number FROM records WHERE tail_number IS NOT NULL",
-        until=None,
-    ),
+    _example("first_flights", "SELECT DISTINCT tail_number FROM records WHERE tail_number IS NOT NULL", until=None),
     _example(
         "daily_flights",
         f"""
@@ -194,10 +176,7 @@ EXAMPLES = (
                count(*) AS hours, sum(events)::BIGINT AS events, max(events) AS most
         FROM hours GROUP BY window_start, origin HAVING time_bucket(INTERVAL 1 DAY, hour) + INTERVAL 1 DAY <= $watermark""",
     ),
-    _example(
-        "airports_served",
-        f"SELECT event_id, unnest([origin, destination]) AS airport FROM ({EVENTS})",
-    ),
+    _example("airports_served", f"SELECT event_id, unnest([origin, destination]) AS airport FROM ({EVENTS})"),
     _example(
         "busy_days",
         f"""
@@ -207,7 +186,7 @@ EXAMPLES = (
         GROUP BY window_start, origin HAVING time_bucket(INTERVAL 1 DAY, event_time) + INTERVAL 1 DAY <= $watermark""",
         enters="tail_number IS NOT NULL",
     ),
-)
+)  # fmt: skip
 """Pipelines of tests/pipelines, and what each must give."""
 ALL += EXAMPLES
 BY_THE_CLOCK = _example(

@@ -1,7 +1,5 @@
 """The generated part of docs/operators.md: real runs, each table held against DuckDB first."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Callable, Iterator

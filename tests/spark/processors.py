@@ -1,7 +1,5 @@
 """Processors with every kind of variable, with and without TTL: what Spark stores is tested."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

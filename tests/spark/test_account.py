@@ -1,7 +1,5 @@
 """An account that does not balance: one source of a real drain is changed, and the run fails."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -9,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.messages.report import CheckResult, Report
@@ -115,16 +112,6 @@ def test_a_red_account_stays_red_until_somebody_decides(drained, monkeypatch):
     assert any("also judging batches [2, 3] of earlier runs" in line for line in said)
     assert again.table_version_before == failed.table_version_before
     assert not plan(drained.spec, drained.settings).idle
-
-
-def test_an_account_that_was_made_and_not_judged_is_judged_by_the_next_run(drained, monkeypatch):
-    """The run is cut off between the two."""
-    with monkeypatch.context() as off:
-        delta_says_one_row_more(off, 2)
-        off.setitem(failpoint.ACTIVE, "checks", "raise")
-        assert drained.drain("cut off").problem is not None
-    again = drained.drain("again")
-    assert again.problem.code == "CHECK_FAILED"
 
 
 def test_an_audit_that_falls_behind_holds_the_query_back(scene, monkeypatch):

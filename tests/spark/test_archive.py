@@ -1,8 +1,6 @@
 """A topic's archive has every record byte for byte, and serves when Kafka has nothing left."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -39,13 +37,12 @@ from tests.harness.refused import fails, has as part
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
 
-MakeScene = Callable[..., Scene]
 Row = dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def examples(monkeypatch: pytest.MonkeyPatch) -> None:
+def examples(monkeypatch) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
 
 
@@ -294,9 +291,7 @@ def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(scene
     assert archive.has()[partition][-1][0] == latest[partition] + 7
 
 
-def overtake_in_its_batch(
-    once: pytest.MonkeyPatch, made: Scene, partition: int, offset: int
-) -> None:
+def overtake_in_its_batch(once, made, partition, offset) -> None:
     """Retention takes all before this offset while the next batch is planned and not read."""
     client, at = AdminClient({"bootstrap.servers": made.kafka}), failpoint.at
 

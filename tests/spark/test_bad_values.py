@@ -1,7 +1,5 @@
 """A value on which an expression fails (a delay of 7): its record is malformed, the run goes on."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -18,11 +16,10 @@ from spark_jobs.admin.quarantine import quarantine
 from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.checkpoint.notes.failing import FailingRecords, read_failing
 from spark_jobs.messages.report import Report
-from spark_jobs.runs.failures import failing_search, group_search
+from spark_jobs.runs.failures import failing_search
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Session, State, Transform
 from spark_jobs.steps import chain
 from spark_jobs.topics.flights import FLIGHTS
-from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.unit import specs
 
@@ -93,36 +90,6 @@ def hold_quarantine(made: Scene, where: str, condition: str, rows: list[Row] | N
 
 def malformed(made: Scene) -> int:
     return sum(row["kind"] == "malformed" for row in made.ledger.to_pylist())
-
-
-@long_form
-def test_several_batches_of_one_run_may_fail_and_each_loses_its_bad_records_only(scene):
-    made = scene(by_carrier(f"sum({RATIO})", max_offsets_per_batch=300), events=500, deliveries=1)
-    made.deliver_all()
-    report = made.run()
-    assert report.account.malformed == malformed(made) + len(bad(made))
-    assert len({row["batch_id"] for row in made.ops("quarantine") if "ZERO" in row["reason"]}) > 1
-    hold_quarantine(made, "step 1 (aggregate), measures['ratio']: sum(", "DIVIDE_BY_ZERO")
-    wanted: dict[str, list[float]] = defaultdict(lambda: [0, 0])
-    for row in good(made):
-        wanted[row["carrier"]][0] += 1
-        wanted[row["carrier"]][1] += ratio(row) or 0
-    table = {row["carrier"]: [row["flights"], row["ratio"] or 0] for row in made.table()}
-    assert table == wanted
-
-
-@long_form
-def test_a_bad_value_in_a_condition_is_malformed_and_not_filtered(scene):
-    step = Transform(where=f"({RATIO}) < 200")
-    steps = (step, Deduplicate(keys=("event_id",)))
-    made = scene(spec(*steps, watermark_delay="400 days"), events=300, deliveries=1)
-    made.deliver_all()
-    report = made.run()
-    hold_quarantine(made, f"step 1 (transform), where: ({RATIO}) < 200", "DIVIDE_BY_ZERO")
-    passes = [row for row in good(made) if (value := ratio(row)) is not None and value < 200]
-    assert report.account.filtered == len(good(made)) - len(passes)
-    wanted = sorted(row["event_id"] for row in each_once(passes))
-    assert sorted(row["event_id"] for row in made.table()) == wanted
 
 
 def test_a_row_without_a_gap_of_its_own_is_quarantined_instead_of_vanishing(scene):
@@ -269,27 +236,6 @@ def test_records_that_overflow_a_sum_together_are_put_aside_when_a_person_agrees
     assert all(row["reason"].startswith("step 1 (aggregate), measures['ratio']: ") for row in kept)
 
 
-@long_form
-def test_groups_that_one_search_does_not_reach_are_found_when_the_batch_fails_again(
-    scene, monkeypatch
-):
-    """Here one search finds a group or two, and the hashes of the groups begin alike."""
-    monkeypatch.setattr(group_search, "MOST_TRIALS", 8)
-    monkeypatch.setattr(group_search, "BUCKET_BITS", 1)
-    made = scene(by_carrier("count(*)"), events=120, deliveries=1)
-    made.deliver_all()
-    sizes = Counter(carrier(row) for row in sent(made))
-    wrong = [name for name, size in sizes.most_common(3) if size > 1]
-    names = ", ".join(f"'{name}'" for name in wrong)
-    measure = f"sum(CASE WHEN carrier IN ({names}) THEN {2**63 - 1} ELSE 1 END)"
-    made.change(steps=by_carrier(measure).steps, on_failing_expression="quarantine")
-    made.run()
-    rows = [row for row in sent(made) if carrier(row) in wrong]
-    hold_quarantine(made, "step 1 (aggregate), measures['ratio']: sum(", "OVERFLOW", rows)
-    table = {row["carrier"]: row["flights"] for row in made.table()}
-    assert table == {name: size for name, size in sizes.items() if name not in wrong}
-
-
 def test_any_number_of_records_that_fail_by_themselves_can_be_put_aside(scene):
     measure = "sum(distance_miles div CAST(delay_minutes > 0 AS INT))"
     made = scene(by_carrier(measure, on_failing_expression="quarantine"), events=260, deliveries=1)
@@ -371,17 +317,11 @@ SCHEMA = "id string, at timestamp, shop string, amount bigint, kafka string"
     ("steps", "fails_when_late"),
     [
         ((specs.deduplicate(), Transform(where=SHARE)), False),
-        (
-            (
-                specs.deduplicate(),
-                specs.aggregate(measures={"share": "sum(1 / amount)"}, counts=None),
-            ),
-            False,
-        ),
+        ((specs.deduplicate(), specs.aggregate(measures={"share": "sum(1 / amount)"}, counts=None)), False),
         ((specs.aggregate(measures={"share": "sum(1 / amount)"}, counts=None),), True),
     ],
     ids=["behind a deduplication", "an aggregate behind it", "in the first step"],
-)
+)  # fmt: skip
 def test_a_late_record_that_a_later_step_would_fail_on_is_late(spark, steps, fails_when_late):
     """The search looks as far as Spark: deduplications drop late rows first."""
     made = specs.pipeline(steps=steps)

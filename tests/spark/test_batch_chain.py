@@ -1,12 +1,9 @@
 """The steps as a batch query over all good records, against DuckDB: the canonical result."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 
 from spark_jobs.launch.session import session
 from spark_jobs.spec import GroupState, State
@@ -24,7 +21,7 @@ SQL = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark: SparkSession) -> None:
+def settings_of_a_run(spark) -> None:
     """Those that a drain and a repair have, with few partitions."""
     session("canonical", State())
 
@@ -36,7 +33,7 @@ def examples(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ledger(tmp_path_factory) -> Path:
     """Records out of order, late, twice; none of them is late here."""
     folder = tmp_path_factory.mktemp("ledger")
     sent(folder, 3000)

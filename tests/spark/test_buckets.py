@@ -1,7 +1,5 @@
 """GroupState in buckets over real Kafka and Spark: DuckDB's table over restarts and a crash."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Any
@@ -194,21 +192,9 @@ def misusing(processor: str, **changes) -> Pipeline:
 @pytest.mark.parametrize(
     ("spec", "code", "said"),
     [
-        (
-            misusing("raises_for_buckets"),
-            "PROCESSOR_FAILED",
-            r"misuses/logic.py line \d+, in raises_for_buckets: KeyError: 'boom'",
-        ),
-        (
-            misusing("forgets_the_state"),
-            "PROCESSOR_FAILED",
-            r"what the code of misuses returned: it is Table; give two pyarrow Tables",
-        ),
-        (
-            misusing("takes_rows_only"),
-            "PROCESSOR_FAILED",
-            r"in takes_rows_only: it takes \(rows.*and Spark passes \(rows, state\) by position",
-        ),
+        (misusing("raises_for_buckets"), "PROCESSOR_FAILED", r"misuses/logic.py line \d+, in raises_for_buckets: KeyError: 'boom'"),
+        (misusing("forgets_the_state"), "PROCESSOR_FAILED", r"what the code of misuses returned: it is Table; give two pyarrow Tables"),
+        (misusing("takes_rows_only"), "PROCESSOR_FAILED", r"in takes_rows_only: it takes \(rows.*and Spark passes \(rows, state\) by position",),
         (
             misusing(
                 "raises_for_buckets",
@@ -220,7 +206,7 @@ def misusing(processor: str, **changes) -> Pipeline:
         ),
     ],
     ids=["an error of its own", "one table", "one parameter", "a key of Spark's that is double"],
-)
+)  # fmt: skip
 def test_what_its_code_does_wrong_is_one_error_with_the_place_and_nothing_is_committed(
     scene, spec, code, said
 ):

@@ -1,7 +1,5 @@
 """Canonical deduplication against plain Python: which copy of a key is kept, and what is counted."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from datetime import timedelta
@@ -111,7 +109,7 @@ def kept(rows: DataFrame) -> list[int]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark: SparkSession) -> None:
+def settings_of_a_run(spark) -> None:
     """Those that a drain and a repair have, with few partitions."""
     session("canonical", State())
 
@@ -197,7 +195,7 @@ def test_the_column_kafka_is_part_of_no_key_and_stays_with_the_row_that_is_kept(
     assert row.n == 7
 
 
-def test_a_key_that_comes_back_all_the_time_is_one_row_for_each_delay(spark: SparkSession) -> None:
+def test_a_key_that_comes_back_all_the_time_is_one_row_for_each_delay(spark):
     """As a heartbeat of which a pipeline wants one in ten minutes."""
     count = 3000
     rows = spark.range(count).select(

@@ -1,19 +1,11 @@
 """Pipelines that go by the clock: Spark would run batches without data for ever; runs end."""
 
-from __future__ import annotations
-
-import json
 from collections import Counter
 
 import pytest
-from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs.launch.session import session
 from spark_jobs.runs.plan import plan
-from spark_jobs.spec import State
-from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
-from tests.pipelines.first_flights.logic import Seen
 from tests.spark import operators
 
 SMALL = {"events": 400}
@@ -35,41 +27,6 @@ def without_data(scene: Scene, run_id: str) -> list[int]:
         for row in scene.ops("batches")
         if row["run_id"] == run_id and row["covered"] == 0
     ]
-
-
-@long_form
-def test_plain_spark_does_not_end(scene, tmp_path):
-    spark = session("plain", State())
-    made = scene(pipeline("first_flights"), events=50, deliveries=1)
-    made.deliver_all()
-    rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", made.kafka)
-    rows = rows.option("subscribe", made.topic).option("startingOffsets", "earliest").load()
-    kept = (
-        rows.selectExpr("string(key) tail_number")
-        .groupBy("tail_number")
-        .transformWithState(
-            Seen(),
-            StructType([StructField("tail_number", StringType())]),
-            "Append",
-            "ProcessingTime",
-        )
-    )
-    writer = kept.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "plain"))
-    query = writer.trigger(availableNow=True).start()
-    try:
-        for _ in range(1200):
-            progress = [json.loads(event.json) for event in query.recentProgress]
-            if sum(event["numInputRows"] == 0 for event in progress) >= 4:
-                break
-            assert not query.awaitTermination(0.1), (
-                "Spark ends such a query by now: Sluice need not hold it any more"
-            )
-        else:
-            pytest.fail("no four batches without data in two minutes")
-        assert query.isActive
-        assert sum(event["numInputRows"] for event in progress) == made.ledger.num_rows
-    finally:
-        query.stop()
 
 
 def test_a_run_on_one_batch_on_many_and_on_none_ends_with_one_batch_without_data(scene):

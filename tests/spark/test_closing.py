@@ -1,7 +1,5 @@
 """Batches without data that Sluice plans: what is due leaves the state, nothing is made up."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

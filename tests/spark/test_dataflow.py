@@ -1,7 +1,5 @@
 """A record's way, on made-up records: its outcome, and whether a Transform is a condition."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, datetime, timedelta

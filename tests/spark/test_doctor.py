@@ -1,7 +1,5 @@
 """Files of a real checkpoint torn, changed or lost: refused by name, mended, no wrong row."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

@@ -3,8 +3,6 @@ equal to DuckDB's over the events, after a kill, a repair, a replay and a rebuil
 half of them, and nobody the schemas.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -65,12 +63,12 @@ class World(NamedTuple):
 
 
 @pytest.fixture(autouse=True)
-def demo(monkeypatch: pytest.MonkeyPatch) -> None:
+def demo(monkeypatch) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
 
 
 @pytest.fixture(scope="module")
-def world(registry_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(registry_url, tmp_path_factory) -> Iterator[World]:
     home = tmp_path_factory.mktemp("secured")
     with running(home, {}, Issuer("nobody", "unused")) as broker:
         broker.scram_user(READER, PASSWORD)
@@ -166,9 +164,7 @@ def assert_kept_aside(made: Scene) -> None:
 
 
 @pytest.mark.parametrize("name", KILLED)
-def test_the_table_is_duckdbs_however_the_events_are_written(
-    name: str, world: World, tmp_path: Path
-) -> None:
+def test_the_table_is_duckdbs_however_the_events_are_written(name, world, tmp_path):
     sent = Counter[str]()
 
     def encoded(records: Sequence[Delivered], number: int) -> list[Delivered]:
@@ -205,7 +201,6 @@ def test_the_table_is_duckdbs_however_the_events_are_written(
     made.settings = made.settings._replace(kafka_config=secured(world.broker))  # without a registry
     report, swapped = Repairs(made).done()
     assert swapped is not None
-    assert report.change is not None
     assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
     assert_same(rows(made), canonical(made, FARTHEST, set()), "the table after the repair")
     made.change(

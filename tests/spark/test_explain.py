@@ -1,7 +1,5 @@
 """`sluice explain`: real plans of Spark, in words."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest
@@ -23,13 +21,9 @@ def conditional(sql: str) -> Check:
 
 FOUND = {
     "flight_events": ["StreamingDeduplicateWithinWatermark"],
-    "departure_delays": [
-        "StateStoreSave",
-        "StateStoreRestore",
-        "StreamingDeduplicateWithinWatermark",
-    ],
+    "departure_delays": ["StateStoreSave", "StateStoreRestore", "StreamingDeduplicateWithinWatermark"],
     "aircraft_rotations": ["TransformWithStateInPySpark", "StreamingDeduplicateWithinWatermark"],
-}
+}  # fmt: skip
 
 
 @cache

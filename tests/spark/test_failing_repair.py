@@ -1,7 +1,5 @@
 """A late record on which an expression fails: the repair names it, and is done once corrected."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """A crash at each named place of a run, then a run that goes on: everything is exact."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs import failpoint

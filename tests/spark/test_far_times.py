@@ -1,7 +1,5 @@
 """Years 1 to 9999 through each form of a GroupState, MERGE, checks and the look at state."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -44,12 +42,12 @@ ANY_YEAR = {at.year for at in FAR.values()}
 
 
 @pytest.fixture(autouse=True)
-def examples(monkeypatch: pytest.MonkeyPatch) -> None:
+def examples(monkeypatch) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
 
 
 @pytest.fixture(scope="module")
-def delivered(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def delivered(kafka, tmp_path_factory) -> Scene:
     """Events whose scheduled times are FAR's, one after the other."""
     made = Scene(kafka, tmp_path_factory.mktemp("far"), "flight_events", deliveries=1, partitions=1)
     good = [each for each in records(60) if each.kind == "good" and each.value][:35]
@@ -115,7 +113,7 @@ def test_a_time_that_a_step_has_made_is_looked_for_as_any_failing_expression(del
         assert row["reason"].endswith("of form 'pandas'")
 
 
-def test_a_group_of_any_year_is_merged_checked_and_shown(delivered: Scene, tmp_path: Path) -> None:
+def test_a_group_of_any_year_is_merged_checked_and_shown(delivered, tmp_path):
     """A check that finds Go's zero time has failed, and is not broken."""
     check = Check(
         type="expect_column_values_to_be_between",
@@ -147,7 +145,7 @@ SCHEMA = (
 )
 
 
-def test_a_record_that_a_condition_removes_is_filtered_whatever_its_times(spark: Any) -> None:
+def test_a_record_that_a_condition_removes_is_filtered_whatever_its_times(spark):
     """Only a time that would reach the code makes a record malformed. Its bytes are kept."""
     step = group_state(form="pandas", time_mode="none")
     made = pipeline(

@@ -1,7 +1,5 @@
 """More rejected records than the driver holds: executors store them, and none is lost."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """A source that is not Kafka: drains, repairs and verifies know sources by their port alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.source import sources

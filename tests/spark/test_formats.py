@@ -1,9 +1,6 @@
 """A real schema registry that is down, that lacks an id, and that is asked too late."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -16,12 +13,12 @@ from tests.harness.scene import Scene
 
 
 @pytest.fixture(autouse=True)
-def demo(monkeypatch: pytest.MonkeyPatch) -> None:
+def demo(monkeypatch) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
 
 
 @pytest.fixture
-def own_registry(tmp_path: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+def own_registry(tmp_path) -> Iterator[tuple[str, Callable[[], None]]]:
     """The URL of one, and what stops it."""
     home = tmp_path / "registry"
     yield registry.start(home, JARS), lambda: registry.stop(home)

@@ -1,7 +1,5 @@
 """Counter-examples that hypothesis found (tests/spark/properties), as small as it made them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from spark_jobs.spec import Session, State

@@ -1,7 +1,5 @@
 """What happens beside a drain: its owner keeps house in the table, another takes its lease."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from types import SimpleNamespace

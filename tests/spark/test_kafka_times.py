@@ -1,7 +1,5 @@
 """Kafka's own timestamps, of any size: no record locks its topic's pipelines by one."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta

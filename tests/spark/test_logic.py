@@ -1,7 +1,5 @@
 """What a pipeline's own code does wrong: one error with code, place and remedy, no commit."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys
@@ -75,93 +73,23 @@ def misusing(processor: str, **changes) -> Pipeline:
             "to compatible_logic in spec.py",
             marks=long_form,
         ),
-        (
-            misusing("RaisesInInit", form="pandas"),
-            "PROCESSOR_FAILED",
-            r"misuses/logic\.py line \d+, in init: KeyError: 'boom'",
-            "to compatible_logic in spec.py",
-        ),
-        pytest.param(
-            misusing("RaisesInClose"),
-            "PROCESSOR_FAILED",
-            r"misuses/logic\.py line \d+, in close: KeyError: 'boom'",
-            "to compatible_logic in spec.py",
-            marks=long_form,
-        ),
-        (
-            misusing("YieldsText"),
-            "PROCESSOR_FAILED",
-            "what the code of misuses returned: AttributeError: 'str' object",
-            "to compatible_logic in spec.py",
-        ),
-        (
-            misusing("TakesLess", form="pandas"),
-            "PROCESSOR_FAILED",
-            r"misuses/logic\.py line \d+, in handleInputRows: it takes \(_rows\)",
-            "to compatible_logic in spec.py",
-        ),
-        (
-            misusing("takes_less", form="apply", state=N),
-            "PROCESSOR_FAILED",
-            r"misuses/logic\.py line \d+, in takes_less: it takes \(key",
-            "to compatible_logic in spec.py",
-        ),
-        pytest.param(
-            misusing("SetsNothing"),
-            "STATE_MISUSED",
-            "set the state to None",
-            "clear()",
-            marks=long_form,
-        ),
-        (
-            misusing("TtlByEventTime"),
-            "STATE_MISUSED",
-            "a TTL goes by the clock",
-            "time_mode='processing'",
-        ),
-        pytest.param(
-            misusing("SetsTimer", time_mode="none"),
-            "STATE_MISUSED",
-            "the GroupState's time mode is none",
-            "time_mode='event'",
-            marks=long_form,
-        ),
-        (
-            misusing("set_nothing", form="apply", state=N),
-            "STATE_MISUSED",
-            "set the state to None",
-            "state.remove()",
-        ),
-        pytest.param(
-            misusing("set_duration", form="apply", state=N),
-            "STATE_MISUSED",
-            "another clock",
-            "setTimeoutDuration needs",
-            marks=long_form,
-        ),
-        pytest.param(
-            misusing("set_timestamp", form="apply", state=N, time_mode="processing"),
-            "STATE_MISUSED",
-            "another clock",
-            "setTimeoutTimestamp needs",
-            marks=long_form,
-        ),
-        (
-            misusing("set_timestamp", form="apply", state=N),
-            "STATE_MISUSED",
-            "behind the watermark",
-            "getCurrentWatermarkMs",
-        ),
+        (misusing("RaisesInInit", form="pandas"), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in init: KeyError: 'boom'", "to compatible_logic in spec.py"),
+        pytest.param(misusing("RaisesInClose"), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in close: KeyError: 'boom'", "to compatible_logic in spec.py", marks=long_form),
+        (misusing("YieldsText"), "PROCESSOR_FAILED", "what the code of misuses returned: AttributeError: 'str' object", "to compatible_logic in spec.py"),
+        (misusing("TakesLess", form="pandas"), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in handleInputRows: it takes \(_rows\)", "to compatible_logic in spec.py"),
+        (misusing("takes_less", form="apply", state=N), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in takes_less: it takes \(key", "to compatible_logic in spec.py"),
+        pytest.param(misusing("SetsNothing"), "STATE_MISUSED", "set the state to None", "clear()", marks=long_form),
+        (misusing("TtlByEventTime"), "STATE_MISUSED", "a TTL goes by the clock", "time_mode='processing'"),
+        pytest.param(misusing("SetsTimer", time_mode="none"), "STATE_MISUSED", "the GroupState's time mode is none", "time_mode='event'", marks=long_form),
+        (misusing("set_nothing", form="apply", state=N), "STATE_MISUSED", "set the state to None", "state.remove()"),
+        pytest.param(misusing("set_duration", form="apply", state=N), "STATE_MISUSED", "another clock", "setTimeoutDuration needs", marks=long_form),
+        pytest.param(misusing("set_timestamp", form="apply", state=N, time_mode="processing"), "STATE_MISUSED", "another clock", "setTimeoutTimestamp needs", marks=long_form),
+        (misusing("set_timestamp", form="apply", state=N), "STATE_MISUSED", "behind the watermark", "getCurrentWatermarkMs"),
         (misusing("Missing"), "SPEC_INVALID", "has no Missing", "Write it"),
-        (
-            misusing("SetsTimer", initial_state="nowhere"),
-            "INITIAL_STATE_MISSING",
-            "no Delta table at",
-            "Write it first",
-        ),
+        (misusing("SetsTimer", initial_state="nowhere"), "INITIAL_STATE_MISSING", "no Delta table at", "Write it first"),
     ],
     ids=lambda value: value.steps[0].processor if isinstance(value, Pipeline) else "",
-)
+)  # fmt: skip
 def test_it_is_one_error_that_names_the_place_and_the_remedy(
     delivered, tmp_path, spec, code, said, remedy
 ):
@@ -264,17 +192,14 @@ def test_a_time_out_fires_on_a_key_whose_state_was_never_set(delivered, tmp_path
     [
         (Transform(sql="SELECT * FROM rows LIMIT 5"), "max_offsets_per_batch and max_batches"),
         (Transform(sql="SELECT DISTINCT * FROM rows"), "use the step Deduplicate"),
-        (
-            Transform(sql="SELECT carrier, count(*) AS n FROM rows GROUP BY carrier"),
-            "use the step Aggregate",
-        ),
+        (Transform(sql="SELECT carrier, count(*) AS n FROM rows GROUP BY carrier"), "use the step Aggregate"),
         (Transform(sql="SELECT carrier, event_time FROM rows"), "leaves out the column kafka"),
         (Transform(sql="SELECT *, explode(array(1, 2)) AS n FROM rows"), "may make more rows"),
         (Transform(sql="SELECT nonsense FROM rows"), "nonsense"),
         (Transform(function="nowhere"), "has no nowhere"),
     ],
     ids=lambda value: value.sql or value.function if isinstance(value, Transform) else "",
-)
+)  # fmt: skip
 def test_a_transform_that_keeps_state_or_loses_track_of_records_is_refused(
     delivered, tmp_path, step, said
 ):

@@ -1,7 +1,5 @@
 """`sluice maintain` between runs, and OPTIMIZE by somebody else within a commit: tables stay exact."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -92,8 +90,7 @@ def test_runs_rewind_and_change_feed_go_on_after_it_and_the_table_is_exact(drain
         rewind(drained.spec, drained.settings, first)
     for _ in range(2):  # the second time by a generation that has written no batch
         rewound_at = datetime.now(UTC).replace(microsecond=0)
-        execute = rewind(drained.spec, drained.settings, last).execute
-        execute()
+        rewind(drained.spec, drained.settings, last).execute()
         drained.assert_exact()
         while datetime.now(UTC).replace(microsecond=0) == rewound_at:
             time.sleep(0.05)  # what is kept has the second in its name

@@ -1,7 +1,5 @@
 """docs/deploy.md's restore: a copied root goes on, whatever characters its name has."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

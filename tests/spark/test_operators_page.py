@@ -1,7 +1,5 @@
 """docs/operators.md shows what the examples do: `make operators` writes, this holds it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

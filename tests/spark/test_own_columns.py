@@ -1,7 +1,5 @@
 """Columns with every name that Sluice's own code uses are as any other to drain and repair."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -64,7 +62,7 @@ def spec(*steps: Any) -> Pipeline:
 
 
 @pytest.mark.parametrize("scope", ["watermark", "event_time"])
-def test_a_deduplication_keeps_each_of_them(spark: SparkSession, scope: Any) -> None:
+def test_a_deduplication_keeps_each_of_them(spark, scope):
     rows = frame(spark, [{"at_": AT, **values(each)} for each in (1, 1, 2)])
     step = Deduplicate(keys=("row", "copies", "found", "at_"), scope=scope)
     kept = canonical(rows, step, "at_", DELAY, arrival(rows)).select(*rows.columns).collect()
@@ -72,7 +70,7 @@ def test_a_deduplication_keeps_each_of_them(spark: SparkSession, scope: Any) -> 
     assert all(row.asDict() == {"at_": row["at_"]} | values(int(row["row"][-1])) for row in kept)
 
 
-def test_a_repair_compares_and_writes_each_of_them(spark: SparkSession) -> None:
+def test_a_repair_compares_and_writes_each_of_them(spark):
     given = spec(Deduplicate(keys=("row",)))
     live = frame(spark, [{"at_": AT, **values(each)} for each in (1, 2)])
     computed = frame(spark, [{"at_": AT, **values(each)} for each in (2, 3)])
@@ -85,7 +83,7 @@ def test_a_repair_compares_and_writes_each_of_them(spark: SparkSession) -> None:
     assert sorted(row["row"] for row in after.collect()) == ["row 2", "row 3"]
 
 
-def test_a_repair_of_sessions_does_too(spark: SparkSession) -> None:
+def test_a_repair_of_sessions_does_too(spark):
     keys = ("row", "order", "late", "end")
     step = Aggregate(window=Session(gap=DELAY), keys=keys, measures={"n": "max(n)"})
     given = ranged(spec(Deduplicate(keys=("row",)), step))
@@ -100,7 +98,7 @@ def test_a_repair_of_sessions_does_too(spark: SparkSession) -> None:
     assert told == {("removed", False), (None, False), ("added", True)}
 
 
-def test_a_batch_that_updates_writes_the_last_of_each_key(spark: SparkSession) -> None:
+def test_a_batch_that_updates_writes_the_last_of_each_key(spark):
     rows = frame(spark, [{**values(1), "last": "first"}, {**values(1), "last": "second"}])
     [row] = newest(rows.coalesce(1), ("row", "order")).collect()
     assert row.asDict() == values(1) | {"last": "second"}

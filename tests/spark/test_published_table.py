@@ -1,7 +1,5 @@
 """The published table, read by Spark, delta-rs and DuckDB: judged rows and no others, over tables that Spark writes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -87,25 +85,8 @@ def by_all(spark: Any, paths: Paths) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture
-def tables(spark: Any, tmp_path: Path) -> Tables:
+def tables(spark, tmp_path) -> Tables:
     return Tables(spark, tmp_path / ROOT)
-
-
-@long_form
-def test_what_spark_appends_merges_and_overwrites_is_shown_as_it_was_judged(tables):
-    tables.do("INSERT INTO @ VALUES ('a', 1), ('b', 2)")
-    tables.publish()
-    assert tables.shown() == [("a", 1), ("b", 2)]
-    tables.do(
-        "MERGE INTO @ t USING (SELECT EXPLODE(ARRAY('a', 'c')) AS k, 10 AS n) s ON t.k = s.k "
-        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-    )
-    assert tables.shown() == [("a", 1), ("b", 2)]
-    tables.publish()
-    assert tables.shown() == [("a", 10), ("b", 2), ("c", 10)]
-    tables.do("INSERT OVERWRITE @ VALUES ('d', 4)")
-    tables.publish()
-    assert tables.shown() == [("d", 4)]
 
 
 def test_deletion_vectors_and_a_renamed_column_are_shown_to_those_who_can_read_them(tables):

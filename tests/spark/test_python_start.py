@@ -1,14 +1,11 @@
 """What a Python process of Spark's imports when it starts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 
-def test_a_worker_has_pyspark_from_bytecode_that_set_up_has_made(spark: SparkSession) -> None:
+def test_a_worker_has_pyspark_from_bytecode_that_set_up_has_made(spark):
     """Spark puts its zip of pyspark first on a worker's path, whatever is installed besides."""
 
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,5 @@
 """Replay: bad records that a corrected spec reads are in the table, which is DuckDB's then."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace
@@ -28,7 +26,7 @@ START = datetime(2013, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def demo(monkeypatch: pytest.MonkeyPatch) -> None:
+def demo(monkeypatch) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
 
 

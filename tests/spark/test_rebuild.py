@@ -1,8 +1,6 @@
 """A sum that becomes a maximum, rebuilt beside a draining pipeline: DuckDB's answers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -136,7 +134,7 @@ def good(report: Report) -> Report:
 
 
 @pytest.fixture
-def rebuilding(scene: Callable[..., Scene]) -> Rebuilding:
+def rebuilding(scene) -> Rebuilding:
     made = scene(SPEC, events=1500, deliveries=4)
     made.deliver()
     made.run("live-1")
@@ -231,7 +229,7 @@ def whole(made: Scene, measure: str, deliveries: list[int]) -> Rows:
 
 
 @long_form
-def test_state_of_transform_with_state_goes_on_behind_a_switch(scene, tmp_path) -> None:
+def test_state_of_transform_with_state_goes_on_behind_a_switch(scene, tmp_path):
     made = scene("aircraft_rotations", events=1500, deliveries=2, stores=1)
     it = Rebuilding(made)
     twin = made.settings._replace(root=str(tmp_path / "twin"))

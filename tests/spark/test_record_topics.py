@@ -1,7 +1,5 @@
 """Topics in the shapes of real systems, in fifteen lines each: a drain is what DuckDB reads."""
 
-from __future__ import annotations
-
 import base64
 import inspect
 import json

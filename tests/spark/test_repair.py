@@ -1,7 +1,5 @@
 """Repairs: late records are merged, ranges computed again, and the table is DuckDB's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -22,7 +20,6 @@ from confluent_kafka.admin import (
 
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.errors import RangeOpen, StagingStale
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables, repairs
@@ -41,7 +38,6 @@ from tests.harness.command import answer, sluice, undone
 from tests.harness.compare import assert_same
 from tests.harness.crash import copied
 from tests.harness.long_form import LONG, long_form
-from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
@@ -61,7 +57,7 @@ RANGED = [
 
 
 @pytest.fixture(autouse=True)
-def examples(monkeypatch: pytest.MonkeyPatch) -> None:
+def examples(monkeypatch) -> None:
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
 
 
@@ -107,7 +103,7 @@ def drained(made: Scene) -> Scene:
 
 
 @pytest.fixture(scope="module")
-def bases(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Scene]:
+def bases(kafka, tmp_path_factory) -> Callable[[str], Scene]:
     """The pipeline of that name, drained: once for the module, and left as it is."""
 
     @cache
@@ -120,7 +116,7 @@ def bases(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str
 
 
 @pytest.fixture
-def waiting(bases: Callable[[str], Scene], tmp_path: Path) -> MakeScene:
+def waiting(bases, tmp_path) -> MakeScene:
     """A copy of it, to repair: late records wait."""
 
     def make(operator: Operator) -> Scene:
@@ -287,18 +283,6 @@ def test_drains_go_on_between_plan_and_swap_and_after_it_and_undo_takes_back_the
     undo(made.spec, made.settings.root, plan.repair_id, "undo")
     assert_same(rows(made), drains, "the table after the undo")
     assert not work.plan().idle, "its records wait again"
-
-
-def test_what_is_not_final_or_no_longer_fits_is_refused_in_words(waiting: MakeScene) -> None:
-    made = waiting(operators.named("daily_flights"))
-    work = Repairs(made)
-    with fails(RangeOpen, "still_written"):
-        work.plan("backfill", datetime(2013, 1, 1, tzinfo=UTC), watermark_of(made) + HOUR)
-    plan = work.plan()
-    assert work.stage(plan).problem is None
-    deltalake.DeltaTable(str(made.paths.table)).delete()
-    with pytest.raises(StagingStale):
-        work.swap(plan)
 
 
 def _fates(report: Report) -> tuple[int, int, int]:

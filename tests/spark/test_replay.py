@@ -1,7 +1,5 @@
 """The canonical result of chains with a GroupState: one micro-batch, then closing batches."""
 
-from __future__ import annotations
-
 import os
 import random
 from datetime import UTC, datetime, timedelta
@@ -13,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings, strategies as st
 from pyarrow import parquet
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import DataFrame, functions as F
 from upath import UPath
 
 from local import ledger as ledgers
@@ -46,7 +44,7 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark: SparkSession) -> None:
+def settings_of_a_run(spark) -> None:
     """Those that a drain and a repair have, with few partitions."""
     session("canonical", State())
 
@@ -58,16 +56,14 @@ def examples(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ledger(tmp_path_factory) -> Path:
     """Records out of order, late, twice; none of them is late here."""
     folder = tmp_path_factory.mktemp("ledger")
     sent(folder, 4000)
     return folder
 
 
-def replayed(
-    spark: SparkSession, spec: Pipeline, rows: DataFrame, folder: Path, until: datetime
-) -> DataFrame:
+def replayed(spark, spec, rows, folder, until) -> DataFrame:
     """The whole chain over the stateful input."""
     first = next_group_state(spec, 0)
     before = canonical_output(rows, spec, until=first)
@@ -154,9 +150,7 @@ def around_1970(ledger: Path, folder: Path) -> Path:
     return folder
 
 
-def rotations(
-    spark: SparkSession, ledger: Path, folder: Path, a: datetime, b: datetime
-) -> list[Row]:
+def rotations(spark, ledger, folder, a, b) -> list[Row]:
     """Those closed within [a, b), from the records of [a - 48 h, b) and a Deduplicate's."""
     delay = ROTATIONS.watermark_delay
     assert delay is not None

@@ -1,7 +1,5 @@
 """Beginning anew and going back over real checkpoints: shown, then done, the old ones kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.notes.superseded import read_superseded
 from spark_jobs.errors import LeaseHeld, StateUnreadable
-from spark_jobs.journal.begun import under_way
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
@@ -166,20 +163,6 @@ def test_a_batch_that_had_no_account_when_one_went_back_to_it_gets_its_whole_acc
     assert report.recovered == tuple(left)
     batches = [row["batch_id"] for row in drained.ops("batches")]
     assert len(batches) == len(set(batches)), "a batch has two accounts"
-    drained.assert_exact()
-
-
-def test_the_next_run_completes_a_rewind_that_was_cut_off(drained):
-    drained.run("second")
-    with pytest.MonkeyPatch.context() as active:
-        raise_at("change.stepped", active, passed=4)
-        with pytest.raises(failpoint.Failure):
-            rewind(drained.spec, drained.settings, 0).execute()
-    [reason] = plan(drained.spec, drained.settings).reasons
-    assert "a rewind to the end of batch 0" in reason
-    report = drained.run("the next")
-    assert report.batches[0] == 1
-    assert under_way(drained.paths) is None
     drained.assert_exact()
 
 

@@ -1,7 +1,5 @@
 """Records that retention took before anybody read them: counted, refused, let go by the spec."""
 
-from __future__ import annotations
-
 import time
 
 from confluent_kafka import Consumer, Producer, TopicPartition

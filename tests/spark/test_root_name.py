@@ -1,7 +1,5 @@
 """A root whose name has the characters of a pattern: Spark reads what is there, and nothing beside."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest

@@ -1,8 +1,5 @@
 """One repair of a GroupState over twenty ranges apart, and a context that is too short."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -25,7 +22,6 @@ FIRST, APART = datetime(2013, 1, 3, tzinfo=UTC), timedelta(hours=60)
 """Farther apart than two contexts: 48 hours before a row, and the row's own 48 hours."""
 CONTEXT, SHORT = timedelta(hours=48), timedelta(hours=40)
 DELAY = timedelta(hours=2)
-MakeScene = Callable[..., Scene]
 
 
 def _late(newest: datetime, known: FlightEvent) -> list[Delivered]:

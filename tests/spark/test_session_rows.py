@@ -1,7 +1,5 @@
 """Which rows computed sessions replace, against plain Python: hundreds of keys at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -120,7 +118,7 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark: SparkSession) -> Iterator[None]:
+def settings_of_a_run(spark) -> Iterator[None]:
     """Those that a repair has, with few partitions."""
     session("sessions", State())
     yield
@@ -164,16 +162,8 @@ def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_noth
     [
         ((70, 100), [(70, 80)], "--from 2013-02-01T01:00:00Z --to 2013-02-01T01:40:00Z"),
         ((50, 80), [(50, 60)], "--from 2013-02-01T00:00:00Z --to 2013-02-01T01:30:00Z"),
-        (
-            (100, 140),
-            [(100, 110), (112, 119), (125, 140)],
-            "--from 2013-02-01T01:00:00Z --to 2013-02-01T02:30:00Z",
-        ),
-        (
-            (70, 150),
-            [(70, 80), (95, 110), (130, 150)],
-            "--from 2013-02-01T01:00:00Z --to 2013-02-01T02:30:00Z",
-        ),
+        ((100, 140), [(100, 110), (112, 119), (125, 140)], "--from 2013-02-01T01:00:00Z --to 2013-02-01T02:30:00Z"),
+        ((70, 150), [(70, 80), (95, 110), (130, 150)], "--from 2013-02-01T01:00:00Z --to 2013-02-01T02:30:00Z"),
         ((65, 85), [(65, 95)], "carried"),
         ((70, 400), [(70, 80)], "--from 2013-02-01T01:00:00Z --to 2013-02-01T06:40:00Z"),
         ((62, 88), [(62, 70), (71, 81)], "goes"),
@@ -181,7 +171,7 @@ def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_noth
         ((90, 100), [(80, 90)], "carried"),
         ((80, 90), [(70, 80)], "goes"),
     ],
-)
+)  # fmt: skip
 def test_a_row_wider_than_its_session_goes_with_all_that_it_overlaps_or_its_range_is_told(
     spark, row, given, becomes
 ):
@@ -235,7 +225,7 @@ def test_no_record_is_lost_or_doubled_when_records_have_left_their_sessions(spar
     assert in_order(filter(within, given)) == in_order(filter(within, after))
 
 
-def test_keys_may_have_any_name(spark: SparkSession) -> None:
+def test_keys_may_have_any_name(spark):
     made = "window_start timestamp, window_end timestamp, x string, late_x string, flights bigint"
     ends = SPANS[0].end
     [row] = [(ends - GAP * MINUTE, ends, "a", "b", 1)]
@@ -251,7 +241,7 @@ def test_keys_may_have_any_name(spark: SparkSession) -> None:
     assert (only.op, only.explained) == ("added", True)
 
 
-def test_a_row_that_no_record_gives_goes_and_nothing_explains_it(spark: SparkSession) -> None:
+def test_a_row_that_no_record_gives_goes_and_nothing_explains_it(spark):
     at = SPANS[0].start
     orphan = (at, at + GAP * MINUTE, "gone", 2)
     beside = (at, at + GAP * MINUTE, "kept", 1)
@@ -275,7 +265,7 @@ def test_a_session_that_is_longer_than_declared_is_refused_with_its_times(spark,
     assert f"{row[0]:%F %H:%M:%S}" in raised.value.what
 
 
-def test_a_long_session_outside_the_ranges_is_no_matter(spark: SparkSession) -> None:
+def test_a_long_session_outside_the_ranges_is_no_matter(spark):
     ends = SPANS[0].start
     row = (ends - 2 * LONGEST, ends, "long", 30)
     none = frame(spark, [])

@@ -1,7 +1,5 @@
 """The index of event times: no record of a span is elsewhere than the slices say."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

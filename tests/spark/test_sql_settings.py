@@ -1,12 +1,9 @@
 """Settings that change results: Spark's own defaults, which no installation can move."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 
 import pyarrow as pa
-import pytest
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch.session import FEW_RECORDS, OF_FEW_RECORDS, for_records, session
@@ -20,7 +17,7 @@ LEGACY = "spark.sql.legacy.timeParserPolicy"
 POLICY = "spark.sql.mapKeyDedupPolicy"
 
 
-def test_a_session_has_sparks_defaults_whatever_the_installation_sets(spark) -> None:
+def test_a_session_has_sparks_defaults_whatever_the_installation_sets(spark):
     defaults = {}
     for name in PINNED:
         assert spark.conf.isModifiable(name), name
@@ -95,14 +92,14 @@ def test_hadoops_defaults_of_yarn_and_mapreduce_are_left_out_and_nothing_that_an
             hadoop.unset(name)
 
 
-def test_a_jvm_of_another_language_runs_nothing(spark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jvm_of_another_language_runs_nothing(spark, monkeypatch):
     """_JAVA_OPTIONS alone gets past the options of its command line."""
     monkeypatch.setitem(language.JAVA, "user.language", "tr")
     with fails(SettingInvalid, "locale_overridden", name="user.language", found="en", value="tr"):
         session("in turkish", State())
 
 
-def test_python_workers_have_the_language_encoding_and_time_zone_of_the_run(spark) -> None:
+def test_python_workers_have_the_language_encoding_and_time_zone_of_the_run(spark):
     def found(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             values = [str(os.environ.get(name)) for name in language.VARIABLES]

@@ -1,7 +1,5 @@
 """SQL in a spec, by Spark's own parser: what the spec's regular expressions let pass."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """A stage that ends anywhere leaves all as it was, and the next try is canonical."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

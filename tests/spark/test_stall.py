@@ -1,7 +1,5 @@
 """A run in which nothing moves: it ends in words, with what its threads did, and the next resumes."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """What stands in for Spark in the simulator writes what a real drain writes, in its order."""
 
-from __future__ import annotations
-
 import re
 from contextlib import ExitStack
 from pathlib import Path

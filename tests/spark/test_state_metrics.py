@@ -1,7 +1,5 @@
 """What the state checks judge, held against the state that Spark itself reads back."""
 
-from __future__ import annotations
-
 import json
 
 from confluent_kafka import Producer

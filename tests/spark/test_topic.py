@@ -1,7 +1,5 @@
 """What a real broker does to a topic: aborted transactions, a topic made anew, more partitions."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

@@ -1,35 +1,23 @@
 """Our Rotations against plain Python, over any batches, in TwsTester, at length in Spark."""
 
-from __future__ import annotations
-
-import json
 import os
-import tempfile
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import event, given, settings, strategies as st
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from spark_jobs.launch.session import session
 from spark_jobs.pipelines.aircraft_rotations.logic import Rotations
-from spark_jobs.registry import find as registry
-from spark_jobs.spec import GroupState, State
-from spark_jobs.steps.group_state import schema
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 DELAY = timedelta(hours=2)
+UNSEEN = timedelta(hours=48)
 LONG = "SLUICE_CASES" in os.environ
 CASES = int(os.environ.get("SLUICE_CASES", "20"))
-STEP = next(
-    step for step in registry.load("aircraft_rotations").steps if isinstance(step, GroupState)
-)
 USUAL = settings(max_examples=5 * CASES, deadline=None, derandomize=not LONG, database=None)
 
 TAILS = st.sampled_from(["N1", "N2", "Nö" * 40])
@@ -78,17 +66,6 @@ def test_rotations_gives_what_plain_python_gives_however_the_departures_are_batc
     assert_same(by_tester(found), by_oracle(found), "what the processor gives in TwsTester")
 
 
-@pytest.mark.skipif(
-    not LONG,
-    reason="the long form: a real query has a batch for each list of departures, and takes seconds",
-)
-@pytest.mark.usefixtures("spark")
-@settings(USUAL, max_examples=max(1, CASES // 4))
-@given(batches())
-def test_so_does_a_real_query(found: list[Departures]) -> None:
-    assert_same(by_spark(found), by_oracle(found), "what the processor gives in Spark")
-
-
 def by_oracle(found: list[Departures]) -> list[dict[str, Any]]:
     """What is known by the last watermark."""
     departures = [row for batch in found for row in batch]
@@ -114,45 +91,12 @@ def by_tester(found: list[Departures]) -> list[dict[str, Any]]:
         newest = max([newest, *(row["event_time"] for row in batch)])
         if newest > before:
             rows += tester.setWatermark(int((newest - DELAY).timestamp() * 1000))
+    tester.setWatermark(int((newest + 9 * UNSEEN).timestamp() * 1000))
+    tails = {row["tail_number"] for batch in found for row in batch}
+    assert not any(tester.peekValueState("out", tail) for tail in tails), "state is left behind"
     return [row.asDict() for row in rows]
 
 
 def _spark_row(row: dict[str, Any]) -> Row:
     """As Spark hands it over: without a zone."""
     return Row(**row | {"event_time": row["event_time"].replace(tzinfo=None)})
-
-
-def by_spark(found: list[Departures]) -> list[dict[str, Any]]:
-    """A file a batch, through transformWithState."""
-    spark = session("tws", State())
-    with tempfile.TemporaryDirectory() as home:
-        for number, batch in enumerate(found):
-            path = Path(home) / "in" / f"{number}.json"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text("\n".join(json.dumps(row, default=datetime.isoformat) for row in batch))
-            os.utime(path, (1_600_000_000 + number, 1_600_000_000 + number))
-        columns = (
-            "tail_number string, event_time timestamp, event_id string, origin string, "
-            "destination string"
-        )
-        stream = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(f"{home}/in")
-        rows = (
-            stream.withWatermark("event_time", "2 hours")
-            .groupBy("tail_number")
-            .transformWithState(Rotations(), schema(STEP.output), "Append", "EventTime")
-        )
-        out: list[Row] = []
-        query = rows.writeStream.foreachBatch(lambda batch, _: out.extend(batch.collect()))
-        query = (
-            query.option("checkpointLocation", f"{home}/checkpoint")
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-    return [
-        {
-            name: value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
-            for name, value in row.asDict().items()
-        }
-        for row in out
-    ]

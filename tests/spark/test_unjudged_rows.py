@@ -1,7 +1,5 @@
 """The rows that output checks judge, over small real tables: what a person mended is judged as it is now."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,7 +44,7 @@ class Table:
 
 
 @pytest.fixture
-def table(spark: Any, tmp_path: Path) -> Table:
+def table(spark, tmp_path) -> Table:
     return Table(spark, tmp_path / "t", "append")
 
 
@@ -87,23 +85,11 @@ EVERY_TYPE = {
     "b": ("BOOLEAN", "true", "false"),
     "z": ("BINARY", "X'00FF'", "X''"),
     "day": ("DATE", "DATE'0001-01-01'", "DATE'9999-12-31'"),
-    "t": (
-        "TIMESTAMP",
-        "TIMESTAMP'0001-01-02 03:04:05.000006'",
-        "TIMESTAMP'9999-12-30 23:59:59.999999'",
-    ),
-    "u": (
-        "TIMESTAMP_NTZ",
-        "TIMESTAMP_NTZ'1582-10-04 00:00:00'",
-        "TIMESTAMP_NTZ'2013-03-31 02:30:00'",
-    ),
+    "t": ("TIMESTAMP", "TIMESTAMP'0001-01-02 03:04:05.000006'", "TIMESTAMP'9999-12-30 23:59:59.999999'"),
+    "u": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ'1582-10-04 00:00:00'", "TIMESTAMP_NTZ'2013-03-31 02:30:00'"),
     "a": ("ARRAY<TIMESTAMP>", "array(TIMESTAMP'1969-12-31 23:59:59.5', NULL)", "array()"),
-    "r": (
-        "ARRAY<STRUCT<x: INT, y: ARRAY<DATE>>>",
-        "array(struct(1, array(DATE'2013-01-01')))",
-        "array(NULL)",
-    ),
-}
+    "r": ("ARRAY<STRUCT<x: INT, y: ARRAY<DATE>>>", "array(struct(1, array(DATE'2013-01-01')))", "array(NULL)"),
+}  # fmt: skip
 """Type and two values of each column; there is a row of nulls beside."""
 
 

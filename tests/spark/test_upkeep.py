@@ -1,7 +1,5 @@
 """State after many short runs: no more files than the kept batches need, and none missing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -23,7 +21,7 @@ DELTAS = 4
 
 
 @pytest.fixture(autouse=True)
-def little_is_retained(monkeypatch: pytest.MonkeyPatch) -> None:
+def little_is_retained(monkeypatch) -> None:
     dynamic = session.dynamic
     few = {
         "spark.sql.streaming.minBatchesToRetain": str(RETAINED),
@@ -62,8 +60,7 @@ def test_after_many_short_runs_state_holds_what_the_kept_batches_need(scene, pro
     assert fix is None, lines
 
     batch = Checkpoint(made.paths.checkpoint).committed()[-2]
-    execute = rewind(made.spec, made.settings, batch).execute
-    execute()
+    rewind(made.spec, made.settings, batch).execute()
     assert {max(versions(store)) for store in stores(made)} == {batch + 1}, "an abandoned timeline"
     made.run("after the rewind")
     made.assert_exact()

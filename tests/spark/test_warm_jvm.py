@@ -1,7 +1,5 @@
 """What a worker's JVM keeps of a drain for the next one: nothing. Over the JVM of the tests' session."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Iterator
@@ -21,7 +19,7 @@ LEAK = "spark.sql.shuffle.partitions"
 
 
 @pytest.fixture
-def jvm(spark: Any) -> Iterator[Jvm]:
+def jvm(spark) -> Iterator[Jvm]:
     """The session's JVM as a worker has it; afterwards the tests' session is found again."""
     yield Jvm(_java(spark))
     SparkSession._instantiatedSession = spark  # noqa: SLF001 - as the worker sets its own

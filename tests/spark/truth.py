@@ -1,7 +1,5 @@
 """What a form must have written, from the ledger and the end offsets, and whether it has."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -104,9 +102,7 @@ def _placed(rows: Iterable[Row]) -> list[tuple[Place, Row]]:
     return [((row["partition"], row["offset"]), row) for row in rows]
 
 
-def _rows(
-    sql: str, ledger: pa.Table, late: dict[Place, datetime], watermark: datetime | None
-) -> list[Row]:
+def _rows(sql, ledger, late, watermark) -> list[Row]:
     missed = [
         {"partition": partition, "offset": offset, "missed_until": at}
         for (partition, offset), at in late.items()

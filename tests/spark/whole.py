@@ -1,7 +1,5 @@
 """All good records of a ledger at once, as the stateful input of a batch query, without Kafka."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A real S3 server, a bucket with the documented policy, and the lane's session told of both."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Callable, Iterator
@@ -31,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="package")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+def server(tmp_path_factory) -> Iterator[ObjectStore]:
     """One for the folder."""
     if binary() is None:
         pytest.skip(NOT_TESTED)
@@ -40,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
 
 
 @pytest.fixture(scope="package")
-def store(server: ObjectStore) -> ObjectStore:
+def store(server) -> ObjectStore:
     """It, as somebody sees it with the rights of docs/deploy.md in one bucket alone."""
     user = server._replace(
         access_key=f"sluice{secrets.token_hex(6)}", secret_key=f"canary-{secrets.token_urlsafe(18)}"
@@ -50,7 +48,7 @@ def store(server: ObjectStore) -> ObjectStore:
 
 
 @pytest.fixture(scope="package")
-def bucket(server: ObjectStore, store: ObjectStore) -> str:
+def bucket(server, store) -> str:
     """Made by its owner, who lets the user in by the documented policy."""
     name = server.bucket()
     text = POLICY.read_text().replace("BUCKET", name)
@@ -62,7 +60,7 @@ def bucket(server: ObjectStore, store: ObjectStore) -> str:
 
 
 @pytest.fixture(scope="package", autouse=True)
-def as_submitted(kafka: str, spark: Any, store: ObjectStore) -> Iterator[None]:
+def as_submitted(kafka, spark, store) -> Iterator[None]:
     """The environment of a drain; its JVM began without the store's keys, and is told of them."""
     with surroundings(kafka) as patch:
         for name, value in {
@@ -87,7 +85,7 @@ def none_outlives_its_test() -> Iterator[None]:
 
 
 @pytest.fixture
-def scene(kafka: str, bucket: str, store: ObjectStore, tmp_path: Path) -> Callable[..., Scene]:
+def scene(kafka, bucket, store, tmp_path) -> Callable[..., Scene]:
     """Make a scene for a pipeline, under a prefix of its own."""
 
     def make(pipeline: str, **given: Any) -> Scene:

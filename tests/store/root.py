@@ -24,7 +24,7 @@ class Root:
 
     def under(self, scene: Scene) -> Scene:
         """The same topic and ledger over this root."""
-        return over(scene, self.url)  # type: ignore[arg-type]  # which takes what str() makes a root of
+        return over(scene, self.url)
 
     def objects(self, below: str = "") -> dict[str, str]:
         """Name below the prefix -> ETag, of all that is there; without Hadoop's folder marks."""

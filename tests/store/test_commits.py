@@ -1,7 +1,5 @@
 """What makes commits safe: the store refuses the second of two writers, whoever they are."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,12 +26,12 @@ HELD_SECONDS = 5.0
 
 
 @pytest.fixture
-def root(store: ObjectStore, bucket: str) -> Root:
+def root(store, bucket) -> Root:
     return Root(store, bucket)
 
 
 @pytest.fixture
-def proxied(server: ObjectStore, store: ObjectStore, spark: Any) -> Iterator[tuple[Proxy, Root]]:
+def proxied(server, store, spark) -> Iterator[tuple[Proxy, Root]]:
     """A bucket of its own, which Spark reaches through a proxy, and delta-rs does not."""
     with between(server.endpoint) as proxy, through(spark, proxy, server) as name:
         yield proxy, Root(server, name)

@@ -1,9 +1,6 @@
 """The store slow, busy or cut off in a commit: the run goes on or says why; the next is exact."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -37,9 +34,7 @@ class Faulty:
 
 
 @pytest.fixture
-def faulty(
-    kafka: str, server: Any, spark: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Faulty]:
+def faulty(kafka, server, spark, tmp_path, monkeypatch) -> Iterator[Faulty]:
     """A bucket of its own, its owner's: Hadoop keeps a client for each."""
     monkeypatch.setattr(declared, "PATIENCE_SECONDS", SHORT_SECONDS)
     with between(server.endpoint) as proxy, through(spark, proxy, server) as bucket:
@@ -63,18 +58,10 @@ def faulty(
             ),
             id="busy for a while, then the table's commit unanswered",
         ),
-        pytest.param(
-            (Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),),
-            id="the batch's commit unanswered",
-            marks=long_form,
-        ),
-        pytest.param(
-            (Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),),
-            id="its plan unanswered",
-            marks=long_form,
-        ),
+        pytest.param((Harm("unanswered", r"PUT \S+/spark/commits/0", times=1),), id="the batch's commit unanswered", marks=long_form),
+        pytest.param((Harm("unanswered", r"PUT \S+/spark/offsets/0", times=1),), id="its plan unanswered", marks=long_form),
     ],
-)
+)  # fmt: skip
 def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(
     faulty, harms, monkeypatch
 ):
@@ -107,13 +94,9 @@ def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(
             ),
             id="the table's commit lost, in the next run the account's unanswered",
         ),
-        pytest.param(
-            (Harm("lost", r"PUT \S+/spark/commits/"),),
-            id="the checkpoint's commit lost",
-            marks=long_form,
-        ),
+        pytest.param((Harm("lost", r"PUT \S+/spark/commits/"),), id="the checkpoint's commit lost", marks=long_form),
     ],
-)
+)  # fmt: skip
 def test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_exact(
     faulty, harms, monkeypatch
 ):

@@ -1,7 +1,5 @@
 """`sluice maintain` over a root in the bucket, with the rights that the documentation names."""
 
-from __future__ import annotations
-
 import deltalake
 import pyarrow as pa
 

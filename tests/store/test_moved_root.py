@@ -1,7 +1,5 @@
 """A root whose bucket or prefix was renamed."""
 
-from __future__ import annotations
-
 from tests.store.root import copied, of
 
 

@@ -1,7 +1,5 @@
 """The published table in a store: Spark and delta-rs's SQL read it, delta-rs's Arrow reader does not, and of two publishes one commits."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import deltalake

@@ -1,7 +1,5 @@
 """A repair of a table in the store: planned, staged, swapped in and taken back."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs import failpoint

@@ -1,7 +1,5 @@
 """No server, wrong keys, no bucket: one line, within half a minute, without a key."""
 
-from __future__ import annotations
-
 import socket
 import time
 

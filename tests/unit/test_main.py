@@ -18,7 +18,7 @@ from tests.unit.specs import pipeline
 
 
 @pytest.fixture
-def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def words(tmp_path, monkeypatch) -> list[str]:
     """A drain of a pipeline that there is not: it ends before Spark."""
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setattr(entry.gc, "set_threshold", lambda *_: None)

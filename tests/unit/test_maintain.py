@@ -1,7 +1,5 @@
 """`sluice maintain` over real tables without Spark: what it joins and removes, and what it leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -21,20 +19,19 @@ from typer.testing import CliRunner
 from spark_jobs.admin import maintain as maintained
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain, maintain_ops
-from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.notes.published import Published, read_published
 from spark_jobs.cli import app
 from spark_jobs.errors import LeaseHeld, MaintenanceRefused, TableContended
-from spark_jobs.messages.report import Account, CheckResult, Report
+from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.published.table import move
 from spark_jobs.root.paths import OPS_TABLES, Paths, report_path
-from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.storage import compaction
+from tests.harness import roots
 from tests.harness.aged import age
 from tests.harness.crash import files
 from tests.harness.refused import fails, has
@@ -50,105 +47,69 @@ LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
 COLUMNS = pa.schema([("k", pa.string()), ("n", pa.int64())])
 
 
-class Root:
-    """A root as drains leave it: each batch appends two rows and has its rows in the ops tables."""
+class Root(roots.Root):
+    """As drains leave it: each batch appends two rows and has its rows in the ops tables."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
-        self.folder = folder
-        self.settings = Settings(str(folder), "broker:9092", folder, "local[1]", "1g", **settings)
-        self.paths = Paths(str(folder), SPEC)
+        super().__init__(folder, SPEC, **settings)
+        self.folder, self.place, self.batches = folder, Path(str(self.paths.table)), 0
         self.paths.ensure_writable()
-        Identity(generation="g", topic_id="t", fingerprint={}).write(self.paths.identity)
+        self.identified("g")
         begin(Path(str(self.paths.checkpoint)), {0: 0})
-        self.table = Path(str(self.paths.table))
-        deltalake.DeltaTable.create(
-            str(self.table),
-            COLUMNS,
-            configuration={
-                "delta.enableChangeDataFeed": "true",
-                "delta.checkpointInterval": "100",
-                "delta.logRetentionDuration": "interval 365 days",
-            },
-        )
-        self.cursor = Cursor(judged_table_version=0)
-        self.batches = 0
+        kept = {
+            "delta.checkpointInterval": "100",
+            "delta.logRetentionDuration": "interval 365 days",
+        }
+        configuration = {"delta.enableChangeDataFeed": "true"} | kept
+        deltalake.DeltaTable.create(str(self.place), COLUMNS, configuration=configuration)
+        Cursor(judged_table_version=0).write(self.paths.cursor)
 
-    @property
-    def version(self) -> int:
-        return deltalake.DeltaTable(str(self.table)).version()
-
-    def drained(
-        self,
-        *,
-        passes: bool = True,
-        publishes: bool = True,
-        at: datetime = NOW,
-        everywhere: bool = False,
-    ) -> None:
+    def drained(self, *, passes=True, publishes=True, at=NOW, everywhere=False) -> None:
         """One run of one batch. `everywhere`: all ops tables get a row, not only those of runs."""
         number, self.batches = self.batches, self.batches + 1
-        note = json.dumps({"sluice": f"{SPEC.name}/g", "batch": number, "run": f"run-{number}"})
+        run_id = f"run-{number}"
+        note = json.dumps({"sluice": f"{SPEC.name}/g", "batch": number, "run": run_id})
         deltalake.write_deltalake(
-            str(self.table),
+            str(self.place),
             pa.table({"k": ["a", "b"], "n": [number, number]}, COLUMNS),
             mode="append",
             commit_properties=deltalake.CommitProperties(custom_metadata={"userMetadata": note}),
         )
-        key = {"pipeline": SPEC.name, "generation": "g", "batch_id": number}
-        own = key | {"run_id": f"run-{number}"}
+        own = {"pipeline": SPEC.name, "generation": "g", "batch_id": number, "run_id": run_id}
         if everywhere:
             self._rejected_and_repaired(own, number, at)
         account = dict.fromkeys(Account.model_fields, 0) | {"read": 3, "rows_out": 2}
         row = account | {"audited_at": at, "table_version": self.version, "last_event_time": at}
-        ops_tables.append(self.paths.root, "batches", [own | row | {"state_rows": 7}])
-        check = CheckResult(suite="output", type="expect_x", severity="critical", outcome="passed")
-        checked = {"pipeline": SPEC.name, "run_id": own["run_id"], "checked_at": at}
-        ops_tables.append(self.paths.root, "checks", [checked | check.model_dump()])
-        report = Report(
-            pipeline=SPEC.name,
-            run_id=f"run-{number}",
-            status="succeeded" if passes else "failed",
-            started_at=at,
-            ended_at=at,
-            generation="g",
-            batches=(number,),
-            table_version=self.version,
-        )
-        append_row(report, self.settings.root)
-        path = report_path(self.settings.root, SPEC.name, report.run_id)
+        self.put("batches", own | row | {"state_rows": 7})
+        checked = {"pipeline": SPEC.name, "run_id": run_id, "checked_at": at}
+        self.put("checks", checked | roots.check("passed").model_dump())
+        more = {"at": at, "generation": "g", "batches": (number,), "table_version": self.version}
+        report = self.ended(run_id, None if passes else "CHECK_FAILED", **more)
+        path = report_path(self.settings.root, SPEC.name, run_id)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(report.model_dump_json())
-        self.cursor = Cursor(
-            audited=number,
-            judged=number if passes else self.cursor.judged,
-            judged_table_version=self.version if passes else self.cursor.judged_table_version,
-            table_version=self.version,
-            last_event_time=at,
-            timers_waiting=None,
-        )
-        self.cursor.write(self.paths.cursor)
+        now = {"audited": number, "table_version": self.version, "last_event_time": at}
+        judged = {"judged": number, "judged_table_version": self.version} if passes else {}
+        self.moved(**now, **judged)
         if passes and publishes:
             self.publish()
 
     def _rejected_and_repaired(self, own: dict[str, Any], number: int, at: datetime) -> None:
         where = own | {"topic": "sales", "partition": 0, "offset": number, "value": b"x"}
-        ops_tables.append(self.paths.root, "quarantine", [where | {"kind": "malformed"}])
-        ops_tables.append(self.paths.root, "late", [where])
-        repair = {"pipeline": SPEC.name, "repair_id": own["run_id"]}
-        ops_tables.append(self.paths.root, "repairs", [repair])
-        ops_tables.append(self.paths.root, "merged", [repair])
+        self.put("quarantine", where | {"kind": "malformed"})
+        self.put("late", where)
+        for table in ("repairs", "merged"):
+            self.put(table, {"pipeline": SPEC.name, "repair_id": own["run_id"]})
         late = {"late": 1, "first_late_time": LONG_AGO, "last_late_time": LONG_AGO}
-        noted = own | {"first_event_time": at, "last_event_time": at} | late
-        ops_tables.append(self.paths.root, "slices", [noted])
+        self.put("slices", own | {"first_event_time": at, "last_event_time": at} | late)
 
     def began(self, *days: int) -> None:
         """The first runs, each so many days ago. They passed and were published.
 
         They are made once, and copied: nothing may have been written to this root.
         """
-        made, cursor = _began(days)
-        shutil.copytree(made.name, self.folder, dirs_exist_ok=True)
-        self.batches, self.cursor = len(days), cursor
+        shutil.copytree(_began(days).name, self.folder, dirs_exist_ok=True)
+        self.batches = len(days)
 
     def publish(self) -> None:
         before = read_published(self.paths)
@@ -168,30 +129,27 @@ class Root:
         return intent.lines
 
     def ops(self, table: str, columns: str = "run_id") -> list[Any]:
-        rows = ops_tables.query(
-            self.paths.root, table, f"SELECT {columns} FROM {table}"
-        ).to_pylist()
-        values = [tuple(row.values()) for row in rows]
+        values = [tuple(row.values()) for row in self.told(table, columns)]
         return sorted((value[0] if len(value) == 1 else value for value in values), key=str)
 
     def rows(self, version: int | None = None) -> list[tuple[Any, ...]]:
-        return rows(self.table, version)
+        return rows(self.place, version)
 
     def feed(self, since: int) -> list[tuple[Any, ...]]:
         """The change feed of the versions after `since`."""
-        feed = deltalake.DeltaTable(str(self.table)).load_cdf(starting_version=since + 1)
+        feed = self.table.load_cdf(starting_version=since + 1)
         found = pa.table(feed.read_all()).select(["k", "n", "_change_type"]).to_pylist()
         return sorted(tuple(row.values()) for row in found)
 
 
 @cache
-def _began(days: tuple[int, ...]) -> tuple[TemporaryDirectory[str], Cursor]:
+def _began(days: tuple[int, ...]) -> TemporaryDirectory[str]:
     folder = TemporaryDirectory(prefix="sluice-began-")
     made = Root(Path(folder.name))
     if before := days[:-1]:
         made.began(*before)
     made.drained(at=NOW - timedelta(days=days[-1]), everywhere=True)
-    return folder, made.cursor
+    return folder
 
 
 def rows(table: Path, version: int | None = None) -> list[tuple[Any, ...]]:
@@ -206,30 +164,30 @@ def count(folder: Path) -> int:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path) -> Root:
     return Root(tmp_path / "root")
 
 
-def test_small_files_are_joined_and_every_row_stays(root: Root) -> None:
+def test_small_files_are_joined_and_every_row_stays(root):
     root.began(0, 0, 0, 0)
     before = {name: root.ops(name, "*") for name in OPS_TABLES}, root.rows()
     there = files(root.folder)
     assert "join 4 small files of ops.batches" in maintain(SPEC, root.settings).lines
     assert files(root.folder) == there, "showing changes nothing"
     lines = root.maintain()
-    assert f"join 4 small files of {root.table}" in lines
+    assert f"join 4 small files of {root.place}" in lines
     assert ({name: root.ops(name, "*") for name in OPS_TABLES}, root.rows()) == before
-    assert count(root.table) == 1
+    assert count(root.place) == 1
     assert {count(root.folder / "ops" / name) for name in OPS_TABLES} == {1}
     assert maintain(SPEC, root.settings).lines == (f"{SPEC.name}: nothing to do",)
     assert maintain(SPEC, root.settings).execute is None
 
 
-def test_joining_is_no_change_of_data_and_the_change_feed_shows_none(root: Root) -> None:
+def test_joining_is_no_change_of_data_and_the_change_feed_shows_none(root):
     root.began(0, 0, 0)
     since = root.version
     root.maintain()
-    [entry] = (root.table / "_delta_log").glob(f"{since + 1:020}.json")
+    [entry] = (root.place / "_delta_log").glob(f"{since + 1:020}.json")
     actions = [json.loads(line) for line in entry.read_text().splitlines()]
     moved = [action[kind] for action in actions for kind in ("add", "remove") if kind in action]
     assert len(moved) == 4
@@ -237,7 +195,7 @@ def test_joining_is_no_change_of_data_and_the_change_feed_shows_none(root: Root)
     assert root.feed(since) == []
 
 
-def test_a_file_goes_a_week_after_the_table_stopped_having_it_and_not_before(root: Root) -> None:
+def test_a_file_goes_a_week_after_the_table_stopped_having_it_and_not_before(root):
     root.began(0, 0, 0)
     root.maintain()
     root.drained()
@@ -246,7 +204,7 @@ def test_a_file_goes_a_week_after_the_table_stopped_having_it_and_not_before(roo
     root.maintain()
     assert root.rows(2), "a version of six days ago can be read"
     age(root.folder, 2)
-    stray = root.table / "part-of-a-run-that-was-killed.parquet"
+    stray = root.place / "part-of-a-run-that-was-killed.parquet"
     stray.write_text("x")
     root.maintain()
     assert stray.exists(), "another may be writing it"
@@ -259,7 +217,7 @@ def test_a_file_goes_a_week_after_the_table_stopped_having_it_and_not_before(roo
         root.rows(1)
 
 
-def test_versions_that_consumers_read_stay_whole_however_old(root: Root) -> None:
+def test_versions_that_consumers_read_stay_whole_however_old(root):
     """Each was published, its files were joined with others, and it was not replaced for long."""
     root.began(0)
     age(root.folder, 30)
@@ -276,13 +234,13 @@ def test_versions_that_consumers_read_stay_whole_however_old(root: Root) -> None
     root.drained(publishes=False)
     age(root.folder, 10)
     # From here on, removals of long ago are not in the log's newest checkpoint.
-    deltalake.DeltaTable(str(root.table)).create_checkpoint()
+    root.table.create_checkpoint()
     root.drained(publishes=False)
     root.maintain()
     assert (len(root.rows(published)), len(root.rows(before))) == (6, 4)
 
 
-def test_the_published_table_can_be_read_however_long_publish_has_not_moved_it(root: Root) -> None:
+def test_the_published_table_can_be_read_however_long_publish_has_not_moved_it(root):
     """It shows a version whose files were joined with others, and newer rows have passed since."""
     root.began(0, 0)
     age(root.folder, 30)
@@ -295,16 +253,14 @@ def test_the_published_table_can_be_read_however_long_publish_has_not_moved_it(r
         age(root.folder, 1)
         root.maintain()
         age(root.folder, days)
-    deltalake.DeltaTable(str(root.table)).create_checkpoint()
+    root.table.create_checkpoint()
     root.drained(publishes=False)
     assert any("files of" in line for line in root.maintain())
     assert rows(Path(str(root.paths.published_table))) == shown
     assert len(shown) == 4
 
 
-def test_a_version_that_was_newest_a_week_ago_stays_though_newer_ones_are_published(
-    root: Root,
-) -> None:
+def test_a_version_that_was_newest_a_week_ago_stays_though_newer_ones_are_published(root):
     root.began(0, 0)
     read = root.version
     age(root.folder, 1)
@@ -316,36 +272,35 @@ def test_a_version_that_was_newest_a_week_ago_stays_though_newer_ones_are_publis
     assert len(root.rows(read)) == 4
 
 
-def test_rows_that_have_not_passed_stay_in_the_change_feed(root: Root) -> None:
+def test_rows_that_have_not_passed_stay_in_the_change_feed(root):
     root.began(0)
     passed = root.version
     root.drained(passes=False)
-    deltalake.DeltaTable(str(root.table)).update(predicate="k = 'b' AND n = 1", updates={"n": "9"})
-    deltalake.DeltaTable(str(root.table)).delete("n = 0")
+    root.table.update(predicate="k = 'b' AND n = 1", updates={"n": "9"})
+    root.table.delete("n = 0")
     feed = root.feed(passed)
     assert len(feed) == 6
     age(root.folder, 1)
     root.maintain()
     age(root.folder, 30)
-    deltalake.DeltaTable(str(root.table)).create_checkpoint()
+    root.table.create_checkpoint()
     root.drained(passes=False)
     root.maintain()
     newest = [("a", 2, "insert"), ("b", 2, "insert")]
     assert root.feed(passed) == sorted(feed + newest)
-    root.cursor = root.cursor.model_copy(update={"judged": 2, "judged_table_version": root.version})
-    root.cursor.write(root.paths.cursor)
+    root.moved(judged=2, judged_table_version=root.version)
     root.publish()
     root.publish()
     age(root.folder, 9)
     root.drained()
     root.maintain()
-    assert not list((root.table / "_change_data").glob("*.parquet")), "once they have passed"
+    assert not list((root.place / "_change_data").glob("*.parquet")), "once they have passed"
 
 
-def test_what_a_table_keeps_longer_by_its_own_setting_is_kept(root: Root) -> None:
+def test_what_a_table_keeps_longer_by_its_own_setting_is_kept(root):
     root.began(0, 0, 0)
     old = root.version
-    deltalake.DeltaTable(str(root.table)).alter.set_table_properties(
+    root.table.alter.set_table_properties(
         {"delta.deletedFileRetentionDuration": "interval 30 days"}
     )
     root.maintain()
@@ -356,30 +311,28 @@ def test_what_a_table_keeps_longer_by_its_own_setting_is_kept(root: Root) -> Non
     assert len(root.rows(old - 1)) == 4
 
 
-def test_checksums_that_hadoop_wrote_go_with_their_files(root: Root) -> None:
+def test_checksums_that_hadoop_wrote_go_with_their_files(root):
     root.began(0)
-    kept, gone = (root.table / f".{name}.crc" for name in ("here.parquet", "gone.parquet"))
-    (root.table / "here.parquet").touch()
+    kept, gone = (root.place / f".{name}.crc" for name in ("here.parquet", "gone.parquet"))
+    (root.place / "here.parquet").touch()
     for path in (kept, gone):
         path.touch()
     root.maintain()
     assert gone.exists(), "it may be of a write that has begun"
     age(root.folder, 8)
-    (root.table / "here.parquet").touch()
+    (root.place / "here.parquet").touch()
     root.maintain()
     assert (kept.exists(), gone.exists()) == (True, False)
 
 
 def test_beside_a_run_it_is_refused_by_the_runs_name_and_the_next_pipeline_is_maintained(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     root.began(0, 0)
     intent = maintain(SPEC, root.settings)
-    with lease(root.paths.lease, "run-7"):
-        assert intent.execute is not None
-        with fails(LeaseHeld, "held_by_drain", holder=has("run-7")):
-            intent.execute()
-    assert count(root.table) == 2
+    with lease(root.paths.lease, "run-7"), fails(LeaseHeld, "held_by_drain", holder=has("run-7")):
+        intent.execute()
+    assert count(root.place) == 2
 
     monkeypatch.setenv("SLUICE_ROOT", str(root.folder))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
@@ -394,13 +347,11 @@ def test_beside_a_run_it_is_refused_by_the_runs_name_and_the_next_pipeline_is_ma
         done = CliRunner().invoke(app, ["maintain", "--execute"])
     assert done.exit_code == LeaseHeld.exit_status
     assert "busy: LEASE_HELD" in " ".join(done.output.split())
-    assert count(root.table) == 1
+    assert count(root.place) == 1
 
 
 @pytest.mark.parametrize("step", range(7))
-def test_cut_off_before_any_step_it_loses_nothing_and_is_completed_later(
-    root: Root, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
+def test_cut_off_before_any_step_it_loses_nothing_and_is_completed_later(root, monkeypatch, step):
     root.began(900, 800, 1, 0)
     needed = root.rows(), root.ops("quarantine"), root.ops("batches")[-2:]
     steps = maintained._steps  # noqa: SLF001 - where it is cut off
@@ -414,7 +365,6 @@ def test_cut_off_before_any_step_it_loses_nothing_and_is_completed_later(
     intent = maintain(SPEC, root.settings)
     with monkeypatch.context() as killed:
         killed.setattr(maintained, "_steps", cut_off)
-        assert intent.execute is not None
         with pytest.raises(KeyboardInterrupt):
             intent.execute()
     assert (root.rows(), root.ops("quarantine"), root.ops("batches")[-2:]) == needed
@@ -424,9 +374,7 @@ def test_cut_off_before_any_step_it_loses_nothing_and_is_completed_later(
     assert root.ops("batches") == ["run-2", "run-3"], "publish may still tell of both"
 
 
-def test_history_that_has_expired_goes_and_the_cursor_can_still_be_made_from_what_stays(
-    root: Root,
-) -> None:
+def test_history_that_has_expired_goes_and_the_cursor_can_still_be_made_from_what_stays(root):
     root.began(900, 800, 700, 30, 0)
     before = read_cursor(root.paths.cursor)
     age(root.folder / "reports", 0)
@@ -436,14 +384,13 @@ def test_history_that_has_expired_goes_and_the_cursor_can_still_be_made_from_wha
     assert root.ops("late") == root.ops("quarantine") == [f"run-{n}" for n in range(5)]
     root.paths.cursor.write_text("torn")
     repair = doctor(SPEC, root.settings)
-    assert repair.execute is not None
     repair.execute()
     again = read_cursor(root.paths.cursor)
     same = {"audited", "judged", "judged_table_version", "table_version", "last_event_time"}
     assert again.model_dump(include=same) == before.model_dump(include=same)
 
 
-def test_what_has_not_passed_or_is_not_published_stays_however_old(root: Root) -> None:
+def test_what_has_not_passed_or_is_not_published_stays_however_old(root):
     root.began(900)
     root.drained(at=NOW - timedelta(days=850), publishes=False, everywhere=True)
     root.drained(at=NOW - timedelta(days=800), passes=False, everywhere=True)
@@ -456,7 +403,7 @@ def test_what_has_not_passed_or_is_not_published_stays_however_old(root: Root) -
     assert root.ops("checks") == ["run-2"], "those of the last run"
 
 
-def test_the_batch_with_the_newest_event_stays_for_the_cursor(root: Root) -> None:
+def test_the_batch_with_the_newest_event_stays_for_the_cursor(root):
     root.began(900)
     path = str(root.folder / "ops" / "batches")
     deltalake.DeltaTable(path).update(
@@ -468,7 +415,7 @@ def test_the_batch_with_the_newest_event_stays_for_the_cursor(root: Root) -> Non
     assert root.ops("batches") == ["run-0", "run-2", "run-3"]
 
 
-def test_a_persons_decision_stays_for_ever(root: Root) -> None:
+def test_a_persons_decision_stays_for_ever(root):
     root.began(900, 800, 700)
     decided = {
         "pipeline": SPEC.name,
@@ -481,9 +428,7 @@ def test_a_persons_decision_stays_for_ever(root: Root) -> None:
     assert root.ops("checks") == ["accepted by ana", "run-2"]
 
 
-def test_rejected_records_go_only_if_a_setting_says_so_by_when_they_were_rejected(
-    tmp_path: Path,
-) -> None:
+def test_rejected_records_go_only_if_a_setting_says_so_by_when_they_were_rejected(tmp_path):
     root = Root(tmp_path / "root", rejected_days="100")
     root.began(900, 150, 120, 30, 0)
     root.maintain()
@@ -491,7 +436,7 @@ def test_rejected_records_go_only_if_a_setting_says_so_by_when_they_were_rejecte
     assert root.ops("batches") == ["run-1", "run-2", "run-3", "run-4"]
 
 
-def test_what_a_repair_found_bad_is_kept_from_when_it_found_it(tmp_path: Path) -> None:
+def test_what_a_repair_found_bad_is_kept_from_when_it_found_it(tmp_path):
     root = Root(tmp_path / "root", rejected_days="100")
     root.began(900, 150, 120, 30, 0)
     found = {"pipeline": SPEC.name, "generation": "g", "batch_id": 0, "kind": "malformed"}
@@ -502,7 +447,7 @@ def test_what_a_repair_found_bad_is_kept_from_when_it_found_it(tmp_path: Path) -
     assert root.ops("quarantine") == ["run-3", "run-4", "stage-30"]
 
 
-def test_bytes_of_records_that_a_killed_stage_left_go_after_a_day(root: Root) -> None:
+def test_bytes_of_records_that_a_killed_stage_left_go_after_a_day(root):
     root.began(0)
     staging = root.paths.staging("r1")
     for folder, days in (("r1", 2), ("r2", 0)):
@@ -517,7 +462,7 @@ def test_bytes_of_records_that_a_killed_stage_left_go_after_a_day(root: Root) ->
     assert not staging.exists()
 
 
-def test_rejected_records_of_batches_that_may_still_be_judged_stay(tmp_path: Path) -> None:
+def test_rejected_records_of_batches_that_may_still_be_judged_stay(tmp_path):
     root = Root(tmp_path / "root", rejected_days="100")
     root.began(900, 850, 800)
     root.drained(at=NOW - timedelta(days=700), passes=False, everywhere=True)
@@ -525,7 +470,7 @@ def test_rejected_records_of_batches_that_may_still_be_judged_stay(tmp_path: Pat
     assert root.ops("late") == root.ops("quarantine") == ["run-1", "run-2", "run-3"]
 
 
-def test_slices_take_in_the_times_of_late_records_whose_rows_expire(tmp_path: Path) -> None:
+def test_slices_take_in_the_times_of_late_records_whose_rows_expire(tmp_path):
     """They left these records out because their bytes were in ops.late."""
     root = Root(tmp_path / "root", rejected_days="100")
     root.began(900, 150, 120, 30, 0)
@@ -542,9 +487,7 @@ def test_slices_take_in_the_times_of_late_records_whose_rows_expire(tmp_path: Pa
     assert not any("slices" in line for line in maintain(SPEC, root.settings).lines)
 
 
-def test_slices_of_the_checkpoints_batches_never_expire_and_those_of_a_former_one_do(
-    root: Root,
-) -> None:
+def test_slices_of_the_checkpoints_batches_never_expire_and_those_of_a_former_one_do(root):
     """An archive may have the records for longer than ops.batches has the batch."""
     root.began(900, 800, 700)
     at = {"generation": "former", "audited_at": NOW - timedelta(days=900)}
@@ -557,7 +500,7 @@ def test_slices_of_the_checkpoints_batches_never_expire_and_those_of_a_former_on
     assert root.ops("slices") == ["run-0", "run-1", "run-2"]
 
 
-def test_kept_for_ever_means_that_nothing_goes(tmp_path: Path) -> None:
+def test_kept_for_ever_means_that_nothing_goes(tmp_path):
     root = Root(tmp_path / "root", history_days="forever")
     root.began(9000, 8000, 7000)
     age(root.folder / "reports", 9000)
@@ -566,7 +509,7 @@ def test_kept_for_ever_means_that_nothing_goes(tmp_path: Path) -> None:
     assert len(list((root.folder / "reports" / SPEC.name).iterdir())) == 3
 
 
-def test_reports_that_have_expired_go_and_nobody_elses(root: Root) -> None:
+def test_reports_that_have_expired_go_and_nobody_elses(root):
     root.began(0)
     age(root.folder / "reports", 401)
     root.drained()
@@ -579,7 +522,7 @@ def test_reports_that_have_expired_go_and_nobody_elses(root: Root) -> None:
     assert other.exists()
 
 
-def test_rows_of_another_pipeline_are_not_touched(root: Root) -> None:
+def test_rows_of_another_pipeline_are_not_touched(root):
     old = {"pipeline": "other", "generation": "g", "audited_at": NOW - timedelta(days=900)}
     root.began(900, 800, 700)
     for batch in range(2):
@@ -593,9 +536,7 @@ def test_rows_of_another_pipeline_are_not_touched(root: Root) -> None:
     ]
 
 
-def test_ops_tables_are_compacted_beside_writers_of_other_pipelines(
-    root: Root, tmp_path: Path
-) -> None:
+def test_ops_tables_are_compacted_beside_writers_of_other_pipelines(root, tmp_path):
     root.began(0, 0, 0)
     enough = tmp_path / "enough"
     command = [sys.executable, "-c", WRITER, str(root.folder), str(enough)]
@@ -606,9 +547,7 @@ def test_ops_tables_are_compacted_beside_writers_of_other_pipelines(
             for _ in range(2):
                 root.drained()
                 root.maintain()
-                execute = maintain_ops(root.settings).execute
-                assert execute is not None
-                execute()
+                maintain_ops(root.settings).execute()
             assert writer.poll() is None
             enough.touch()
             written = len(writer.stdout.readlines()) + 1
@@ -638,11 +577,9 @@ for batch in itertools.count():
 """
 
 
-def test_the_log_of_an_ops_table_is_read_from_its_newest_checkpoint(root: Root) -> None:
+def test_the_log_of_an_ops_table_is_read_from_its_newest_checkpoint(root):
     root.began(0, 0, 0)
-    execute = maintain_ops(root.settings).execute
-    assert execute is not None
-    execute()
+    maintain_ops(root.settings).execute()
     log = root.folder / "ops" / "batches" / "_delta_log"
     assert json.loads((log / "_last_checkpoint").read_text())["version"] == 3
     assert len(root.ops("batches")) == 3
@@ -658,36 +595,35 @@ def test_the_log_of_an_ops_table_is_read_from_its_newest_checkpoint(root: Root) 
     ids=["deletion vectors", "clustering", "column mapping"],
 )
 def test_a_table_with_a_feature_of_spark_alone_is_refused_in_words_after_all_else_is_done(
-    root: Root, protocol: dict[str, Any], configuration: dict[str, str]
-) -> None:
+    root, protocol, configuration
+):
     root.began(0, 0)
-    log = root.table / "_delta_log"
+    log = root.place / "_delta_log"
     first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
     [metadata] = [action for action in first if "metaData" in action]
     metadata["metaData"]["configuration"] |= configuration
     actions = [{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7} | protocol}, metadata]
     (log / f"{root.version + 1:020}.json").write_text("\n".join(map(json.dumps, actions)))
-    there = files(root.table)
+    there = files(root.place)
     intent = maintain(SPEC, root.settings)
     assert "MAINTENANCE_REFUSED" in intent.lines[-1]
-    assert intent.execute is not None
     with fails(MaintenanceRefused, "needs_spark") as refused:
         intent.execute()
-    assert f"Run OPTIMIZE delta.`{root.table}`" in refused.value.remedy
-    assert files(root.table) == there
+    assert f"Run OPTIMIZE delta.`{root.place}`" in refused.value.remedy
+    assert files(root.place) == there
     assert count(root.folder / "ops" / "batches") == 1
 
 
 def test_a_table_that_another_writer_changes_meanwhile_is_left_as_that_one_made_it(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     root.began(0, 0)
     opened = compaction.delta.open_table
 
     def overtaken(path: Any) -> deltalake.DeltaTable:
         """Opened, and then somebody deletes from it."""
         table = opened(path)
-        if str(path) == str(root.table) and overtaking.pop("now", None):
+        if str(path) == str(root.place) and overtaking.pop("now", None):
             deltalake.DeltaTable(str(path)).delete("n = 0")
         return table
 
@@ -701,13 +637,12 @@ def test_a_table_that_another_writer_changes_meanwhile_is_left_as_that_one_made_
 
     monkeypatch.setattr(compaction, "compact", beside_a_delete)
     monkeypatch.setattr(compaction.delta, "open_table", overtaken)
-    assert intent.execute is not None
     with fails(TableContended, "changed_meanwhile"):
         intent.execute()
     assert root.rows() == [("a", 1), ("b", 1)]
 
 
-def test_a_pipeline_that_never_ran_has_nothing_to_do_and_gets_no_folder(tmp_path: Path) -> None:
+def test_a_pipeline_that_never_ran_has_nothing_to_do_and_gets_no_folder(tmp_path):
     settings = Settings(str(tmp_path / "root"), "broker:9092", tmp_path, "local[1]", "1g")
     assert maintain(SPEC, settings).execute is None
     assert maintain_ops(settings).execute is None

@@ -1,9 +1,5 @@
 """Next steps: what a page says that a person may do about a run."""
 
-from __future__ import annotations
-
-import pytest
-
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.ops.next_steps import next_steps
 from spark_jobs.ops.shown import RunLine
@@ -17,15 +13,13 @@ def commands(kind: str) -> list[str]:
     return [each.command for each in next_steps(line, ())]
 
 
-def test_what_a_drain_wrote_may_be_accepted_and_of_a_repair_nothing_is_in_the_table() -> None:
+def test_what_a_drain_wrote_may_be_accepted_and_of_a_repair_nothing_is_in_the_table():
     look = "sluice show checks --pipeline sales"
     assert commands("drain") == [look, "sluice accept sales --check NAME --reason WHY"]
     assert commands("repair") == [look, "sluice show repairs --pipeline sales"]
 
 
-def test_late_records_wait_for_a_repair_and_without_ranges_for_a_rebuild(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_late_records_wait_for_a_repair_and_without_ranges_for_a_rebuild(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
 
     def behind_a_drain(name: str) -> list[str]:

@@ -1,7 +1,5 @@
 """Values in Python to columns: what a record gets is its own affair, whatever is beside it."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -49,9 +47,7 @@ def read(values: list[Any], field: Field) -> list[tuple[object, bool]]:
 @example(values=["2026-01-01", date(2026, 1, 1)])
 @example(values=["1", 1])
 @example(values=[-(2**63), 2**63])
-def test_values_together_are_read_as_each_alone(
-    kind: str, format_: str | Local | None, values: list[Any]
-) -> None:
+def test_values_together_are_read_as_each_alone(kind, format_, values):
     field = Field(name="x", type=kind, format=format_, required=False)
     assert read(values, field) == [each for value in values for each in read([value], field)]
 
@@ -70,7 +66,7 @@ def test_no_number_of_a_schema_is_rounded(kind: str, good: list[Any], bad: list[
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])
-def test_what_is_no_number_is_a_value_of_schemas_that_have_it(kind: str) -> None:
+def test_what_is_no_number_is_a_value_of_schemas_that_have_it(kind):
     assert read([float("nan"), 1], Field(name="x", type=kind)) == [("nan", False), ("1.0", False)]
 
 
@@ -83,9 +79,7 @@ def test_what_is_no_number_is_a_value_of_schemas_that_have_it(kind: str) -> None
         ("date", "days", ["20454", 20454]),
     ],
 )
-def test_a_time_as_text_is_read_beside_a_time(
-    kind: str, format_: str | None, values: list[Any]
-) -> None:
+def test_a_time_as_text_is_read_beside_a_time(kind, format_, values):
     column = of_values(values, Field(name="x", type=kind, format=format_))
     assert column.wrong == {}
     assert column.array[0] == column.array[1]

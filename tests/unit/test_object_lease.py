@@ -60,13 +60,11 @@ def process(path: UPath, run_id: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def tell(other: subprocess.Popen[str]) -> None:
-    assert other.stdin is not None
     other.stdin.write("\n")
     other.stdin.flush()
 
 
 def said(other: subprocess.Popen[str]) -> str:
-    assert other.stdout is not None
     return other.stdout.readline().strip()
 
 
@@ -82,12 +80,12 @@ def until(moment: Callable[[], object], what: str) -> None:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> UPath:
+def path(tmp_path) -> UPath:
     return UPath(f"file://{tmp_path}/lease")
 
 
 @pytest.fixture
-def a_life_is_a_second(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def a_life_is_a_second(monkeypatch) -> Callable[[], None]:
     """From when it is called on, and for who looks from this process."""
     return lambda: monkeypatch.setattr(object_lease, "TTL_SECONDS", 1.0)
 
@@ -97,7 +95,7 @@ def renewed(path: UPath) -> float:
     return max(found.stat().st_mtime for found in Path(path.path).parent.glob("lease.0*"))
 
 
-def test_a_stage_and_a_drain_hold_leases_of_their_own(tmp_path: Path) -> None:
+def test_a_stage_and_a_drain_hold_leases_of_their_own(tmp_path):
     drain = ObjectLease(UPath(tmp_path / "lease"), "drain")
     stage = ObjectLease(UPath(tmp_path / "staging.lease"), "stage")
     stage.take()
@@ -109,7 +107,7 @@ def test_a_stage_and_a_drain_hold_leases_of_their_own(tmp_path: Path) -> None:
     drain.release()
 
 
-def test_of_processes_that_ask_at_once_one_has_it_and_the_others_are_told_who(path: UPath) -> None:
+def test_of_processes_that_ask_at_once_one_has_it_and_the_others_are_told_who(path):
     for _ in range(3):
         with process(path, "run-a") as a, process(path, "run-b") as b:
             tell(a)
@@ -121,7 +119,6 @@ def test_of_processes_that_ask_at_once_one_has_it_and_the_others_are_told_who(pa
             assert other.startswith("LEASE_HELD: ")
             assert holders[0] in other
             for one in (a, b):
-                assert one.stdin is not None
                 one.stdin.close()
                 one.wait()
 
@@ -142,9 +139,7 @@ def once(lease: ObjectLease, meanwhile: Callable[[], None]) -> ObjectLease:
     return lease
 
 
-def test_one_that_is_taken_between_a_look_and_the_next_is_refused_with_its_holder(
-    path: UPath,
-) -> None:
+def test_one_that_is_taken_between_a_look_and_the_next_is_refused_with_its_holder(path):
     first, second = ObjectLease(path, "run-1"), ObjectLease(path, "run-2")
     first.take()
     first.release()
@@ -154,7 +149,7 @@ def test_one_that_is_taken_between_a_look_and_the_next_is_refused_with_its_holde
     second.release()
 
 
-def test_a_number_that_others_have_passed_is_not_taken_again(path: UPath) -> None:
+def test_a_number_that_others_have_passed_is_not_taken_again(path):
     leases = [ObjectLease(path, f"run-{number}") for number in range(3)]
 
     def pass_by() -> None:
@@ -172,12 +167,11 @@ def test_a_number_that_others_have_passed_is_not_taken_again(path: UPath) -> Non
     following.release()
 
 
-def test_what_is_released_is_free_at_once(path: UPath) -> None:
+def test_what_is_released_is_free_at_once(path):
     with process(path, "run-1") as first:
         tell(first)
         assert said(first) == "held"
         assert "run-1" in (ObjectLease(path, "").holder() or "")
-        assert first.stdin is not None
         first.stdin.close()
         first.wait()
     second = ObjectLease(path, "run-2")
@@ -187,9 +181,7 @@ def test_what_is_released_is_free_at_once(path: UPath) -> None:
     assert ObjectLease(path, "").holder() is None
 
 
-def test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer(
-    path: UPath, a_life_is_a_second: Callable[[], None]
-) -> None:
+def test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer(path, a_life_is_a_second):
     with process(path, "run-1") as first:
         tell(first)
         assert said(first) == "held"
@@ -206,8 +198,8 @@ def test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer(
 
 
 def test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes(
-    path: UPath, a_life_is_a_second: Callable[[], None]
-) -> None:
+    path, a_life_is_a_second
+):
     with process(path, "run-1") as sleeper:
         tell(sleeper)
         assert said(sleeper) == "held"
@@ -227,8 +219,8 @@ def test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes(
 
 
 def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took_it(
-    path: UPath, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    path, monkeypatch
+):
     held = ObjectLease(path, "run-1")
     held.take()
     held.confirm()
@@ -239,8 +231,8 @@ def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took
 
 
 def test_who_slept_while_the_place_was_removed_has_not_the_next_lease_of_that_number(
-    path: UPath, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    path, monkeypatch
+):
     monkeypatch.setattr(object_lease, "RENEW_SECONDS", 0.05)
     late, prompt = ObjectLease(path, "late"), ObjectLease(path, "prompt")
     late.take()
@@ -257,9 +249,7 @@ def test_who_slept_while_the_place_was_removed_has_not_the_next_lease_of_that_nu
     prompt.release()
 
 
-def test_a_root_that_is_no_disk_is_leased_by_an_object(
-    path: UPath, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_root_that_is_no_disk_is_leased_by_an_object(path, monkeypatch):
     assert not is_local(UPath("memory://bucket/checkpoints/sales/lease"))
     monkeypatch.setattr("spark_jobs.checkpoint.lease.is_local", lambda _: False)
     with lease(path, "run-1") as held:

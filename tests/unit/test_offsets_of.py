@@ -1,7 +1,5 @@
 """Where the records of some event times are, by rows of ops.slices."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path

@@ -2,8 +2,6 @@
 known, nothing is claimed.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,17 +34,14 @@ BOUNDED = {"state": State(budget_rows=100)}
         ({"steps": (aggregate(window=None),), "output_mode": "update"} | BOUNDED, 0),
         ({"steps": (aggregate(),), "output_mode": "complete"} | BOUNDED, 0),
         ({"steps": (aggregate(),), "output_mode": "update"}, None),
-        (
-            {"steps": (deduplicate(), aggregate(window=Sliding(size="2 hours", slide="1 hour")))},
-            None,
-        ),
+        ({"steps": (deduplicate(), aggregate(window=Sliding(size="2 hours", slide="1 hour")))}, None),
         ({"steps": (deduplicate(), aggregate(counts=None))}, None),
         ({"steps": (deduplicate(),)}, None),
     ],
-)
+)  # fmt: skip
 def test_the_records_can_be_balanced_where_each_is_in_one_group_and_no_group_goes_without_its_row(
-    changes: dict[str, Any], index: int | None
-) -> None:
+    changes, index
+):
     spec = pipeline(**changes)
     assert counting_step(spec) == index
     assert (GROUPS in state_checks_of(spec)) == (index is not None)
@@ -62,7 +57,7 @@ def progress(**observed: dict[str, int]) -> Progress:
     return Progress(7, 1.0, 100, observed, ())
 
 
-def test_what_entered_is_what_was_accepted_or_what_the_step_before_let_through() -> None:
+def test_what_entered_is_what_was_accepted_or_what_the_step_before_let_through():
     account = Account(accepted=90)
     seen = progress(after_0={"rows": 80, "counted": 60}, after_1={"rows": 5, "counted": 70})
     assert counting(aggregate()).observed(seen, account) == Grouped(90, 60)
@@ -71,9 +66,7 @@ def test_what_entered_is_what_was_accepted_or_what_the_step_before_let_through()
     assert complete.observed(seen, account) == Grouped(90, 0), "its groups stay open"
 
 
-def balanced(
-    monkeypatch: pytest.MonkeyPatch, now: int | None, cursor: Cursor, waiting: Unjudged
-) -> OpenGroups:
+def balanced(monkeypatch, now, cursor, waiting) -> OpenGroups:
     monkeypatch.setattr(module, "_records", lambda *_: now)
     run: Any = SimpleNamespace(spec=pipeline())
     return open_groups(run, cursor, waiting)
@@ -83,14 +76,12 @@ LATER = Cursor(audited=5, judged=3, open_records=40)
 
 
 @pytest.mark.parametrize(("now", "unaccounted"), [(50, 0), (49, 1), (53, 3)])
-def test_what_was_open_and_what_entered_is_open_or_written(
-    monkeypatch: pytest.MonkeyPatch, now: int, unaccounted: int
-) -> None:
+def test_what_was_open_and_what_entered_is_open_or_written(monkeypatch, now, unaccounted):
     waiting = Unjudged((4, 5), grouped=Grouped(30, 20))
     assert balanced(monkeypatch, now, LATER, waiting) == OpenGroups(now, unaccounted)
 
 
-def test_before_the_first_verdict_nothing_was_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_before_the_first_verdict_nothing_was_open(monkeypatch):
     waiting = Unjudged((0,), grouped=Grouped(30, 20))
     assert balanced(monkeypatch, 10, Cursor(audited=0), waiting) == OpenGroups(10, 0)
 
@@ -99,32 +90,28 @@ def test_before_the_first_verdict_nothing_was_open(monkeypatch: pytest.MonkeyPat
     ("now", "cursor", "waiting"),
     [
         (50, LATER, Unjudged((4, 5), grouped=None)),
-        (
-            50,
-            LATER.model_copy(update={"open_records": None}),
-            Unjudged((4,), grouped=Grouped(1, 1)),
-        ),
+        (50, LATER.model_copy(update={"open_records": None}), Unjudged((4,), grouped=Grouped(1, 1))),
         (None, LATER, Unjudged((4,), grouped=Grouped(30, 20))),
     ],
     ids=["progress was lost", "accepted or rewound", "the state is not there"],
-)
+)  # fmt: skip
 def test_where_a_part_is_not_known_nothing_is_claimed_and_the_next_run_can_begin_from_now(
-    monkeypatch: pytest.MonkeyPatch, now: int | None, cursor: Cursor, waiting: Unjudged
-) -> None:
+    monkeypatch, now, cursor, waiting
+):
     assert balanced(monkeypatch, now, cursor, waiting) == OpenGroups(now, None)
 
 
-def test_a_run_without_a_batch_reads_no_state(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_a_batch_reads_no_state(monkeypatch):
     assert balanced(monkeypatch, 99, LATER, Unjudged()) == OpenGroups(40, None)
 
 
-def test_state_that_would_take_long_to_read_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_that_would_take_long_to_read_is_not_read(monkeypatch):
     large = LATER.model_copy(update={"state": StateUse(rows=MOST_STATE_ROWS + 1)})
     waiting = Unjudged((4, 5), grouped=Grouped(30, 20))
     assert balanced(monkeypatch, 50, large, waiting) == OpenGroups()
 
 
-def test_of_a_lost_batch_from_which_kafka_may_have_removed_records_nothing_is_claimed() -> None:
+def test_of_a_lost_batch_from_which_kafka_may_have_removed_records_nothing_is_claimed():
     first, table = counting(aggregate()), UPath("table")
     found, account = RecordCounts(read=90, accepted=90), Account(accepted=90)
     assert first.again(table, account, found, None) == Grouped(90, 0)

@@ -38,7 +38,7 @@ for batch in range(int(sys.argv[3])):
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> UPath:
+def root(tmp_path) -> UPath:
     return UPath(tmp_path / ROOT)
 
 
@@ -46,9 +46,7 @@ def batch(pipeline: str = "p", number: int = 0, **columns: Any) -> dict[str, Any
     return {"pipeline": pipeline, "generation": "g", "batch_id": number} | columns
 
 
-def stored(
-    root: UPath, table: str = "batches", columns: str = "pipeline, batch_id, read"
-) -> list[tuple[Any, ...]]:
+def stored(root, table="batches", columns="pipeline, batch_id, read") -> list[tuple[Any, ...]]:
     rows = ops_tables.query(
         root, table, f"SELECT {columns} FROM {table} ORDER BY {columns}"
     ).to_pylist()
@@ -56,17 +54,15 @@ def stored(
 
 
 @pytest.mark.parametrize("table", OPS_TABLES)
-def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(
-    root: UPath, table: str
-) -> None:
+def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(root, table):
     found = ops_tables.query(root, table, f"SELECT * FROM {table}")
     assert (found.num_rows, found.column_names) == (0, SCHEMAS[table].names)
     assert not root.exists()
 
 
 def test_what_stands_for_a_table_that_nobody_wrote_is_made_once_and_leaves_no_file(
-    root: UPath, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     with TemporaryDirectory() as folder:
         monkeypatch.setattr("tempfile.tempdir", folder)
         ops_tables._without_rows.cache_clear()  # noqa: SLF001 - as in a new process
@@ -79,18 +75,7 @@ def test_what_stands_for_a_table_that_nobody_wrote_is_made_once_and_leaves_no_fi
     assert stored(root) == [("p", 0, 1)]
 
 
-def test_every_ops_table_has_a_schema_and_is_partitioned_by_pipeline() -> None:
-    assert set(SCHEMAS) == set(OPS_TABLES)
-    assert all("pipeline" in schema.names for schema in SCHEMAS.values())
-
-
-def test_appending_adds(root: UPath) -> None:
-    ops_tables.append(root, "batches", [batch(number=0, read=5)])
-    ops_tables.append(root, "batches", [batch(number=1, read=6), batch("q", read=7)])
-    assert stored(root) == [("p", 0, 5), ("p", 1, 6), ("q", 0, 7)]
-
-
-def test_replacing_twice_is_replacing_once(root: UPath) -> None:
+def test_replacing_twice_is_replacing_once(root):
     for _ in range(2):
         ops_tables.replace(
             root, "batches", [batch(read=5)], "pipeline = 'p' AND generation = 'g' AND batch_id = 0"
@@ -98,20 +83,20 @@ def test_replacing_twice_is_replacing_once(root: UPath) -> None:
     assert stored(root) == [("p", 0, 5)]
 
 
-def test_replacing_takes_the_place_of_the_rows_it_names_and_of_no_others(root: UPath) -> None:
+def test_replacing_takes_the_place_of_the_rows_it_names_and_of_no_others(root):
     ops_tables.append(root, "batches", [batch(read=1), batch(number=1, read=2), batch("q", read=3)])
     ops_tables.replace(root, "batches", [batch(read=10), batch(read=11)], FIRST)
     assert stored(root) == [("p", 0, 10), ("p", 0, 11), ("p", 1, 2), ("q", 0, 3)]
 
 
-def test_replacing_with_nothing_removes(root: UPath) -> None:
+def test_replacing_with_nothing_removes(root):
     ops_tables.append(root, "batches", [batch(read=1), batch(number=1, read=2)])
     ops_tables.replace(root, "batches", [], FIRST)
     assert stored(root) == [("p", 1, 2)]
 
 
 @pytest.mark.parametrize("name", ["o'brien", "x' OR '1'='1", '"', "\\"])
-def test_a_value_with_quotes_is_a_value(root: UPath, name: str) -> None:
+def test_a_value_with_quotes_is_a_value(root, name):
     ops_tables.append(root, "batches", [batch("other", read=1)])
     for read in (2, 3):
         where = ops_tables.equals({"pipeline": name, "batch_id": 0})
@@ -119,9 +104,7 @@ def test_a_value_with_quotes_is_a_value(root: UPath, name: str) -> None:
     assert sorted(stored(root)) == sorted([("other", 0, 1), (name, 0, 3)])
 
 
-def test_a_table_of_an_older_sluice_has_its_new_columns_empty_and_gets_them_with_the_next_row(
-    root: UPath,
-) -> None:
+def test_a_table_of_an_older_sluice_has_its_new_columns_empty_and_gets_them_with_the_next_row(root):
     older = pa.schema([field for field in SCHEMAS["batches"] if field.name != "unknown"])
     path = str(root / "ops" / "batches")
     deltalake.DeltaTable.create(path, older, partition_by=["pipeline"])
@@ -134,9 +117,7 @@ def test_a_table_of_an_older_sluice_has_its_new_columns_empty_and_gets_them_with
 
 
 @pytest.mark.parametrize("table", OPS_TABLES)
-def test_a_table_of_a_newer_sluice_keeps_its_columns_and_takes_rows_without_them(
-    root: UPath, table: str
-) -> None:
+def test_a_table_of_a_newer_sluice_keeps_its_columns_and_takes_rows_without_them(root, table):
     """Whoever goes back a release has such tables."""
     ops_tables.append(root, table, [{"pipeline": "a"}])
     newer = pa.table({"pipeline": ["b"], "newer": pa.array([5], pa.int64())})
@@ -149,7 +130,7 @@ def test_a_table_of_a_newer_sluice_keeps_its_columns_and_takes_rows_without_them
     assert found.to_pylist() == [{"pipeline": "a", "newer": None}, {"pipeline": "b", "newer": 5}]
 
 
-def test_raw_bytes_and_times_come_back_as_they_went_in(root: UPath) -> None:
+def test_raw_bytes_and_times_come_back_as_they_went_in(root):
     value = bytes(range(256))
     ops_tables.append(
         root,
@@ -174,16 +155,14 @@ def test_raw_bytes_and_times_come_back_as_they_went_in(root: UPath) -> None:
     ids=["append", "replace"],
 )
 def test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written(
-    root: UPath, write: Any, row: dict[str, Any], column: str
-) -> None:
+    root, write, row, column
+):
     with pytest.raises(ValueError, match=rf"ops\.batches has no column {column}:"):
         write(root, "batches", [batch(read=1), row])
     assert stored(root) == []
 
 
-def test_a_commit_that_another_one_overtook_is_tried_again(
-    root: UPath, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_that_another_one_overtook_is_tried_again(root, monkeypatch):
     write = deltalake.write_deltalake
     overtaken = iter([True, True, False])
 
@@ -197,9 +176,7 @@ def test_a_commit_that_another_one_overtook_is_tried_again(
     assert stored(root) == [("p", 0, 5)]
 
 
-def test_a_removal_that_another_one_overtakes_is_tried_again(
-    root: UPath, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_removal_that_another_one_overtakes_is_tried_again(root, monkeypatch):
     ops_tables.append(root, "batches", [batch(read=1), batch(number=1, read=2)])
     opened = delta.open_table
     before = [opened(root / "ops" / "batches")]
@@ -212,7 +189,7 @@ def test_a_removal_that_another_one_overtakes_is_tried_again(
     assert stored(root) == []
 
 
-def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(root: UPath) -> None:
+def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(root):
     count = 5
     command = [sys.executable, "-c", WRITE, str(root)]
     writers = [
@@ -227,10 +204,8 @@ def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(roo
     ]
     try:
         for writer in writers:
-            assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
         for writer in writers:
-            assert writer.stdin is not None
             writer.stdin.write("go\n")
             writer.stdin.flush()
         assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
@@ -244,7 +219,7 @@ def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(roo
     assert len(stored(root, "runs", "pipeline, run_id")) == 2 * count
 
 
-def test_a_process_that_only_reads_does_not_load_pandas(root: UPath) -> None:
+def test_a_process_that_only_reads_does_not_load_pandas(root):
     ops_tables.append(root, "batches", [batch()])
     read = (
         "import sys\nfrom upath import UPath\nfrom spark_jobs.ops import ops_tables\n"
@@ -258,7 +233,7 @@ def test_a_process_that_only_reads_does_not_load_pandas(root: UPath) -> None:
     assert done.stdout == "[{'batch_id': 0}] 0 False\n"
 
 
-def test_what_a_plan_loads_is_without_arrow() -> None:
+def test_what_a_plan_loads_is_without_arrow():
     """A plan with nothing new reads no ops table; the bench has its seconds."""
     names = "sys.modules.keys() & {'pyarrow', 'numpy', 'pandas', 'pyspark', 'great_expectations'}"
     load = f"import sys\nimport spark_jobs.cli, spark_jobs.runs.plan\nprint({names})\n"
@@ -267,7 +242,7 @@ def test_what_a_plan_loads_is_without_arrow() -> None:
     assert done.stdout == "set()\n"
 
 
-def test_files_for_a_table_of_an_older_sluice_have_their_new_columns_seen(tmp_path: Path) -> None:
+def test_files_for_a_table_of_an_older_sluice_have_their_new_columns_seen(tmp_path):
     """Executors write them: they know the columns of today."""
     root, schema = UPath(tmp_path), SCHEMAS["quarantine"]
     older = schema.remove(schema.get_field_index("left_out"))

@@ -1,7 +1,5 @@
 """From which of the topic's columns a column of the table comes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -19,13 +17,13 @@ def origins(*steps: Step, **changes: Any) -> dict[str, set[tuple[str, str]]]:
     return {name: {*found} for name, found in origins_of(spec).items()}
 
 
-def test_a_filter_and_a_deduplication_leave_columns_as_they_are() -> None:
+def test_a_filter_and_a_deduplication_leave_columns_as_they_are():
     columns = ("id", "at", "shop", "amount")
     same = {name: {Origin(name, "identity")} for name in columns}
     assert origins(Transform(where="amount > 0"), deduplicate()) == same
 
 
-def test_a_measure_comes_from_the_columns_that_stand_in_it_and_a_count_from_none() -> None:
+def test_a_measure_comes_from_the_columns_that_stand_in_it_and_a_count_from_none():
     measures = {"sales": "count(*)", "share": "sum(IF(shop = 'at', Amount, 0)) / max(`amount`)"}
     found = origins(aggregate(measures=measures, counts="sales"))
     assert found["share"] == {Origin("shop", "aggregation"), Origin("amount", "aggregation")}
@@ -34,7 +32,7 @@ def test_a_measure_comes_from_the_columns_that_stand_in_it_and_a_count_from_none
     assert "sales" not in found
 
 
-def test_what_was_aggregated_stays_so_through_a_second_window() -> None:
+def test_what_was_aggregated_stays_so_through_a_second_window():
     first = aggregate(event_time="last")
     second = aggregate(
         window=Tumbling(size="1 day"), measures={"most": "max(turnover)"}, counts=None
@@ -45,7 +43,7 @@ def test_what_was_aggregated_stays_so_through_a_second_window() -> None:
 
 
 @pytest.mark.parametrize("step", [Transform(sql="SELECT shop FROM rows"), group_state()])
-def test_of_columns_that_only_spark_or_code_knows_nothing_is_said(step: Step) -> None:
+def test_of_columns_that_only_spark_or_code_knows_nothing_is_said(step):
     assert origins(deduplicate(), step) == {}
 
 
@@ -59,5 +57,5 @@ def test_of_columns_that_only_spark_or_code_knows_nothing_is_said(step: Step) ->
         ("/* a */ b", {"b"}),
     ],
 )
-def test_names_are_those_of_no_text_comment_function_or_field(sql: str, names: set[str]) -> None:
+def test_names_are_those_of_no_text_comment_function_or_field(sql, names):
     assert names_in(sql) == names

@@ -1,9 +1,5 @@
 """Measures that a few records can make fail: told when a spec is validated."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from spark_jobs.analysis.overflow import overflowing
@@ -28,7 +24,7 @@ SIZE = Field(name="size", type="double")
         ("avg(amount)", False),
     ],
 )
-def test_a_sum_of_bigint_is_told(measure: str, told: bool) -> None:
+def test_a_sum_of_bigint_is_told(measure, told):
     step = aggregate(measures={"n": measure}, counts=None)
     spec = pipeline(topic=topic(fields=(*FIELDS, FEW, SIZE)), steps=(step,))
     assert [
@@ -44,10 +40,8 @@ def test_a_sum_of_bigint_is_told(measure: str, told: bool) -> None:
         ("rocksdb", (aggregate(measures={"sales": "count(*)"}),), False),
     ],
 )
-def test_a_store_whose_groups_are_not_tried_is_told(
-    provider: str, steps: tuple[Any, ...], told: bool
-) -> None:
-    state = State(provider=provider)  # type: ignore[arg-type]  # one of its two names
+def test_a_store_whose_groups_are_not_tried_is_told(provider, steps, told):
+    state = State(provider=provider)
     spec = pipeline(steps=steps, state=state, on_failing_expression="quarantine")
     assert [line.startswith("on_failing_expression=") for line in overflowing(spec)] == [
         True
@@ -56,9 +50,7 @@ def test_a_store_whose_groups_are_not_tried_is_told(
 
 
 @pytest.mark.parametrize(("provider", "advised"), [("rocksdb", True), ("hdfs", False)])
-def test_a_run_is_advised_to_put_groups_aside_only_where_it_can(
-    provider: str, advised: bool
-) -> None:
-    spec = pipeline(state=State(provider=provider))  # type: ignore[arg-type]  # as above
+def test_a_run_is_advised_to_put_groups_aside_only_where_it_can(provider, advised):
+    spec = pipeline(state=State(provider=provider))
     [line] = overflowing(spec)
     assert ("on_failing_expression" in line) is advised

@@ -4,11 +4,9 @@ The calls that name a column are found in the source. So a new one stands here t
 prefix or with the reason why no column of a pipeline is beside it.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +36,8 @@ NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 
 BESIDE_NONE: dict[str, set[str]] = {
     # Columns of the table of an archive, or of an ops table.
-    "classify/archived.py": {"topic_id", "kafka_timestamp", "kafka_millis"}
-    | {"event_time", "event_date"},
-    "audit/second_read.py": {"outcome", "malformed", "event_time"}
-    | {"kafka_timestamp", "kafka_millis", "headers"},
+    "classify/archived.py": {"topic_id", "kafka_timestamp", "kafka_millis"} | {"event_time", "event_date"},
+    "audit/second_read.py": {"outcome", "malformed", "event_time"} | {"kafka_timestamp", "kafka_millis", "headers"},
     "audit/visible.py": {"every"},
     # Counts, observed or collected.
     "audit/rejected_store.py": {"unkept"},
@@ -54,14 +50,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "repair/compute/rows.py": {"late"},
     "repair/compute/failing.py": {"partition", "first", "last"},
     "repair/compute/sessions.py": {"begin", "end", "n", "explained"},
-    "repair/compute/account.py": {
-        "rows_before",
-        "rows_after",
-        "unexplained",
-        "rounded",
-        "_hours",
-        "_",
-    },
+    "repair/compute/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
     # The places of some records.
     "repair/exchange/bad_rows.py": {"number"},
     # The ids of schemas, counted.
@@ -73,7 +62,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "steps/sql/catalyst.py": {"input_"},
     # Names of tables in a MERGE.
     "sink/commit.py": {"old", "new"},
-}
+}  # fmt: skip
 
 
 def named() -> Iterator[tuple[str, str]]:
@@ -120,7 +109,7 @@ def _name(given: ast.expr, module: str) -> str | None:
     return None
 
 
-def test_every_column_that_is_added_to_the_rows_has_the_prefix_or_stands_beside_none() -> None:
+def test_every_column_that_is_added_to_the_rows_has_the_prefix_or_stands_beside_none():
     # The columns of a window are an output's, and refused as its keys and measures.
     found = {each for each in named() if not is_own(each[1]) and not each[1].startswith(WINDOW)}
     assert found == {(file, name) for file, names in BESIDE_NONE.items() for name in names}
@@ -134,32 +123,26 @@ OTHERS: dict[str, Any] = {"keys": ("at",), "window": Tumbling(size="1 hour")}
 @pytest.mark.parametrize(
     "make",
     [
-        lambda name: Topic(
-            name="t", event_time="at", fields=(*FIELDS, Field(name=name, type="int"))
-        ),
+        lambda name: Topic(name="t", event_time="at", fields=(*FIELDS, Field(name=name, type="int"))),
         lambda name: Aggregate(**OTHERS | {"keys": (name,)}, measures={"n": "count(*)"}),
         lambda name: Aggregate(**OTHERS, measures={name: "count(*)"}),
         lambda name: Aggregate(**OTHERS, measures={"n": "count(*)"}, event_time=name),
-        lambda name: GroupState(
-            keys=("at",), processor="P", output=(Field(name=name, type="int"),)
-        ),
+        lambda name: GroupState(keys=("at",), processor="P", output=(Field(name=name, type="int"),)),
         lambda name: GroupState(keys=(name,), processor="P", output=FIELDS),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("name", [KAFKA, f"{PREFIX}copy", f"{PREFIX.upper()}COPY"])
-def test_a_name_of_sluices_own_columns_is_refused_wherever_a_spec_can_give_one(
-    make: Callable[[str], object], name: str
-) -> None:
+def test_a_name_of_sluices_own_columns_is_refused_wherever_a_spec_can_give_one(make, name):
     with pytest.raises(SpecInvalid):
         make(name)
     make("row")
 
 
-def test_a_measure_cannot_be_named_as_the_column_by_which_a_window_groups() -> None:
+def test_a_measure_cannot_be_named_as_the_column_by_which_a_window_groups():
     with fails(SpecInvalid, "fields_refused", fields="measures"):
         Aggregate(**OTHERS, measures={WINDOW: "count(*)"})
     Aggregate(keys=("at",), measures={WINDOW: "count(*)"})
 
 
-def test_those_that_are_in_sparks_state_have_the_names_that_older_checkpoints_know() -> None:
+def test_those_that_are_in_sparks_state_have_the_names_that_older_checkpoints_know():
     assert (WINDOW, BUCKET) == ("window", "_sluice_bucket")

@@ -5,7 +5,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ needs_two_users = pytest.mark.skipif(os.getuid() != 0, reason="only root can be 
 
 
 @pytest.fixture
-def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def shared(monkeypatch) -> Iterator[Path]:
     """A temporary folder to which all users may write, as the machine's."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o1777)
@@ -48,15 +47,13 @@ USES = [
 @pytest.mark.parametrize(
     "planted", ["mkdir -m 777 {0}", "mkdir own && ln -s own {0}", "ln -s nowhere {0}", "touch {0}"]
 )
-def test_a_folder_that_another_user_made_is_refused(
-    shared: Path, name: str, use: Any, planted: str
-) -> None:
+def test_a_folder_that_another_user_made_is_refused(shared, name, use, planted):
     assert somebody_else(shared, planted.format(f"sluice-{name}-{os.getuid()}")) == 0
     with fails(SettingInvalid, "folder_shared"):
         use()
 
 
-def test_a_folder_of_ones_own_that_others_may_enter_is_refused(shared: Path) -> None:
+def test_a_folder_of_ones_own_that_others_may_enter_is_refused(shared):
     made = own_folder("reports", "that is a risk")
     assert made.stat().st_mode & 0o777 == 0o700
     assert own_folder("reports", "that is a risk") == made
@@ -66,7 +63,7 @@ def test_a_folder_of_ones_own_that_others_may_enter_is_refused(shared: Path) -> 
 
 
 @needs_two_users
-def test_nobody_else_reads_a_report_or_puts_one_in_its_place(shared: Path) -> None:
+def test_nobody_else_reads_a_report_or_puts_one_in_its_place(shared):
     path = local_report_path(ROOT, "sales", "run-1")
     path.parent.mkdir(parents=True)
     write_whole(path, "a failing value")

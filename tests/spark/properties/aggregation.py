@@ -1,7 +1,5 @@
 """The forms of Aggregate, and what they must give."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -119,9 +117,7 @@ class Aggregation:
         accepted = sum(one.missed_us is None for one in seen)
         return accepted - len(first_of_each(seen, ("event_id",))) if self.deduplicated else 0
 
-    def put_back(
-        self, table: list[Row], accepted: Sequence[Seen], late: Sequence[Seen], watermark_us: int
-    ) -> list[Row] | None:
+    def put_back(self, table, accepted, late, watermark_us) -> list[Row] | None:
         if self.window is None or isinstance(self.window, Session):
             return None
         known = {one.event.event_id for one in accepted} if self.deduplicated else set()

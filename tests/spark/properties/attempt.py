@@ -1,7 +1,5 @@
 """A form tried on a case: sent, drained and compared, run by run."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """GroupState in buckets. What it must give is what an Aggregate by the same key gives."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from datetime import timedelta

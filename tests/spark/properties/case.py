@@ -1,9 +1,6 @@
 """A generated case: records in the order they are sent, and ways to cut them into batches."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Literal, NamedTuple
 
@@ -128,14 +125,8 @@ def _sendings(delay: timedelta) -> st.SearchStrategy[tuple[Record, int]]:
     return st.tuples(mostly(usual, 14, early, broken), st.sampled_from((0, 0, 1, 500, 999)))
 
 
-Way = Callable[[int], st.SearchStrategy[tuple[Drain, ...]]]
-"""How so many records are cut into batches."""
-
-
 @st.composite
-def cases(
-    draw: st.DrawFn, *, one_time_an_id: bool, ways: tuple[Way, ...], in_order: bool | None = None
-) -> Case:
+def cases(draw, *, one_time_an_id, ways, in_order=None) -> Case:
     """`one_time_an_id`: records of one event_id say the same time; `in_order`: or by chance."""
     delay = draw(
         st.sampled_from(
@@ -169,9 +160,7 @@ def cases(
     return Case(records, partitions, delay, state, in_order, batchings)
 
 
-def _settle(
-    sent: list[tuple[Record, int]], partitions: int, *, one_time_an_id: bool
-) -> list[tuple[Record, int]]:
+def _settle(sent, partitions, *, one_time_an_id) -> list[tuple[Record, int]]:
     """Records of one event_id go to one partition, as by a key: their order is then known."""
     known: dict[str, tuple[int, Event]] = {}
     settled = []

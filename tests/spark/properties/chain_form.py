@@ -1,7 +1,5 @@
 """An Aggregate of an Aggregate: days made of hours, and what it must give."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

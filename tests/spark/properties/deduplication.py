@@ -1,7 +1,5 @@
 """The forms of Deduplicate alone, and what they must give."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -49,9 +47,7 @@ class Deduplication:
     def duplicates(self, seen: Sequence[Seen]) -> int:
         return sum(one.missed_us is None for one in seen) - len(self._first(seen))
 
-    def put_back(
-        self, table: list[Row], _accepted: Sequence[Seen], late: Sequence[Seen], _watermark_us: int
-    ) -> list[Row]:
+    def put_back(self, table, _accepted, late, _watermark_us) -> list[Row]:
         keys = keys_of(self.step)
         known = {tuple(row[key] for key in keys) for row in table}
         again = [

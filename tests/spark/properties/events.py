@@ -1,7 +1,5 @@
 """What hypothesis generates: events, Kafka records that carry them, and records of none."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Literal, NamedTuple
@@ -143,9 +141,7 @@ def _times() -> st.SearchStrategy[datetime]:
     return mostly(usual, 24, epoch)
 
 
-def mostly(
-    usual: st.SearchStrategy[Any], times: int, *others: st.SearchStrategy[Any]
-) -> st.SearchStrategy[Any]:
+def mostly(usual, times, *others) -> st.SearchStrategy[Any]:
     """The usual many times as often as the others; one_of counts a strategy given twice once."""
     return st.sampled_from((usual,) * times + others).flatmap(lambda chosen: chosen)
 

@@ -1,7 +1,5 @@
 """What must hold after every run: account, what was kept aside, table and canonical result."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from datetime import datetime
@@ -111,9 +109,7 @@ def _decoded(value: bytes) -> Event:
     )
 
 
-def _assert_put_back(
-    form: Form, table: list[Row], seen: list[Seen], late: list[Seen], watermark_us: int
-) -> None:
+def _assert_put_back(form, table, seen, late, watermark_us) -> None:
     accepted = [one for one in seen if one.missed_us is None]
     whole = form.put_back(table, accepted, late, watermark_us)
     if late and whole is not None:

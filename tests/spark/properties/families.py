@@ -1,7 +1,5 @@
 """The families of operators, and the forms of each that a case is drawn from."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from spark_jobs.spec import Deduplicate, Session, Sliding, Tumbling
@@ -31,11 +29,7 @@ FAMILIES: dict[str, tuple[Form, ...]] = {
         Deduplication(Deduplicate(keys=("event_id",), scope="for_ever")),
         Deduplication(Deduplicate(keys=("*",), scope="for_ever")),
     ),
-    "aggregate, append": (
-        *(Aggregation(window) for window in WINDOWS),
-        Aggregation(HOUR, keys=()),
-        Aggregation(HOUR, filtered=True),
-    ),
+    "aggregate, append": (*(Aggregation(window) for window in WINDOWS), Aggregation(HOUR, keys=()), Aggregation(HOUR, filtered=True)),
     "aggregate, update": (
         *(Aggregation(window, mode="update") for window in WINDOWS[::2]),
         Aggregation(HOUR, keys=(), mode="update"),
@@ -58,4 +52,4 @@ FAMILIES: dict[str, tuple[Form, ...]] = {
         Aggregation(Session(gap_sql=OWN_GAP), deduplicated=True),
     ),
     "group state": (Totals(), Totals(deduplicated=True), Tallies()),
-}
+}  # fmt: skip

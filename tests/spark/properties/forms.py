@@ -1,7 +1,5 @@
 """What a form of an operator is: plain Python over what was seen, no Spark, no Sluice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
@@ -45,9 +43,7 @@ class Form(Protocol):
         """How many accepted records the first step drops as known."""
         ...
 
-    def put_back(
-        self, table: list[Row], accepted: Sequence[Seen], late: Sequence[Seen], watermark_us: int
-    ) -> list[Row] | None:
+    def put_back(self, table, accepted, late, watermark_us) -> list[Row] | None:
         """The table with the late records put back; None where rows do not tell how (sessions)."""
         ...
 

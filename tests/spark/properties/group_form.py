@@ -1,7 +1,5 @@
 """GroupState with a processor of these tests, and what it must give."""
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Sequence

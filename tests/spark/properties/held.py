@@ -1,7 +1,5 @@
 """What Spark still holds of a pipeline, by its state store: what must be there, and no more."""
 
-from __future__ import annotations
-
 from datetime import UTC
 from typing import Any
 

@@ -6,8 +6,6 @@ gives over all records that had been read by then, none of them late. Elsewhere 
 have written: the same without the late records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -45,9 +43,7 @@ class Layer(NamedTuple):
         return one.place[1] < self.horizon[one.place[0]]
 
 
-def expected(
-    form: RangedForm, layers: list[Layer], seen: list[Seen], watermark_us: int
-) -> list[Row]:
+def expected(form, layers, seen, watermark_us) -> list[Row]:
     """The table's rows."""
     if is_of_sessions(form):
         return _sessions(form, layers, seen, watermark_us)
@@ -62,9 +58,7 @@ def is_of_sessions(form: RangedForm) -> bool:
     return isinstance(getattr(form, "window", None), Session)
 
 
-def compared(
-    form: RangedForm, table: list[Row], computed: list[Row], ranges: Iterable[Range]
-) -> tuple[list[Row], list[Row]]:
+def compared(form, table, computed, ranges) -> tuple[list[Row], list[Row]]:
     """The rows that go with a repair of the ranges, and those that come; sessions go whole."""
     come = within(form, computed, ranges := list(ranges))
     inside = within(form, table, ranges)
@@ -77,9 +71,7 @@ def compared(
     ], come
 
 
-def _sessions(
-    form: RangedForm, layers: list[Layer], seen: list[Seen], watermark_us: int
-) -> list[Row]:
+def _sessions(form, layers, seen, watermark_us) -> list[Row]:
     """What drains wrote, then each repair's sessions instead of what they overlap."""
     rows = form.rows(seen, watermark_us)
     for layer in layers:
@@ -110,9 +102,7 @@ def within(form: RangedForm, rows: Iterable[Row], ranges: Iterable[Range]) -> li
     return [row for row in rows if any(a <= form.position_us(row) < b for a, b in ranges)]
 
 
-def _of(
-    form: RangedForm, layers: list[Layer], wanted: Layer | None, seen: list[Seen], watermark_us: int
-) -> list[Row]:
+def _of(form, layers, wanted, seen, watermark_us) -> list[Row]:
     """Of these rows those where this layer is the newest; None: those that have none."""
 
     def newest(row: Row) -> Layer | None:

@@ -1,7 +1,5 @@
 """A form whose ranges can be computed again: where its rows are, what a late record touches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

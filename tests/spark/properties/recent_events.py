@@ -1,7 +1,5 @@
 """A processor whose rows look back an hour: events of the key, and their sum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC
 from typing import Any

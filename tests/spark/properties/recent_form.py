@@ -1,7 +1,5 @@
 """GroupState whose rows depend on the hour before them, and what it must give."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta

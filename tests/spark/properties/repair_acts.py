@@ -1,7 +1,5 @@
 """A generated sequence: a case in several runs, with acts on ranges between them and after."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 from hypothesis import strategies as st

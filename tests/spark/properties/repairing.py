@@ -1,7 +1,5 @@
 """A sequence tried on a form, held against the model (layers.py) after each step."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,7 +9,6 @@ from typing import Any
 
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import AccountBehind, RangeOpen, RepairOverlapped, StagingStale
-from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.repair.compute.stage import stage
 from spark_jobs.repair.exchange.swap import swap
@@ -207,9 +204,7 @@ class Repairing:
             one.place not in settled and not self._open(one) for one in self._late
         )
 
-    def _hold_report(
-        self, report: Report, kind: str, here: list[Row], wanted: list[Row], parts: int
-    ) -> None:
+    def _hold_report(self, report, kind, here, wanted, parts) -> None:
         same = not (_bag(here) - _bag(wanted)) and not (_bag(wanted) - _bag(here))
         found = report.change
         assert found is not None, report.problem

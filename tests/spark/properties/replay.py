@@ -1,11 +1,9 @@
 """What must become of each record, by the batches' end offsets: neither Spark nor Sluice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tests.harness.replay import Place, Watermarks, batch_of, newest_us, watermarks
+from tests.harness.replay import Place, batch_of, newest_us, watermarks
 from tests.spark.properties.case import Case
 from tests.spark.properties.events import Event, Record
 
@@ -43,9 +41,7 @@ def play(case: Case, ends: list[dict[int, int]], enters: Enters, late: Late) -> 
     ]
 
 
-def _batch(
-    inside: list[tuple[Place, Record]], marks: Watermarks, enters: Enters, late: Late
-) -> Played:
+def _batch(inside, marks, enters, late) -> Played:
     good = list(_good(inside))
     entered = [(place, event) for place, event in good if enters(event)]
     missed = marks.judged_by_us

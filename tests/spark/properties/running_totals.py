@@ -1,7 +1,5 @@
 """A processor that numbers each key's events by time, once the watermark has passed them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC
 from typing import Any

@@ -1,7 +1,5 @@
 """A batching of a case, run: a topic of its own, a root of its own, and drains over it."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

@@ -1,7 +1,5 @@
 """Late records that lengthen and join sessions, also over midnight and into an open one."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from spark_jobs.spec import State

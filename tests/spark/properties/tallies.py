@@ -1,7 +1,5 @@
 """A function for buckets and generated events: sums of each key's values so far."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 COLUMNS = ["key", "events", "valued", "total", "least", "most"]

@@ -1,7 +1,5 @@
 """The short form: a generated case of each form gives the same in any batches and runs."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import time

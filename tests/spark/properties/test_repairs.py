@@ -1,7 +1,5 @@
 """Repairs, backfills, verifies and undos in any order: after each the table is the model's."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -40,12 +38,12 @@ DELAY = at(600_000_000) - at(0)
 
 
 def _ranged(form: object) -> bool:
-    spec = form.spec(DELAY, State(budget_rows=1))  # type: ignore[attr-defined]
+    spec = form.spec(DELAY, State(budget_rows=1))
     return bool(spec.watermark_delay) and unranged(spec) is None
 
 
 FORMS: tuple[RangedForm, ...] = (
-    *(form for forms in FAMILIES.values() for form in forms if _ranged(form)),  # type: ignore[misc]
+    *(form for forms in FAMILIES.values() for form in forms if _ranged(form)),
     Recent(),
     Recent(deduplicated=True),
     DaysOfHours(),
@@ -61,7 +59,7 @@ def _name(form: RangedForm) -> str:
 
 
 @pytest.fixture(scope="module")
-def tried(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counter[str]]:
+def tried(kafka, tmp_path_factory) -> Iterator[Counter[str]]:
     """What was done in all sequences."""
     done: Counter[str] = Counter()
     yield done

@@ -1,7 +1,5 @@
 """The long form, `make properties`: 200 cases a family, searched for a wrong table."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import sys
@@ -10,8 +8,7 @@ import time
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from tests.spark.properties.attempt import Attempt
-from tests.spark.properties.case import Case, Way, cases
+from tests.spark.properties.case import Case, cases
 from tests.spark.properties.families import FAMILIES
 from tests.spark.properties.forms import Form
 from tests.spark.properties.ways import fifty, five, one_batch
@@ -47,12 +44,7 @@ def test_so_do_fifty_batches(attempt, forms, capfd):
     _search(attempt, max(1, CASES // 20), in_fifty, capfd)
 
 
-def _search(
-    attempt: Attempt,
-    most: int,
-    drawn: st.SearchStrategy[tuple[Form, Case]],
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def _search(attempt, most, drawn, capfd) -> None:
     number = itertools.count(1)
     began = time.monotonic()
 
@@ -69,9 +61,7 @@ def _search(
     tried()
 
 
-def _forms_and_cases(
-    forms: tuple[Form, ...], ways: st.SearchStrategy[tuple[Way, ...]]
-) -> st.SearchStrategy[tuple[Form, Case]]:
+def _forms_and_cases(forms, ways) -> st.SearchStrategy[tuple[Form, Case]]:
     return st.tuples(st.sampled_from(forms), ways).flatmap(
         lambda drawn: st.tuples(
             st.just(drawn[0]), cases(one_time_an_id=drawn[0].one_time_an_id, ways=drawn[1])

@@ -1,7 +1,5 @@
 """The ways in which a case's records are cut into batches and runs."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from tests.spark.properties.case import Drain

@@ -1,7 +1,5 @@
 """Windows of the event time: their names, and which hold an event."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from spark_jobs.spec import Session, Sliding, Tumbling

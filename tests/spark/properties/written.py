@@ -1,7 +1,5 @@
 """A sequence for `make test`, by a seed: three runs a day apart, with late and bad records."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from random import Random
 
