@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.decode.formats import Decoded
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-def together(parts: Sequence[Decoded], places: Sequence[Sequence[int]]) -> Decoded:
+    Places = Sequence[int] | npt.NDArray[np.signedinteger[Any]]
+
+
+def together(parts: Sequence[Decoded], places: Sequence[Places]) -> Decoded:
     """The parts as one. `places`: of each part the numbers of its records."""
     if len(parts) == 1:
         return parts[0]

@@ -107,7 +107,7 @@ class _Code:
     ) -> dict[str, str]:
         """Reads a record. Name of each kept field -> the variable with its value."""
         given = dict.fromkeys(keep, "None")
-        pairs, missing = _paired(writer, reader)
+        pairs, missing = paired(writer, reader)
         for field in missing:
             self._path = f".{field.name}"
             if field.default is NO_DEFAULT:
@@ -116,7 +116,7 @@ class _Code:
                 )
             elif field.name in given:
                 given[field.name] = self._constant(
-                    _default(field.node, field.default, raw=field.name in raw)
+                    default(field.node, field.default, raw=field.name in raw)
                 )
         for wrote, reads in pairs:
             self._path = f".{(reads or wrote).name}"
@@ -140,18 +140,15 @@ class _Code:
         return out
 
     def _put(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:
-        if reader.kind == "union":
-            fit = next((part for part in reader.parts if matches(writer, part, exact=True)), None)
-            fit = fit or next((part for part in reader.parts if matches(writer, part)), None)
-            if fit is None:
-                why = f"the writer has {_said(writer)}, and the reader's union does not"
-                self._line(depth, f"raise Bad({why!r})")
-                return
-            reader = fit
-        if why := mismatch(writer, reader):
+        reads = branch(writer, reader)
+        if reads is None:
+            why = (
+                mismatch(writer, reader)
+                or f"the writer has {_said(writer)}, and the reader's union does not"
+            )
             self._line(depth, f"raise Bad({why!r})")
             return
-        getattr(self, f"_{writer.kind}")(depth, out, writer, reader, raw)
+        getattr(self, f"_{writer.kind}")(depth, out, writer, reads, raw)
 
     def _of_branch(self, depth: int, writer: Node, take: Callable[[int, Node], None]) -> None:
         """Reads a union's index, and each branch by `take`."""
@@ -326,7 +323,7 @@ def _shown(reader: Node, out: str, *, raw: bool) -> str:
     return ""
 
 
-def _paired(
+def paired(
     writer: Node, reader: Node
 ) -> tuple[list[tuple[NodeField, NodeField | None]], list[NodeField]]:
     """The writer's fields in their order, each with the reader's of its name or alias; and those of
@@ -363,6 +360,15 @@ def matches(writer: Node, reader: Node, *, exact: bool = False) -> bool:
     return True
 
 
+def branch(writer: Node, reader: Node) -> Node | None:
+    """What of the reader takes the writer's type: of a union the first part that is it, or else
+    that can be.
+    """
+    parts = reader.parts if reader.kind == "union" else [reader]
+    exact = (part for part in parts if matches(writer, part, exact=True))
+    return next(exact, None) or next((part for part in parts if matches(writer, part)), None)
+
+
 def mismatch(writer: Node, reader: Node) -> str:
     """Why the reader takes no value of the writer's type; empty where it takes some."""
     if writer.kind == "union" or matches(writer, reader):
@@ -376,19 +382,19 @@ def _said(node: Node) -> str:
     return f"{node.logical or node.kind}{named}{scale}"
 
 
-def _default(node: Node, given: Any, *, raw: bool = False) -> Any:
+def default(node: Node, given: Any, *, raw: bool = False) -> Any:
     """A default's value, from JSON: of a union that of its first branch that fits."""
     if node.kind == "union":
         node = next((part for part in node.parts if _is_of(part, given)), node.parts[0])
     if node.kind == "record":
         return {
-            each.name: _default(each.node, given.get(each.name, each.default))
+            each.name: default(each.node, given.get(each.name, each.default))
             for each in node.fields
         }
     if node.kind == "array":
-        return [_default(node.parts[0], each) for each in given]
+        return [default(node.parts[0], each) for each in given]
     if node.kind == "map":
-        return {key: _default(node.parts[0], each) for key, each in given.items()}
+        return {key: default(node.parts[0], each) for key, each in given.items()}
     if node.kind in {"bytes", "fixed"}:
         given = given.encode("latin-1")
     if node.kind in {"float", "double"} and given is not None:

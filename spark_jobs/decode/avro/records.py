@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.decode.avro.decoder import Compiled, compiled
-from spark_jobs.decode.avro.shape import shape_of
+from spark_jobs.decode.avro.shape import shape_of, wire
 from spark_jobs.decode.avro.wire import SHORT
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
@@ -18,14 +18,13 @@ from spark_jobs.schemas.avro import Node, SchemaInvalid, parse
 from spark_jobs.schemas.schema import Schema
 
 if TYPE_CHECKING:
+    from spark_jobs.decode.schemed.at_once import AtOnce
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Avro, Topic
     from spark_jobs.spec.fields.place import Place
 
 REFUSED: Final = (ValueError, IndexError, OverflowError, RecursionError)
 """What decoding raises for a malformed record."""
-UNITS: Final = {"millis": "ms", "micros": "us", "nanos": "ns"}
-KINDS: Final = {"timestamp": "timestamp", "local-timestamp": "timestamp_ntz"}
 
 
 class AvroDecoder:
@@ -77,6 +76,7 @@ class SchemaReader:
     def __init__(self, schema: Schema, reads: Node | None, objects: Objects) -> None:
         self._why, self._tops = "", tuple[str, ...]()
         self._wire: dict[str, Wire] = {}
+        self.at_once: AtOnce | None = None
         if schema.kind != "AVRO":
             self._why = f"its schema is of {schema.kind}, not of AVRO"
             return
@@ -85,15 +85,18 @@ class SchemaReader:
         except SchemaInvalid as error:
             self._why = f"its schema is no Avro schema: {error}"
             return
+        from spark_jobs.decode.avro.vectors import vectors  # noqa: PLC0415 - it loads Arrow
+
         reader = reads or writer
         known = {each.name: each.node for each in _fields(reader)}
         self._tops = tuple(name for name in objects.tops if name in known)
         self._wire = {
-            name: wire
+            name: at
             for name in self._tops
-            if name in objects.raw and (wire := _wire(known[name])) and reader.kind == "record"
+            if name in objects.raw and (at := wire(known[name])) and reader.kind == "record"
         }
         self._compiled: Compiled = compiled(writer, reader, self._tops, set(self._wire))
+        self.at_once = vectors(writer, reader, objects)
         self._nulls = (None,) * len(self._tops)
 
     def read(self, values: Sequence[bytes], start: int) -> Read:
@@ -131,14 +134,3 @@ def _fields(node: Node) -> list[Any]:
     if node.kind == "union":
         return [each for part in node.parts for each in _fields(part)]
     return [*node.fields]
-
-
-def _wire(node: Node) -> Wire | None:
-    """How its numbers are times, alone or in a union with null."""
-    if node.kind == "union":
-        parts = [part for part in node.parts if part.kind != "null"]
-        node = parts[0] if len(parts) == 1 else node
-    if node.logical == "date":
-        return Wire("date", "days")
-    kind, _, unit = node.logical.rpartition("-")
-    return Wire(KINDS[kind], UNITS[unit]) if kind in KINDS else None

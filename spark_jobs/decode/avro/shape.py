@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode.schemed.objects import Wire
 from spark_jobs.decode.schemed.shape import ANY, Shape, either, scalar
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ LOGICAL: Final = {
     **{f"local-timestamp-{unit}": "timestamp_ntz" for unit in ("millis", "micros", "nanos")},
 }
 
+UNITS: Final = {"millis": "ms", "micros": "us", "nanos": "ns"}
+ZONED: Final = {"timestamp": "timestamp", "local-timestamp": "timestamp_ntz"}
+
 
 def shape_of(node: Node) -> Shape:
     """Of a type; of one in a union, one of them."""
@@ -42,3 +46,14 @@ def shape_of(node: Node) -> Shape:
     if node.logical:
         return scalar(LOGICAL.get(node.logical, ANY))
     return scalar(KINDS.get(node.kind, ANY))
+
+
+def wire(node: Node) -> Wire | None:
+    """How its numbers are times, alone or in a union with null."""
+    if node.kind == "union":
+        parts = [part for part in node.parts if part.kind != "null"]
+        node = parts[0] if len(parts) == 1 else node
+    if node.logical == "date":
+        return Wire("date", "days")
+    kind, _, unit = node.logical.rpartition("-")
+    return Wire(ZONED[kind], UNITS[unit]) if kind in ZONED else None

@@ -23,16 +23,12 @@ class Bad(ValueError):
 
 def number(b: bytes, p: int) -> tuple[int, int]:
     """The unsigned number at p, and the place behind it."""
-    # Most of those that are longer than a byte have two: without the loop in a third of the time.
-    value = b[p]
-    if value > 127 and (byte := b[p + 1]) < 128:  # noqa: PLR2004 - the bit that says that more follows
-        return value & 127 | byte << 7, p + 2
     value = shift = 0
     while True:
         byte = b[p]
         p += 1
         value |= (byte & 127) << shift
-        if byte < 128:  # noqa: PLR2004 - as above
+        if byte < 128:  # noqa: PLR2004 - the bit that says that more follows
             break
         shift += 7
         if shift == 7 * LONGEST:

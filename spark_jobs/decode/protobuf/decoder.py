@@ -18,6 +18,7 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.schema import Schema
 
 if TYPE_CHECKING:
+    from spark_jobs.decode.schemed.at_once import AtOnce
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Protobuf, Topic
     from spark_jobs.spec.fields.place import Place
@@ -75,6 +76,7 @@ class SchemaReader:
         self._read: dict[str, tuple[Message, list[Get]]] = {}
         self._times = frozenset[str]()
         self._why = ""
+        self.at_once: AtOnce | None = None
         if schema.descriptor is None:
             self._why = f"its schema is of {schema.kind}, not of PROTOBUF"
             return

@@ -89,8 +89,8 @@ class Objects:
     """Makes the columns of the places."""
 
     def __init__(self, places: Sequence[Place], wanted: Sequence[str]) -> None:
-        self._places = places
-        self._wanted = tuple(wanted)
+        self.places = places
+        self.wanted = tuple(wanted)
         self.tops = tuple(
             dict.fromkeys(
                 str((*base, *path)[0])
@@ -119,7 +119,7 @@ class Objects:
         """The wanted columns, and why which record is malformed."""
         reasons = [read.wrong.get(index) for index in range(count)]
         found: dict[str, pa.Array] = {}
-        for place in self._places:
+        for place in self.places:
             field = place.field
             values = _values(place, read.tops, count)
             wire = read.wire.get(str(place.paths[0][0])) if place.bases == ((),) else None
@@ -133,7 +133,7 @@ class Objects:
                 for index, value in enumerate(values):
                     if value is None:
                         reasons[index] = reasons[index] or lacks
-        return [found[name] for name in self._wanted], reasons
+        return [found[name] for name in self.wanted], reasons
 
 
 def _values(place: Place, tops: Mapping[str, Values], count: int) -> Values:

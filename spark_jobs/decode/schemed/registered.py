@@ -8,7 +8,7 @@ of the message. What such a header has is put in front of its value, and read th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from uuid import UUID
 
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
@@ -18,6 +18,9 @@ from spark_jobs.decode.together import together
 from spark_jobs.errors import RegistryUnreachable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.decode.schemed.at_once import AtOnce
     from spark_jobs.schemas.schema import Schema, Schemas
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Avro, Protobuf, Topic
@@ -65,6 +68,9 @@ def given_by(format_: Avro | Protobuf, topic: Topic, root: str, settings: Settin
 class Reader(Protocol):
     """Reads the records of one schema."""
 
+    at_once: AtOnce | None
+    """For those of which it is sure; None if of none."""
+
     def read(self, values: Sequence[bytes], start: int, /) -> Read:
         """The values, from this byte of each on. Never raises for what is in them."""
 
@@ -102,20 +108,31 @@ class Registered:
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""
+        import numpy as np  # noqa: PLC0415 - a process that only plans needs none of them
+        import pyarrow as pa  # noqa: PLC0415 - as above
+        import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+        values, heads = records.values, pc.binary_slice(records.values, 0, HEAD)
+        if self._given.header:
+            values, heads = self._put_in_front(records)
+        coded = heads.dictionary_encode()
+        numbers = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        known = np.unique(numbers)
+        if len(known) <= 1:
+            return self._of(heads[0].as_py() if len(heads) else None, values)
+        order = np.argsort(numbers, kind="stable")
+        groups = np.split(order, np.searchsorted(numbers[order], known[1:]))
+        parts = [self._of(heads[int(at[0])].as_py(), values.take(pa.array(at))) for at in groups]
+        return together(parts, groups)
+
+    def _put_in_front(self, records: Records) -> tuple[pa.Array, pa.Array]:
+        """The values, with what the header has in front of each that has such a header; and what
+        each begins with.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - as above
+
         values: list[bytes | None] = records.values.to_pylist()
         heads = [value and value[:HEAD] for value in values]
-        if self._given.header:
-            self._put_in_front(records, values, heads)
-        groups: dict[bytes | None, list[int]] = {}
-        for index, head in enumerate(heads):
-            groups.setdefault(head, []).append(index)
-        parts = [self._of(head, [values[index] for index in at]) for head, at in groups.items()]
-        return together(parts, [*groups.values()])
-
-    def _put_in_front(
-        self, records: Records, values: list[bytes | None], heads: list[bytes | None]
-    ) -> None:
-        """What the header has, of each value with such a header."""
         headers = Headers(records.headers).last(self._given.header).to_pylist()
         for index, (header, value) in enumerate(zip(headers, values, strict=True)):
             if header is not None and value is not None:
@@ -123,8 +140,9 @@ class Registered:
                 whole = schema_id(head) and (self._placed or head == header)
                 heads[index] = head if whole else WRONG
                 values[index] = header + value
+        return pa.array(values, pa.binary()), pa.array(heads, pa.binary())
 
-    def _of(self, head: bytes | None, values: Sequence[Any]) -> Decoded:
+    def _of(self, head: bytes | None, values: pa.Array) -> Decoded:
         if not head:
             return self._malformed(TOMBSTONE if head is None else EMPTY, len(values))
         number = schema_id(head)
@@ -133,9 +151,13 @@ class Registered:
         reader = self._reader(number)
         if isinstance(reader, str):
             return self._malformed(reader, len(values))
-        read = reader.read(values, len(head))
-        named = {index: f"{why} (schema {number})" for index, why in read.wrong.items()}
-        return Decoded(*self._objects.columns(read._replace(wrong=named), len(values)))
+
+        def each(values: pa.Array) -> Decoded:
+            read = reader.read(values.to_pylist(), len(head))
+            named = {index: f"{why} (schema {number})" for index, why in read.wrong.items()}
+            return Decoded(*self._objects.columns(read._replace(wrong=named), len(values)))
+
+        return quick_or(each, values, len(head), reader.at_once)
 
     def _reader(self, number: str) -> Reader | str:
         """Of a schema; or why all its records are malformed."""
@@ -166,9 +188,31 @@ def decoded(
     if registered:
         return registered.decode(records)
     assert alone
-    values = records.values.to_pylist()
-    read = alone.read([value or b"" for value in values], 0)
-    for index, value in enumerate(values):
-        if value is None or (not value and index in read.wrong):  # no bytes may be all defaults
-            read.wrong[index] = TOMBSTONE if value is None else EMPTY
-    return Decoded(*objects.columns(read, len(values)))
+
+    def each(values: pa.Array) -> Decoded:
+        found = values.to_pylist()
+        read = alone.read([value or b"" for value in found], 0)
+        for index, value in enumerate(found):
+            if value is None or (not value and index in read.wrong):  # no bytes may be all defaults
+                read.wrong[index] = TOMBSTONE if value is None else EMPTY
+        return Decoded(*objects.columns(read, len(found)))
+
+    return quick_or(each, records.values, 0, alone.at_once)
+
+
+def quick_or(
+    each: Callable[[pa.Array], Decoded], values: pa.Array, start: int, by: AtOnce | None
+) -> Decoded:
+    """The values by whole columns, and by `each` those of which these are not sure."""
+    import numpy as np  # noqa: PLC0415 - a process that only plans needs neither
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    if by is None or not len(values):
+        return each(values)
+    columns, which = by.columns(values, start)
+    if which.all():
+        return Decoded(columns, [None] * len(values))
+    good, others = np.flatnonzero(which), np.flatnonzero(~which)
+    sure = [column.take(pa.array(good)) for column in columns]
+    parts = [Decoded(sure, [None] * len(good)), each(values.take(pa.array(others)))]
+    return together(parts, [good, others])

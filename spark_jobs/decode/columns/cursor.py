@@ -1,0 +1,184 @@
+"""Cursor: a place in each of many records at once, by NumPy. What it reads of a record that is not
+`sure` means nothing: nothing is read outside of an array, and nobody is told why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.decode.plain.texts import utf8
+from spark_jobs.values.path import Path
+
+if TYPE_CHECKING:
+    Numbers = npt.NDArray[np.uint64]
+    Places = npt.NDArray[np.int64]
+    Bools = npt.NDArray[np.bool_]
+
+SPARE: Final = 24
+"""Bytes behind the last record, so that a read at its end is in the array."""
+MORE: Final = 128
+"""The bit of a byte of a number that says that more follow."""
+LONGEST_LENGTH: Final = 5
+"""Bytes of a length or a tag."""
+GROUPS: Final = (
+    (1, 0x007F007F007F007F, 0x3F803F803F803F80),
+    (2, 0x00003FFF00003FFF, 0x0FFFC0000FFFC000),
+    (4, 0x000000000FFFFFFF, 0x00FFFFFFF0000000),
+)
+"""How seven bits of each byte come together, two neighbours at a time."""
+
+Found = dict[Path, "pa.Array"]
+"""Path -> the column that a schema gives there; of an object true, or null."""
+
+
+class Spans(NamedTuple):
+    """Parts of records."""
+
+    begin: Places
+    end: Places
+
+
+class Cursor:
+    """The places of records whose bytes are in `data`, `SPARE` bytes shorter than it."""
+
+    def __init__(self, data: npt.NDArray[np.uint8], begin: Places, end: Places) -> None:
+        self._data = data
+        self._words = np.ndarray((len(data) - 8,), "<u8", data, strides=(1,))
+        self.at, self.end = begin.copy(), end
+        self.sure = np.ones(len(begin), bool)
+
+    @classmethod
+    def of(cls, values: pa.Array, skipped: int) -> Self:
+        """At this byte of each value."""
+        _, offsets, content = values.cast(pa.binary()).buffers()
+        begin = np.frombuffer(offsets, np.int32)[values.offset :][: len(values) + 1]
+        held = np.frombuffer(content or b"", np.uint8)[begin[0] : begin[-1]]
+        data = np.concatenate([held, np.zeros(SPARE, np.uint8)])
+        begin = begin.astype(np.int64) - begin[0]
+        made = cls(data, begin[:-1], begin[1:])
+        made.sure &= values.is_valid().to_numpy(zero_copy_only=False)
+        made.skip(skipped)
+        return made
+
+    def within(self, spans: Spans, which: Places) -> Cursor:
+        """At the begin of these records' spans, and up to their ends."""
+        return Cursor(self._data, spans.begin[which], spans.end[which])
+
+    def trues(self) -> pa.Array:
+        """For each record: it is there."""
+        return pa.array(np.ones(len(self.at), bool))
+
+    def where(self, there: Bools, read: Callable[[Cursor, Found], None]) -> Found:
+        """What `read` finds, of these records alone; null in the others."""
+        which = np.flatnonzero(there)
+        part = Cursor(self._data, self.at[which], self.end[which])
+        found: Found = {}
+        read(part, found)
+        self.at[which] = part.at
+        self.sure[which] &= part.sure
+        spread = pa.array(np.cumsum(there) - 1, mask=~there)
+        return {key: array.take(spread) for key, array in found.items()}
+
+    def skip(self, width: Places | Numbers | int) -> None:
+        """Go on by so many bytes."""
+        self.at += np.asarray(width).astype(np.int64)
+        if (over := self.at > self.end).any():
+            self.sure &= ~over
+            np.minimum(self.at, self.end, out=self.at)
+
+    def byte(self) -> npt.NDArray[np.uint8]:
+        """The next one."""
+        found = self._data[self.at]
+        self.skip(1)
+        return found
+
+    def word(self, width: int) -> Numbers:
+        """The next eight, the first the lowest; goes on by `width` of them."""
+        found: Numbers = self._words[self.at]
+        self.skip(width)
+        return found
+
+    def number(self) -> Numbers:
+        """Of seven bits a byte, the first the lowest, as Avro and Protobuf write them."""
+        return self._number()[0]
+
+    def content(self, *, zigzag: bool) -> Spans:
+        """Bytes behind their count, which is twice as large where it is a number with a sign."""
+        count, width = self._number()
+        fits = np.asarray(width <= LONGEST_LENGTH)
+        if zigzag:
+            fits = fits & (count & 1 == 0)
+            count >>= 1
+        fits = fits & (count <= (self.end - self.at).astype(np.uint64))
+        self.sure &= fits
+        begin = self.at.copy()
+        self.skip(np.where(fits, count, 0))
+        return Spans(begin, self.at.copy())
+
+    def block(self, size: int) -> Spans:
+        """So many bytes."""
+        begin = self.at.copy()
+        self.skip(size)
+        return Spans(begin, self.at.copy())
+
+    def _number(self) -> tuple[Numbers, Numbers]:
+        """And how many bytes each has."""
+        first = self._data[self.at]
+        if not len(first) or first.max() < MORE:
+            self.skip(1)
+            return first.astype(np.uint64), np.ones(len(first), np.uint64)
+        word = self._words[self.at]
+        ends = ~word & np.uint64(0x8080808080808080)
+        below = (ends & -ends) - np.uint64(1)  # all bits before the first byte without MORE
+        value = word & below & np.uint64(0x7F7F7F7F7F7F7F7F)
+        for shift, low, high in GROUPS:
+            value = (value & np.uint64(low)) | ((value >> np.uint64(shift)) & np.uint64(high))
+        width = (np.bitwise_count(below) // 8 + 1).astype(np.uint64)
+        long = np.flatnonzero(ends == 0)
+        if len(long):
+            tail = self._words[self.at[long] + 8]
+            ninth, tenth = tail & 255, tail >> 8 & 255
+            more = ninth >= MORE
+            self.sure[long] &= ~more | (tenth <= 1)
+            value[long] |= (ninth & 127) << 56 | np.where(more, tenth & 1, 0) << 63
+            width[long] += more
+        self.skip(width)
+        return value, width
+
+    def digits(self, spans: Spans) -> pa.Array:
+        """Spans as numbers with a sign, the first byte the highest; sure are those of 1 to 8."""
+        size = spans.end - spans.begin
+        fits = (size >= 1) & (size <= 8)  # noqa: PLR2004 - of 64 bits
+        self.sure &= fits
+        word = self._words[spans.begin].byteswap().view(np.int64)
+        return pa.array(word >> np.where(fits, 64 - 8 * size, 0))
+
+    def texts(self, spans: Spans) -> pa.Array:
+        """Spans as texts; null, and not sure, where one is no UTF-8."""
+        found = utf8(self.bytes(spans))
+        if found.null_count:
+            self.sure &= pc.is_valid(found).to_numpy(zero_copy_only=False)
+        return found
+
+    def bytes(self, spans: Spans) -> pa.Array:
+        """Spans as bytes. Each record's lies behind that of the one before it, so that all spans
+        and what is between them are one array of Arrow's.
+        """
+        count = len(spans.begin)
+        offsets = np.empty(2 * count + 1, np.int32)
+        offsets[0:-1:2], offsets[1::2] = spans
+        offsets[-1] = spans.end[-1] if count else 0
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self._data)]
+        every = pa.Array.from_buffers(pa.binary(), 2 * count, buffers)
+        return every.take(pa.array(np.arange(0, 2 * count, 2)))
+
+
+def signed(numbers: Numbers) -> Places:
+    """Zigzag's: 0, -1, 1, -2."""
+    return (numbers >> 1).astype(np.int64) ^ -(numbers & 1).astype(np.int64)
