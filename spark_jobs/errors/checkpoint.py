@@ -14,10 +14,10 @@ class CheckpointForeign(SluiceError):
     usual_remedy = "Put the checkpoint back, or start over from Kafka: `sluice reset`."
 
     @reason(
-        "{checkpoint} ends at batch {newest}, but batch {audited} of generation {generation} "
-        "is in the table: the checkpoint was deleted or is not complete.",
-        "Restore the checkpoint, or start again with `sluice reset {pipeline}`. A run without "
-        "the checkpoint would write those rows again into {table}.",
+        "{checkpoint} ends at batch {newest}, and the table has batch {audited} of generation "
+        "{generation}. The checkpoint was deleted, or is incomplete.",
+        "Restore the checkpoint, or start again: `sluice reset {pipeline}`. A run without it "
+        "would write those rows into {table} again.",
     )
     def behind_table(
         self,
@@ -48,8 +48,8 @@ class CheckpointForeign(SluiceError):
     ) -> None: ...
 
     @reason(
-        "{path} was written by generation {found} of {pipeline}, but this checkpoint is "
-        "generation {generation}: this run would write its rows twice.",
+        "{path} was written by generation {found} of {pipeline}. This checkpoint is generation "
+        "{generation}. This run would write its rows twice.",
         "Restore the old checkpoint, or start both again from Kafka: `sluice reset {pipeline}`.",
     )
     def written_by_other_generation(
@@ -64,7 +64,7 @@ class CheckpointBroken(SluiceError):
     usual_remedy = "Look for a repair: `sluice doctor`."
 
     @reason(
-        "{damage}: no batch of {pipeline} is whole, so there is none to rewind to.",
+        "{damage}. No batch of {pipeline} is whole, so there is none to rewind to.",
         "Restore the files, or start again from Kafka: sluice reset {pipeline}",
     )
     def no_whole_batch(self, damage: object, pipeline: object) -> None: ...
@@ -78,7 +78,7 @@ class CheckpointBroken(SluiceError):
 
     @reason(
         "{note} is there: an older Sluice was killed amid this change.",
-        "Complete it with that version of Sluice first: the same command goes on.",
+        "Give the same command with that version of Sluice first.",
     )
     def older_change(self, note: object) -> None: ...
 
@@ -95,51 +95,51 @@ class CheckpointBroken(SluiceError):
     def older_switch(self, note: object, pipeline: object) -> None: ...
 
     @reason(
-        "{path} does not parse: it has what consumers of {pipeline} were told last.",
-        "Restore it from a copy; or remove it: publish goes on from what Airflow was told.",
+        "{path} does not parse. It says what consumers of {pipeline} were told last.",
+        "Restore it from a copy. Or remove it: publish goes on from what Airflow was told.",
     )
     def announcement_unreadable(self, path: object, pipeline: object) -> None: ...
 
     @reason(
-        "{note} does not parse, so nobody knows what is rebuilt.",
+        "{note} does not parse. Nobody knows what is rebuilt.",
         "Begin anew: sluice rebuild {pipeline} --discard --execute",
     )
     def rebuild_unreadable(self, note: object, pipeline: object) -> None: ...
 
     @reason(
-        "{path} does not parse: it says which offsets {pipeline} lacks.",
-        "Restore it from a copy; or begin a new archive from what Kafka holds: `sluice reset "
-        "{pipeline}` leaves the old one as it is.",
+        "{path} does not parse. It says which offsets {pipeline} lacks.",
+        "Restore it from a copy. Or begin a new archive: `sluice reset {pipeline}` leaves the "
+        "old one as it is.",
     )
     def removals_unreadable(self, path: object, pipeline: object) -> None: ...
 
     @reason(
-        "batch {newest} of {pipeline} was planned for {now} state stores, those before have "
-        "{was}, and it is not committed: it is of a repartition that nobody goes on with.",
-        "Go back to the end of the batch before: sluice rewind {pipeline} --to-batch {before}",
+        "Batch {newest} of {pipeline} was planned for {now} state stores; those before have "
+        "{was}. It belongs to an unfinished repartition.",
+        "Go back to the batch before: sluice rewind {pipeline} --to-batch {before}",
     )
     def repartition_left(
         self, newest: object, pipeline: object, now: object, was: object, before: object
     ) -> None: ...
 
     @reason(
-        "{change} has begun at {began}, by {by}, and has not ended: table, checkpoint and "
-        "account do not belong together yet.",
-        "The next run completes it: sluice drain {pipeline} (LEASE_HELD means that it is under "
-        "way).",
+        "{change} began at {began}, by {by}, and has not ended. Table, checkpoint and account do "
+        "not fit together yet.",
+        "The next run completes it: sluice drain {pipeline}. LEASE_HELD means that it is under "
+        "way.",
     )
     def change_half_done(
         self, change: object, began: datetime, by: object, pipeline: object
     ) -> None: ...
 
     @reason(
-        "{path} does not parse: a change of {pipeline} has begun, and nobody knows which.",
+        "{path} does not parse. A change of {pipeline} has begun, and nobody knows which.",
         "Restore the file from a copy, or start again from Kafka: sluice reset {pipeline}",
     )
     def journal_unreadable(self, path: object, pipeline: object) -> None: ...
 
     @reason(
-        "repair {repair} is in the log of {table}, and ops.repairs does not know it: an older "
+        "Repair {repair} is in the log of {table}, and ops.repairs does not know it: an older "
         "Sluice was killed in between. What it staged is gone from {folder}, so nobody can say "
         "which records the rows have.",
         "Restore the folder from a copy; or start again from Kafka: sluice reset {pipeline}",
@@ -158,10 +158,9 @@ class CheckpointBroken(SluiceError):
 
     @reason(
         "ops.batches has {found} for batch {lacking} of {pipeline}, which has not passed the "
-        "checks; {cursor} says that all up to batch {audited} are accounted for. A verdict "
-        "without its account would say nothing.",
-        "Restore ops.batches; or let the batches be accounted for again, from Kafka: sluice "
-        "doctor {pipeline}",
+        "checks. {cursor} says that all up to batch {audited} are accounted for.",
+        "Restore ops.batches. Or account for the batches again, from Kafka: sluice doctor "
+        "{pipeline}",
     )
     def account_absent(
         self, found: object, lacking: object, pipeline: object, cursor: object, audited: object
@@ -169,15 +168,15 @@ class CheckpointBroken(SluiceError):
 
     @reason(
         "{path} does not parse.",
-        "Remove it: the live place is found again by its copies, {folder}/v*/{file}. See what "
-        "is live then: sluice plan {pipeline}",
+        "Remove it: its copies {folder}/v*/{file} tell the live place. Then see what is live: "
+        "sluice plan {pipeline}",
     )
     def live_unreadable(
         self, path: object, folder: object, file: object, pipeline: object
     ) -> None: ...
 
     @reason(
-        "{path} does not parse: records with this schema cannot be decoded.",
-        "Restore it from a copy, or remove it: the next run asks the registry again.",
+        "{path} does not parse. Records with this schema cannot be decoded.",
+        "Restore it from a copy. Or remove it: the next run asks the registry again.",
     )
     def schema_file_unreadable(self, path: object) -> None: ...

@@ -14,15 +14,33 @@ class CheckFailed(SluiceError):
     )
 
     @reason(
-        "{pipeline}: {count} critical check(s) failed: {failed}. The rows are written in table "
-        "version {table_version}, but not published.",
-        "See the failing values: sluice show checks --pipeline {pipeline}. Then correct the "
-        "rows in the table and run again, or publish them as they are: sluice accept "
-        "{pipeline} --check NAME --reason TEXT",
+        "{pipeline}: {count} critical check(s) failed: {failed}. The rows are in table version "
+        "{table_version}, and not published.",
+        "See the failing values: sluice show checks --pipeline {pipeline}. Then correct the rows "
+        "in the table and run again. Or publish them as they are: sluice accept {pipeline} "
+        "--check NAME --reason TEXT",
     )
     def critical_failed(
         self, pipeline: object, count: object, failed: object, table_version: object
     ) -> None: ...
+
+    @reason(
+        "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table "
+        "is as it was.",
+        "Drains took records that are bad by today's spec. A backfill computes the rows without "
+        "them, and keeps them in ops.quarantine for a replay: `sluice backfill {pipeline} --from "
+        "{start} --to {end}`.",
+    )
+    def newly_bad(
+        self, pipeline: object, count: object, failed: object, start: object, end: object
+    ) -> None: ...
+
+    @reason(
+        "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table "
+        "is as it was.",
+        "See the failing values above. Correct the data, or the check.",
+    )
+    def staged_failed(self, pipeline: object, count: object, failed: object) -> None: ...
 
 
 class CheckBroken(SluiceError):
@@ -61,20 +79,20 @@ class DecisionRefused(SluiceError):
     )
 
     @reason(
-        "--reason is empty: the decision is shown to everybody who reads these rows.",
+        "--reason is empty. Everybody who reads these rows sees it.",
         'Say why they may be published: --reason "the carrier ZZ is new, and right"',
     )
     def acceptance_unexplained(self) -> None: ...
 
     @reason(
-        "everything that {pipeline} has written has passed its checks: there is nothing to accept.",
+        "All that {pipeline} has written has passed its checks. There is nothing to accept.",
         "See the results: sluice show checks --pipeline {pipeline}",
     )
     def nothing_to_accept(self, pipeline: object) -> None: ...
 
     @reason(
-        "the last verdict on {pipeline} is not about what the table holds now: run {run} ended "
-        "at version {table_version} with problem {code}, and the table is at version {now}.",
+        "Run {run} judged version {table_version} of {pipeline}, with problem {code}. The table "
+        "is at version {now}.",
         "Let a run judge it first: sluice drain {pipeline}",
     )
     def verdict_outdated(
@@ -82,50 +100,50 @@ class DecisionRefused(SluiceError):
     ) -> None: ...
 
     @reason(
-        "--check is {unknown}: no critical check of that name failed.",
+        "--check is {unknown}. No critical check of that name failed.",
         "Those that failed: {failed}",
     )
     def check_did_not_fail(self, unknown: object, failed: object) -> None: ...
 
     @reason(
-        "{left} failed too: rows are published only if every failed check is accepted.",
+        "{left} failed too. Rows are published only if every failed check is accepted.",
         "Name each: sluice accept {pipeline} {checks}",
     )
     def others_failed(self, left: object, pipeline: object, checks: object) -> None: ...
 
     @reason(
-        "another run of {pipeline} has ended since this command looked.",
+        "Another run of {pipeline} has ended since this command looked.",
         "See what it says: sluice show checks --pipeline {pipeline}",
     )
     def overtaken_acceptance(self, pipeline: object) -> None: ...
 
     @reason(
-        "--reason is empty: it is all that ops.quarantine says of these records.",
+        "--reason is empty. It is all that ops.quarantine says of these records.",
         'Say why: --reason "the sum of shop 7 overflows"',
     )
     def quarantine_unexplained(self) -> None: ...
 
     @reason(
-        "{pipeline} has no checkpoint: no run has read a record.",
+        "{pipeline} has no checkpoint. No run has read a record.",
         "Run it: sluice drain {pipeline}",
     )
     def nothing_read(self, pipeline: object) -> None: ...
 
     @reason(
-        "--record is {record!r}: that is no place of a record.",
+        "--record is {record!r}, which is no place of a record.",
         "Write PARTITION:OFFSET, or PARTITION:FIRST-LAST.",
     )
     def no_place(self, record: object) -> None: ...
 
     @reason(
-        "another run of {pipeline} has ended since this command looked.",
+        "Another run of {pipeline} has ended since this command looked.",
         "Give it again: sluice quarantine {pipeline}",
     )
     def overtaken_quarantine(self, pipeline: object) -> None: ...
 
     @reason(
-        "partition {partition} offset {offset} is in batch {batch}, which is in the table and "
-        "is not accounted for yet.",
+        "Partition {partition} offset {offset} is in batch {batch}. The table has that batch, "
+        "and no run has accounted for it.",
         "Let a run account for it first: sluice drain {pipeline}",
     )
     def batch_unaccounted(
@@ -133,10 +151,13 @@ class DecisionRefused(SluiceError):
     ) -> None: ...
 
     @reason(
-        "--record is {record!r}: its last offset is before its first.",
+        "--record is {record!r}. Its last offset is before its first.",
         "Write PARTITION:FIRST-LAST.",
     )
     def last_before_first(self, record: object) -> None: ...
 
-    @reason("--record names {named:,} records, and {most:,} more can be.", "Name fewer of them.")
+    @reason(
+        "--record names {named:,} records. At most {most:,} more can be.",
+        "Name fewer of them.",
+    )
     def too_many_named(self, named: int, most: int) -> None: ...

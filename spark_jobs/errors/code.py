@@ -12,7 +12,7 @@ class ProcessorFailed(SluiceError):
     usual_remedy = "Correct the line of `logic.py` that is named."
 
     @reason(
-        "{pipeline}: {processor} sets timers that are due at once, again and again: after "
+        "{pipeline}: {processor} sets timers that are due at once, again and again. After "
         "{batches} batches there were more.",
         "A processor must handle all that the watermark has passed, and set timers after it.",
     )
@@ -31,7 +31,7 @@ class ProcessorFailed(SluiceError):
     def code_raised_in_batch(self, where: object, said: Quoted, resume: object) -> None: ...
 
     @reason(
-        "what the code of {pipeline} returned: {text}.",
+        "The code of {pipeline} returned what Spark cannot take: {text}.",
         "{resume}",
     )
     def result_wrong(self, pipeline: object, text: Quoted, resume: object) -> None: ...
@@ -85,9 +85,9 @@ class ExpressionFailed(SluiceError):
 
     @reason(
         "{pipeline}: {where}: {condition}: {message}. {why}",
-        "{first}Correct the expression in spec.py (try_divide and try_cast give null where / "
-        "and CAST fail), and add its old text to compatible_expressions; of one in logic.py, "
-        "the digest to compatible_logic. {then}",
+        "{first}Correct the expression in spec.py: try_divide and try_cast give null where / and "
+        "CAST fail. Add its old text to compatible_expressions, or of one in logic.py its digest "
+        "to compatible_logic. {then}",
     )
     def expression_failed(
         self,

@@ -46,13 +46,13 @@ class KafkaConfigInvalid(SluiceError):
     ) -> None: ...
 
     @reason(
-        "Kafka's client does not accept {source}: {error}.",
+        "Kafka's client rejects {source}: {error}.",
         "Correct the property that the message names.",
     )
     def client_refuses_property(self, source: object, error: object) -> None: ...
 
     @reason(
-        "{source} has type {kind!r}: it is not a Kafka connection.",
+        "{source} has type {kind!r}. It must be a Kafka connection.",
         "Give it type 'kafka'.",
     )
     def not_a_kafka_connection(self, source: object, kind: object) -> None: ...
@@ -64,7 +64,7 @@ class KafkaConfigInvalid(SluiceError):
     def extra_no_object(self, source: object, kind: object, remedy: object) -> None: ...
 
     @reason(
-        "{source} has a {field}, but a Kafka connection keeps everything in extra.",
+        "{source} has a {field}. A Kafka connection keeps everything in extra.",
         "Move it to extra: bootstrap.servers, sasl.username, sasl.password.",
     )
     def field_outside_extra(self, source: object, field: object) -> None: ...
@@ -76,7 +76,7 @@ class KafkaConfigInvalid(SluiceError):
     def extra_not_json(self, source: object, at: object, remedy: object) -> None: ...
 
     @reason(
-        "{source}: {name} is {kind}: a property must be text, a number, true or false.",
+        "{source}: {name} is {kind}. A property must be text, a number, true or false.",
         "Write it as text, or leave it out.",
     )
     def property_no_scalar(self, source: object, name: object, kind: object) -> None: ...
@@ -99,20 +99,20 @@ class KafkaUnreachable(SluiceError):
     usual_remedy = "Start the brokers, or correct `SLUICE_KAFKA`."
 
     @reason(
-        "the broker at {brokers} did not give the records of topic {topic!r} ({error}).",
+        "The broker at {brokers} did not give the records of topic {topic!r} ({error}).",
         "Run it again when the brokers answer.",
     )
     def count_failed(self, brokers: object, topic: object, error: object) -> None: ...
 
     @reason(
-        "no broker answered at {brokers} within {seconds:.0f} s ({error}).",
+        "No broker answered at {brokers} within {seconds:.0f} s ({error}).",
         "{remedy}",
     )
     def no_broker(self, brokers: object, seconds: float, error: object, remedy: object) -> None: ...
 
     @reason(
-        "Kafka stopped answering in the middle of a batch{detail}.",
-        "Check the brokers, then run again: it resumes.",
+        "Kafka stopped answering amid a batch{detail}.",
+        "Check the brokers. The next run resumes.",
     )
     def stopped_answering(self, detail: object) -> None: ...
 
@@ -126,13 +126,13 @@ class KafkaRefused(SluiceError):
     usual_remedy = "Correct the property, or grant the right, that the line names."
 
     @reason(
-        "the brokers at {brokers} do not allow this request to {client} ({error}).",
+        "The brokers at {brokers} do not allow this request to {client} ({error}).",
         "Grant the rights that docs/deploy.md lists.",
     )
     def request_not_allowed(self, brokers: object, client: object, error: object) -> None: ...
 
     @reason(
-        "the brokers at {brokers} do not allow {client} to {right} topic {topic!r}{or_missing}.",
+        "The brokers at {brokers} do not allow {client} to {right} topic {topic!r}{or_missing}.",
         "Grant it: kafka-acls.sh --add --allow-principal '{principal}' --operation READ --topic "
         "{topic}",
     )
@@ -146,18 +146,21 @@ class KafkaRefused(SluiceError):
         principal: object,
     ) -> None: ...
 
-    @reason("the certificate of the token endpoint is not accepted ({error}).", "{remedy}")
+    @reason(
+        "The certificate of the token endpoint is not accepted ({error}).",
+        "{remedy}",
+    )
     def endpoint_certificate(self, error: object, remedy: object) -> None: ...
 
     @reason(
-        "the token endpoint gave no token to {client} ({error}).",
+        "The token endpoint gave no token to {client} ({error}).",
         "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or "
         "sasl.oauthbearer.token.endpoint.url.",
     )
     def no_token(self, client: object, error: object) -> None: ...
 
     @reason(
-        "the brokers at {brokers} rejected {client} ({mechanism}): {error}.",
+        "The brokers at {brokers} rejected {client} ({mechanism}): {error}.",
         "Correct {properties} in {source}, or sasl.mechanism, or security.protocol.",
     )
     def client_rejected(
@@ -171,32 +174,32 @@ class KafkaRefused(SluiceError):
     ) -> None: ...
 
     @reason(
-        "the brokers at {brokers} did not accept the client's certificate ({error}).",
+        "The brokers at {brokers} did not accept the client's certificate ({error}).",
         "Correct ssl.certificate.location and ssl.key.location in {source}.",
     )
     def certificate_rejected(self, brokers: object, error: object, source: object) -> None: ...
 
     @reason(
-        "the brokers at {brokers} require a client certificate, and none is declared ({error}).",
+        "The brokers at {brokers} require a client certificate, and none is declared ({error}).",
         "Give ssl.certificate.location and ssl.key.location in {source}.",
     )
     def certificate_needed(self, brokers: object, error: object, source: object) -> None: ...
 
     @reason(
-        "the certificate of the broker at {broker} is not accepted: {problem}.",
+        "The certificate of the broker at {broker} is not accepted: {problem}.",
         "Renew the broker's certificate, or correct this machine's clock.",
     )
     def broker_certificate_dates(self, broker: object, problem: object) -> None: ...
 
     @reason(
-        "the certificate of the broker at {broker} is not accepted: {problem}.",
+        "The certificate of the broker at {broker} is not accepted: {problem}.",
         "Name the broker in bootstrap.servers as its certificate does, or get one that has this "
         "name.",
     )
     def broker_certificate_name(self, broker: object, problem: object) -> None: ...
 
     @reason(
-        "the certificate of the broker at {broker} is not accepted: {problem}.",
+        "The certificate of the broker at {broker} is not accepted: {problem}.",
         "Give the certificate of its authority in ssl.ca.location ({source}).",
     )
     def broker_certificate_authority(
@@ -204,7 +207,7 @@ class KafkaRefused(SluiceError):
     ) -> None: ...
 
     @reason(
-        "the certificate of the broker at {broker} is not accepted: {problem}.",
+        "The certificate of the broker at {broker} is not accepted: {problem}.",
         "Correct the certificate, or ssl.ca.location.",
     )
     def broker_certificate(self, broker: object, problem: object) -> None: ...
@@ -229,7 +232,7 @@ class TopicMissing(SluiceError):
     usual_remedy = "Create the topic, or correct its name in the spec."
 
     @reason(
-        "the brokers at {brokers} have no topic {topic!r}.",
+        "The brokers at {brokers} have no topic {topic!r}.",
     )
     def topic_absent(self, brokers: object, topic: object) -> None: ...
 
@@ -241,8 +244,8 @@ class TopicRemade(SluiceError):
     usual_remedy = "Read the new topic into a new table: `sluice reset`."
 
     @reason(
-        "topic {topic!r} has id {found}, but this checkpoint was made from {made}: the topic "
-        "was deleted and created again, so the stored offsets mean other records.",
+        "Topic {topic!r} has id {found}, and the checkpoint has read {made}. The topic was "
+        "deleted and created again. The stored offsets mean other records.",
         "To read the new topic from its beginning, {reset}.",
     )
     def remade_since_checkpoint(
@@ -250,15 +253,15 @@ class TopicRemade(SluiceError):
     ) -> None: ...
 
     @reason(
-        "topic {topic!r} was deleted and created again since the switch: the former checkpoint "
-        "of {pipeline} was made from the old one, and cannot go on.",
-        "Stay with the live version; or rebuild the former logic from Kafka, as NEXT.",
+        "Topic {topic!r} was deleted and created again since the switch. The former checkpoint "
+        "of {pipeline} read the old topic, and cannot go on.",
+        "Stay with the live version. Or rebuild the former logic from Kafka, as NEXT.",
     )
     def remade_since_switch(self, topic: object, pipeline: object) -> None: ...
 
     @reason(
-        "topic {topic!r} was deleted and created again since the live table was made: a "
-        "rebuild would lose all that the table has of the old one.",
+        "Topic {topic!r} was deleted and created again since the live table was made. A rebuild "
+        "would lose the old topic's rows.",
         "Start again from the new topic: sluice reset {pipeline}",
     )
     def remade_since_table(self, topic: object, pipeline: object) -> None: ...
@@ -274,8 +277,8 @@ class RecordsGone(SluiceError):
     )
 
     @reason(
-        "Kafka's retention removed records that were never read: {loss}.",
-        "Lengthen the topic's retention. To skip these records, set on_lost_records='skip'; or "
+        "Retention removed records that were never read: {loss}.",
+        "Lengthen the topic's retention. To skip the records, set on_lost_records='skip'; or "
         "{reset}.",
     )
     def unread_removed(self, loss: object, reset: object) -> None: ...
@@ -288,10 +291,10 @@ class OffsetsWentBack(SluiceError):
     usual_remedy = "Restore the topic, or a root that is not newer; else `sluice reset`."
 
     @reason(
-        "topic {topic!r} ends before this checkpoint's offsets: {where}. The brokers lost "
-        "records that they had acknowledged, or an older copy of the topic was restored. New "
-        "records at these offsets would be skipped.",
-        "Restore the whole topic, or a root that is not newer than the topic. To read the "
-        "topic from its beginning, {reset}.",
+        "Topic {topic!r} ends before the checkpoint's offsets: {where}. The brokers lost "
+        "records, or somebody restored an older topic. New records at these offsets would be "
+        "skipped.",
+        "Restore the whole topic, or a root that is not newer than it. To read the topic from "
+        "its beginning, {reset}.",
     )
     def topic_went_back(self, topic: object, where: object, reset: object) -> None: ...

@@ -18,19 +18,19 @@ class LeaseHeld(SluiceError):
     def held(self, folder: object, holder: object) -> None: ...
 
     @reason(
-        "another command has changed {pipeline} since this one looked.",
+        "Another command has changed {pipeline} since this one looked.",
         "See what there is to do now: sluice reset {pipeline}",
     )
     def overtaken_reset(self, pipeline: object) -> None: ...
 
     @reason(
-        "another command has changed {pipeline} since this one looked.",
+        "Another command has changed {pipeline} since this one looked.",
         "See what there is to do now: sluice rewind {pipeline} --to-batch {batch}",
     )
     def overtaken_rewind(self, pipeline: object, batch: object) -> None: ...
 
     @reason(
-        "somebody has changed {table} since this command looked.",
+        "Somebody has changed {table} since this command looked.",
         "See what there is to do now: sluice doctor {pipeline}",
     )
     def overtaken_doctor(self, table: object, pipeline: object) -> None: ...
@@ -43,8 +43,7 @@ class LeaseHeld(SluiceError):
 
     @reason(
         "{folder} is being written by {holder}.",
-        "Wait until it ends, or stop it. The lease expires {seconds:.0f} s after its process "
-        "has died.",
+        "Wait until it ends, or stop it. The lease expires {seconds:.0f} s after its process died.",
     )
     def held_until(self, folder: object, holder: object, seconds: float) -> None: ...
 
@@ -55,8 +54,8 @@ class LeaseHeld(SluiceError):
     def repair_computing(self, pipeline: object, holder: object) -> None: ...
 
     @reason(
-        "others wrote to {table} each time between the comparison of the rows of repair "
-        "{repair} and its commit.",
+        "Others wrote to {table} each time between the comparison and the commit of repair "
+        "{repair}.",
         "Try again when they are done.",
     )
     def writers_busy(self, table: object, repair: object) -> None: ...
@@ -70,29 +69,29 @@ class LeaseLost(SluiceError):
 
     @reason(
         "{path}, whose lock this run had, {how}.",
-        "Nothing of its last batch was committed; the next run resumes there.",
+        "Its last batch was not committed. The next run resumes there.",
     )
     def lock_lost(self, path: object, how: object) -> None: ...
 
     @reason(
-        "batch {batch} was planned in {folder} by another process in the meantime.",
+        "Another process has planned batch {batch} in {folder}.",
         "The next run begins with that batch.",
     )
     def planned_elsewhere(self, batch: object, folder: object) -> None: ...
 
     @reason(
         "{folder} {how} for {seconds:.0f} s.",
-        "Nothing of its last batch was committed; the next run resumes there.",
+        "Its last batch was not committed. The next run resumes there.",
     )
     def lease_expired(self, folder: object, how: object, seconds: float) -> None: ...
 
     @reason(
-        "another process has begun a change: {path} has it.",
+        "Another process has begun a change: {path} has it.",
     )
     def change_elsewhere(self, path: object) -> None: ...
 
     @reason(
-        "another process has written {path} since this one read it.",
-        "Nothing of this is there. The next run goes on with what is there.",
+        "Another process has written {path} since this one read it.",
+        "Nothing was written. The next run goes on from there.",
     )
     def note_elsewhere(self, path: object) -> None: ...

@@ -14,27 +14,27 @@ class RangeInvalid(SluiceError):
     usual_remedy = "Give both ends with a time zone, the end after the start and not in the future."
 
     @reason(
-        "Request: approve is {approve!r}: by the pipeline's spec (ranges.approve) a person "
-        "always approves a change.",
+        "Request: approve is {approve!r}. By the pipeline's spec (ranges.approve) a person "
+        "approves every change.",
         "Leave it out.",
     )
     def approve_given(self, approve: object) -> None: ...
 
     @reason(
-        "{pipeline}: {offsets:,} records are to be read, and most_records is {most_records:,}.",
+        "{pipeline}: the range needs {offsets:,} records, and most_records is {most_records:,}.",
         "Ask for a shorter range, or allow more records.",
     )
     def too_many_records(self, pipeline: object, offsets: int, most_records: int) -> None: ...
 
     @reason(
-        "Request: kind is 'rebuild': a rebuild computes the whole table, and a backfill of "
+        "Request: kind is 'rebuild'. A rebuild computes the whole table, and a backfill of "
         "Airflow has a run for each interval.",
         "Use Trigger > Single Run.",
     )
     def rebuild_by_backfill(self) -> None: ...
 
     @reason(
-        "{pipeline}: {left:,} records are to be read, and most_records is {most_records:,}.",
+        "{pipeline}: the rebuild needs {left:,} records, and most_records is {most_records:,}.",
         "Allow more records.",
     )
     def too_many_for_rebuild(self, pipeline: object, left: int, most_records: int) -> None: ...
@@ -50,10 +50,9 @@ class RangeUnsupported(SluiceError):
     usual_remedy = "Compute all of it again, as NEXT with a raised state version: `sluice rebuild`."
 
     @reason(
-        "{pipeline}: {rows:,} row(s) of the table are wider than the session that their "
-        "records give today, and go on outside of the range or overlap a session that does: "
-        "the first is within {needed}. A range that parts them would double records or lose "
-        "them.",
+        "{pipeline}: {rows:,} row(s) are wider than the session that their records give today. "
+        "They go on outside the range, or overlap a session that does: the first is within "
+        "{needed}. The range would double records or lose them.",
         "Compute a range that covers them: `sluice backfill {pipeline} --from {start} --to {end}`.",
     )
     def session_wider(
@@ -61,9 +60,9 @@ class RangeUnsupported(SluiceError):
     ) -> None: ...
 
     @reason(
-        "{pipeline}: a session goes on from {start} to {end} at least, and ranges.context says "
-        "that none is longer than {longest}: its records may be beyond those that were read.",
-        "Declare a longer ranges.context, which changes no state, and plan it again.",
+        "{pipeline}: a session goes on from {start} to {end} at least. ranges.context says that "
+        "none is longer than {longest}. Some of its records may not have been read.",
+        "Declare a longer ranges.context, which changes no state. Then plan it again.",
     )
     def session_beyond_context(
         self, pipeline: object, start: datetime, end: datetime, longest: object
@@ -77,9 +76,9 @@ class RangeUnsupported(SluiceError):
 
     @reason(
         "{pipeline}: no range of its output can be computed by itself: {why}.",
-        "Compute all of it again: write it as NEXT in spec.py, with a raised state version, and "
-        "run `sluice rebuild {pipeline}`. It reads what Kafka has, and an archive only if "
-        "ranges of NEXT can be computed.",
+        "Compute the whole table again: write NEXT in spec.py, with a raised state version, and "
+        "run `sluice rebuild {pipeline}`. It reads Kafka, and the archive only if ranges of NEXT "
+        "can be computed.",
     )
     def not_by_itself(self, pipeline: object, why: object) -> None: ...
 
@@ -91,27 +90,27 @@ class RangeOpen(SluiceError):
     usual_remedy = "Ask for it again when the watermark has passed its end."
 
     @reason(
-        "{pipeline}: no drain has accounted for a batch yet, so there is no row.",
+        "{pipeline}: no drain has accounted for a batch yet. There is no row.",
         "Run it first: `sluice drain {pipeline}`.",
     )
     def nothing_accounted(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: no drain has committed a batch yet, so there is no row to compute again.",
+        "{pipeline}: no drain has committed a batch yet. There is no row to compute again.",
         "Run it first: `sluice drain {pipeline}`.",
     )
     def nothing_committed(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: there is no watermark yet, so no row is final.",
+        "{pipeline}: there is no watermark yet. No row is final.",
         "Ask again when drains have read records with later event times.",
     )
     def no_watermark(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: drains still write rows of {span}: all before {until} are final, by the "
+        "{pipeline}: drains still write rows of {span}. All before {until} are final, by the "
         "watermark of batch {batch}.",
-        "Ask again when the watermark has passed the end, or for a range that ends before.",
+        "Ask again when the watermark has passed the end. Or ask for a range that ends before.",
     )
     def still_written(
         self, pipeline: object, span: object, until: datetime, batch: object
@@ -137,11 +136,10 @@ class RangeThinned(SluiceError):
     )
 
     @reason(
-        "{pipeline}: this cannot be proved: compaction has removed {gone} of the records that "
-        "drains read for these ranges. The table is as it was.",
-        "{usual_remedy}",
+        "{pipeline}: compaction has removed {gone} of the records that drains read for these "
+        "ranges. Nobody can prove them. The table is as it was.",
     )
-    def proof_compacted(self, pipeline: object, gone: object, usual_remedy: object) -> None: ...
+    def proof_compacted(self, pipeline: object, gone: object) -> None: ...
 
 
 class RecordsUnreachable(SluiceError):
@@ -151,42 +149,42 @@ class RecordsUnreachable(SluiceError):
     usual_remedy = "Ask for another range; the line says which."
 
     @reason(
-        "{pipeline}: Kafka has no longer {offsets:,} offsets that the former checkpoint has "
-        "not read. No drain would bring their rows into the table again.",
+        "{pipeline}: Kafka has lost {offsets:,} offsets that the former checkpoint has not read. "
+        "No drain would bring their rows back.",
         "To lose them: sluice rebuild {pipeline} --back --execute --without-lost.{skip}",
     )
     def gone_since_switch(self, pipeline: object, offsets: int, skip: object) -> None: ...
 
     @reason(
-        "{pipeline}: Kafka has no longer {count:,} offsets from which the live table was made, "
-        "so the rebuilt one would be without their rows.",
-        "To lose them: sluice rebuild {pipeline} --execute --without-lost. The live table "
-        "keeps them until you agree to the switch.",
+        "{pipeline}: retention deleted {count:,} records that the live table contains. The "
+        "rebuilt table would lack their rows.",
+        "To lose them: sluice rebuild {pipeline} --execute --without-lost. The live table keeps "
+        "them until you agree to the switch.",
     )
     def gone_since_table(self, pipeline: object, count: int) -> None: ...
 
     @reason(
-        "{pipeline}: {count:,} of the {needed:,} records to read are no longer in Kafka, and "
-        "in no archive: {places}.",
-        "{later} Lengthen the topic's retention, or declare Topic(archive=...), to reach "
-        "farther back from now on.",
+        "{pipeline}: {count:,} of the {needed:,} records to read are neither in Kafka nor in an "
+        "archive: {places}.",
+        "{later} To reach farther back from now on, lengthen the topic's retention, or declare "
+        "Topic(archive=...).",
     )
     def gone_from_kafka(
         self, pipeline: object, count: int, needed: int, places: object, later: object
     ) -> None: ...
 
     @reason(
-        "{pipeline}: {count:,} records at most are in the table, and neither Kafka nor an "
-        "archive has them. Nobody noted their times: {where}.",
-        "Ask for a range that is not between these times. Or compute it without them, by "
-        "--without-lost on the command line: the rows that they made may then go.",
+        "{pipeline}: the table has up to {count:,} records that neither Kafka nor an archive "
+        "has. Nobody noted their times: {where}.",
+        "Ask for a range outside these times. Or compute it without them, by --without-lost: "
+        "their rows may then go.",
     )
     def lost_undated(self, pipeline: object, count: int, where: object) -> None: ...
 
     @reason(
-        "{pipeline}: {records:,} replayed records of the range are no longer in "
-        "ops.quarantine, the first of partition {partition} at offset {offset:,}.",
-        "Ask for another range. With SLUICE_REJECTED_DAYS=forever such records are kept.",
+        "{pipeline}: ops.quarantine no longer has {records:,} replayed records of the range. The "
+        "first is of partition {partition} at offset {offset:,}.",
+        "Ask for another range. SLUICE_REJECTED_DAYS=forever keeps such records.",
     )
     def replayed_gone(
         self, pipeline: object, records: int, partition: object, offset: int
@@ -194,9 +192,9 @@ class RecordsUnreachable(SluiceError):
 
     @reason(
         "{pipeline}: Kafka no longer has {count:,} of the {needed:,} offsets that the plan "
-        "reads from it: {places}.",
-        "Plan it again: the plan says from when on all records can be read. In Airflow, clear "
-        "the task `plan` of the run.",
+        "reads: {places}.",
+        "Plan it again: the plan says from when all records can be read. In Airflow, clear the "
+        "task `plan` of the run.",
     )
     def gone_since_plan(
         self, pipeline: object, count: int, needed: int, places: object
@@ -215,8 +213,8 @@ class AccountBehind(SluiceError):
     usual_remedy = "Let the pipeline's next drain account for it."
 
     @reason(
-        "{pipeline}: batch {batch} is not accounted for yet, so nobody knows which of its "
-        "records were late.",
-        "Let the next drain do it: `sluice drain {pipeline}`.",
+        "{pipeline}: batch {batch} is not accounted for yet. Nobody knows which of its records "
+        "were late.",
+        "Let the next drain account for it: `sluice drain {pipeline}`.",
     )
     def not_accounted(self, pipeline: object, batch: object) -> None: ...

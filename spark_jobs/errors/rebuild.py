@@ -14,34 +14,33 @@ class RebuildRefused(SluiceError):
     usual_remedy = "Do what the line says; the live table and its checkpoint are as they were."
 
     @reason(
-        "{pipeline}: a rebuild is not reset.",
+        "{pipeline}: a rebuild cannot be reset.",
         "Remove it, and begin anew: sluice rebuild {pipeline} --discard --execute",
     )
     def reset_of_rebuild(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: SLUICE_NEXT asks for a rebuild of NEXT, and none is under way.",
+        "{pipeline}: SLUICE_NEXT asks for a rebuild of NEXT. None is under way.",
         "Give the command without SLUICE_NEXT.",
     )
     def no_rebuild_of_next(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: {count:,} records that only the topic's archive has are not in the "
-        "rebuild yet.",
+        "{pipeline}: only the topic's archive has {count:,} records that the rebuild needs. They "
+        "are not in it yet.",
         "Let it compute them: sluice rebuild {pipeline} --execute. In Airflow, clear the task "
         "stage, with all behind it. To lose them: add --without-lost.",
     )
     def archive_unread(self, pipeline: object, count: int) -> None: ...
 
     @reason(
-        "{pipeline}: another has begun a rebuild since this one looked.",
-        "Give the same command again: it goes on with that one.",
+        "{pipeline}: somebody else began a rebuild after this command looked.",
+        "Give the same command again. It goes on with that one.",
     )
     def begun_meanwhile(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: a rebuild is half done, which {who} began on {began} with another NEXT: "
-        "{differences}.",
+        "{pipeline}: {who} began a rebuild on {began} with another NEXT: {differences}.",
         "Take the change of NEXT back to go on with it; or {begin_anew}.",
     )
     def next_changed(
@@ -55,7 +54,7 @@ class RebuildRefused(SluiceError):
 
     @reason(
         "{pipeline}: topic {topic!r} was deleted and created again since the rebuild began on "
-        "{began}, so its offsets mean other records.",
+        "{began}. Its offsets mean other records.",
         "To rebuild from the new topic, {begin_anew}.",
     )
     def topic_remade(
@@ -69,16 +68,16 @@ class RebuildRefused(SluiceError):
     def held(self, folder: object, holder: object) -> None: ...
 
     @reason(
-        "{pipeline}: spec.py defines no NEXT, so there is nothing to rebuild.",
-        "Leave SPEC as it is, and write below it NEXT = SPEC.model_copy(update={{'steps': "
-        "(...), 'state': SPEC.state.model_copy(update={{'version': {free}}})}}).",
+        "{pipeline}: spec.py defines no NEXT. There is nothing to rebuild.",
+        "Keep SPEC. Write below it NEXT = SPEC.model_copy(update={{'steps': (...), 'state': "
+        "SPEC.state.model_copy(update={{'version': {free}}})}}).",
     )
     def no_next(self, pipeline: object, free: object) -> None: ...
 
     @reason(
         "{pipeline}: NEXT, of state version {version}, is live already.",
-        "Rename it to SPEC in spec.py when you like; or switch back: `sluice rebuild "
-        "{pipeline} --back`.",
+        "Rename it to SPEC in spec.py when you like. Or switch back: `sluice rebuild {pipeline} "
+        "--back`.",
     )
     def next_is_live(self, pipeline: object, version: object) -> None: ...
 
@@ -89,21 +88,21 @@ class RebuildRefused(SluiceError):
     def nothing_to_take_back(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: the version before the switch is {wanted}, and spec.py has no spec of it, "
-        "by which drains would go on.",
+        "{pipeline}: the version before the switch is {wanted}. spec.py has no spec of it for "
+        "drains to go on with.",
         "Put the former spec, with state=State(version={wanted}), back as NEXT.",
     )
     def former_spec_absent(self, pipeline: object, wanted: object) -> None: ...
 
     @reason(
-        "{pipeline} was never drained, so there is no table to rebuild.",
+        "{pipeline} was never drained. There is no table to rebuild.",
         "Change SPEC itself, and run it: sluice drain {pipeline}",
     )
     def never_drained(self, pipeline: object) -> None: ...
 
     @reason(
-        "{folder} is there: an older Sluice has begun a rebuild, in a root of its own.",
-        "Complete it with that version of Sluice; or remove it: `sluice rebuild {pipeline} "
+        "{folder} is there. An older Sluice has begun a rebuild, in a root of its own.",
+        "Complete it with that version of Sluice. Or remove it: `sluice rebuild {pipeline} "
         "--discard --execute`.",
     )
     def older_rebuild(self, folder: object, pipeline: object) -> None: ...
@@ -127,8 +126,8 @@ class RebuildRefused(SluiceError):
     def older_switch(self, pipeline: object, again: object) -> None: ...
 
     @reason(
-        "{pipeline}: {folder} or {table} is gone: `sluice maintain` removes them some days "
-        "after a switch.",
+        "{pipeline}: {folder} or {table} is gone. `sluice maintain` removes them some days after "
+        "a switch.",
         "{again}",
     )
     def former_removed(
@@ -136,7 +135,7 @@ class RebuildRefused(SluiceError):
     ) -> None: ...
 
     @reason(
-        "{pipeline}: {folder} and {table} are not those any more that the switch replaced.",
+        "{pipeline}: {folder} and {table} are others than the switch replaced.",
         "{again}",
     )
     def former_replaced(
@@ -144,19 +143,19 @@ class RebuildRefused(SluiceError):
     ) -> None: ...
 
     @reason(
-        "{pipeline}: no switch is there to take back.",
+        "{pipeline}: there is no switch to take back.",
         "Go back within a state version with `sluice rewind {pipeline}`.",
     )
     def no_switch(self, pipeline: object) -> None: ...
 
     @reason(
-        "{table} is not a table that {checkpoint} has written.",
+        "{checkpoint} did not write the table {table}.",
         "See what is wrong with it: sluice plan {pipeline}",
     )
     def live_table_foreign(self, table: object, checkpoint: object, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: a repair is being computed by {holder}, for a table that the switch replaces.",
+        "{pipeline}: {holder} computes a repair of the table that the switch replaces.",
         "Wait until it ends, or stop it.",
     )
     def repair_computing(self, pipeline: object, holder: object) -> None: ...
@@ -172,20 +171,19 @@ class RebuildRefused(SluiceError):
     @reason(
         "{pipeline}: since the question was shown, {differences}. The answer is about what was "
         "shown.",
-        "Clear the task plan, with all behind it, to compute what is missing and to be asked "
+        "Clear the task plan, with all behind it. It computes what is missing, and you are asked "
         "again.",
     )
     def question_outdated(self, pipeline: object, differences: object) -> None: ...
 
     @reason(
-        "{pipeline}: no rebuild is there to switch to.",
+        "{pipeline}: there is no rebuild to switch to.",
         "Compute it: sluice rebuild {pipeline} --execute",
     )
     def no_rebuild(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: the rebuild that this DAG run has planned is not there any more: it was "
-        "discarded, or switched to.",
+        "{pipeline}: the rebuild that this DAG run planned was discarded, or switched to.",
         "Trigger the DAG again.",
     )
     def rebuild_gone(self, pipeline: object) -> None: ...
@@ -197,8 +195,8 @@ class RebuildRefused(SluiceError):
     def next_changed_since_plan(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: state version {version} drains, by another switch than the one that was "
-        "approved here: the live table is another one than was shown.",
+        "{pipeline}: state version {version} drains, by another switch than was approved here. "
+        "The live table is another one than was shown.",
         "Trigger the DAG again if NEXT is still to replace it.",
     )
     def switched_otherwise(self, pipeline: object, version: object) -> None: ...
@@ -210,15 +208,15 @@ class RebuildRefused(SluiceError):
     def not_approved(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: the question of this DAG run was put by another version of Sluice, so "
-        "what was approved cannot be compared with what is there.",
+        "{pipeline}: another version of Sluice put the question of this DAG run. What was "
+        "approved cannot be compared with what is there.",
         "Clear the task approve, and answer it again.",
     )
     def question_of_other_version(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: another version of Sluice has planned this DAG run: its plan lacks "
-        "{missing}, so nobody can tell whether NEXT is still the one it planned.",
+        "{pipeline}: another version of Sluice planned this DAG run. Its plan lacks {missing}. "
+        "Nobody can tell whether NEXT is still the same.",
         "Clear the task plan, with all behind it, to plan again and go on.",
     )
     def plan_of_other_version(self, pipeline: object, missing: object) -> None: ...
@@ -237,11 +235,9 @@ class VersionNotLive(SluiceError):
     def switched_meanwhile(self, folder: object, live: object) -> None: ...
 
     @reason(
-        "{pipeline}: state version {wanted} is the one that drains, and spec.py has SPEC of "
-        "version {version}{also}.",
-        "Deploy the spec with state=State(version={wanted}), as SPEC or still as NEXT; or "
-        "switch back to the version before: `sluice rebuild {pipeline} --back`; or begin with "
-        "SPEC: `sluice reset {pipeline}`.",
+        "{pipeline}: state version {wanted} drains. spec.py has SPEC of version {version}{also}.",
+        "Deploy the spec with state=State(version={wanted}), as SPEC or still as NEXT. Or switch "
+        "back: `sluice rebuild {pipeline} --back`. Or begin with SPEC: `sluice reset {pipeline}`.",
     )
     def spec_absent(
         self, pipeline: object, wanted: object, version: object, also: object

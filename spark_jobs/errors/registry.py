@@ -14,21 +14,21 @@ class RegistryUnreachable(SluiceError):
     usual_remedy = "Start the registry, or correct `schema.registry.url`; the next run resumes."
 
     @reason(
-        "schema {number} is not kept: its first record came when this run had looked for the "
-        "ids of its records.",
-        "The next drain asks for it. If a repair says so, its file below schemas/ of the root "
-        "is gone: restore it.",
+        "Schema {number} is not kept. Its first record came after this run had looked for schema "
+        "ids.",
+        "The next drain asks for it. If a repair says so, restore its file below schemas/ of the "
+        "root.",
     )
     def schema_not_kept(self, number: object) -> None: ...
 
     @reason(
-        "the schema registry at {url} answered {status}{said}.",
+        "The schema registry at {url} answered {status}{said}.",
         "Wait until it works again.",
     )
     def answered_error(self, url: object, status: object, said: object) -> None: ...
 
     @reason(
-        "the schema registry at {url} did not answer: {error}.",
+        "The schema registry at {url} did not answer: {error}.",
         "Start it, or correct schema.registry.url.",
     )
     def no_answer(self, url: object, error: object) -> None: ...
@@ -41,14 +41,14 @@ class RegistryRefused(SluiceError):
     usual_remedy = "Correct the property that the line names."
 
     @reason(
-        "the {part}s of topic {topic!r} begin with {ids:,} ids: they are not those of a schema "
+        "The {part}s of topic {topic!r} begin with {ids:,} ids. They are not those of a schema "
         "registry.",
-        "Correct the topic's format: {part}s of it are written otherwise.",
+        "Correct the topic's format. Its {part}s are written otherwise.",
     )
     def not_registry_ids(self, part: object, topic: object, ids: int) -> None: ...
 
     @reason(
-        "schema {number} of the registry at {url} is no {kind} that can be read: {error}.",
+        "Schema {number} of the registry at {url} is no {kind} that can be read: {error}.",
         "Correct schema.registry.url if another program answers there.",
     )
     def schema_unreadable(
@@ -56,43 +56,43 @@ class RegistryRefused(SluiceError):
     ) -> None: ...
 
     @reason(
-        "schema {number} of the registry at {url} is another one than that in {folder}: it is "
-        "another registry, or was set up anew.",
-        "Give it another name in the topic's format: Avro(registry=...), "
-        "Protobuf(registry=...). Schemas of the old one stay for its records.",
+        "Schema {number} of the registry at {url} differs from that in {folder}. It is another "
+        "registry, or was set up anew.",
+        "Name the new registry in the topic's format: Avro(registry=...), "
+        "Protobuf(registry=...). Old schemas stay for their records.",
     )
     def schema_differs(self, number: object, url: object, folder: object) -> None: ...
 
     @reason(
-        "what answers at {url} is no schema registry, or is broken: it gave {what}.",
-        "Correct schema.registry.url: it is the address in front of /schemas and /subjects.",
+        "What answers at {url} is no schema registry, or is broken. It gave {what}.",
+        "Correct schema.registry.url: the address in front of /schemas and /subjects.",
     )
     def no_registry_answers(self, url: object, what: object) -> None: ...
 
     @reason(
-        "the Kafka declaration names no schema registry, and there is a schema that is not "
-        "under the root yet.",
+        "The Kafka declaration names no schema registry. A schema that is not under the root yet "
+        "is needed.",
         "Give schema.registry.url (SLUICE_KAFKA_CONFIG, or Airflow's connection sluice_kafka).",
     )
     def registry_undeclared(self) -> None: ...
 
     @reason(
-        "the schema registry at {url} finds no schema by a GUID{said}, and records have no other "
+        "The schema registry at {url} finds no schema by a GUID{said}. The records have no other "
         "id.",
-        "Use one that does, as newer ones of Confluent, or let the producers write ids into the "
-        "values.",
+        "Use a registry that does, as newer ones of Confluent. Or let the producers write ids "
+        "into the values.",
     )
     def finds_no_guid(self, url: object, said: object) -> None: ...
 
     @reason(
-        "the schema registry at {url} refused this client: {status}{said}.",
+        "The schema registry at {url} refused this client: {status}{said}.",
         "Correct schema.registry.basic.auth.user.info or schema.registry.bearer.auth.token, or "
         "grant the right to read schemas.",
     )
     def client_refused(self, url: object, status: object, said: object) -> None: ...
 
     @reason(
-        "the schema registry at {url}: {error}.",
+        "The schema registry at {url}: {error}.",
         "Correct the URL, or give the certificate of its authority in "
         "schema.registry.ssl.ca.location.",
     )

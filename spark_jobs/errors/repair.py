@@ -12,9 +12,8 @@ class StagingStale(SluiceError):
     usual_remedy = "Plan and compute it again."
 
     @reason(
-        "{pipeline}: {counted:,} records were malformed or premature when the rows were "
-        "computed, and {found:,} when they were read again to be kept: Kafka, or the archive, "
-        "has removed records meanwhile.",
+        "{pipeline}: {counted:,} records were bad when the rows were computed, and {found:,} "
+        "when they were read again. Kafka, or the archive, has removed records.",
         "Plan it again.",
     )
     def bad_records_gone(self, pipeline: object, counted: int, found: int) -> None: ...
@@ -32,35 +31,35 @@ class StagingStale(SluiceError):
     def spec_changed_since_plan(self, pipeline: object) -> None: ...
 
     @reason(
-        "repair {repair} of {pipeline} is {state} already.{told}",
-        "To compute its ranges once more, plan another one: in Airflow, clear the task `plan` "
-        "of the run.",
+        "Repair {repair} of {pipeline} is {state} already.{told}",
+        "To compute its ranges again, plan another one. In Airflow, clear the task `plan` of the "
+        "run.",
     )
     def repair_ended(
         self, repair: object, pipeline: object, state: object, told: object
     ) -> None: ...
 
     @reason(
-        "repair {repair} was staged again since its rows were read.",
-        "Try again: then the new rows go in.",
+        "Repair {repair} was staged again since its rows were read.",
+        "Try again. The new rows then go in.",
     )
     def staged_again(self, repair: object) -> None: ...
 
     @reason(
-        "the rows of the range in {table}, as they were at version {version} when they were "
-        "compared, {how}.",
+        "The rows of the range in {table} changed since they were compared at version {version}: "
+        "{how}.",
         "Nothing was written. Compute the range again.",
     )
     def rows_changed(self, table: object, version: object, how: object) -> None: ...
 
     @reason(
-        "repair {repair} was computed for another state of the table: {why}.",
+        "Repair {repair} was computed for another state of the table: {why}.",
         "Compute the range again.",
     )
     def table_moved_on(self, repair: object, why: object) -> None: ...
 
     @reason(
-        "{table} has the columns {columns}, and repair {repair} was computed with {computed}.",
+        "{table} has the columns {columns}. Repair {repair} was computed with {computed}.",
         "Compute it again.",
     )
     def columns_changed(
@@ -74,16 +73,16 @@ class StagingStale(SluiceError):
     def staging_damaged(self, rows: object, changes: object, error: object) -> None: ...
 
     @reason(
-        "{pipeline}: its spec or its code changed since repair {repair} was computed, so its "
-        "rows may be others than a drain's.",
+        "{pipeline}: its spec or its code changed since repair {repair} was computed. A drain "
+        "may give other rows.",
         "Compute the range again. In Airflow, clear the task `plan` of the run.",
     )
     def spec_changed_since_stage(self, pipeline: object, repair: object) -> None: ...
 
     @reason(
-        "{pipeline}: topic {name!r} has id {found}, and the repair was planned for {planned}: "
-        "it was deleted and created again, so the offsets mean other records.",
-        "Plan it again: the line then says what can be done.",
+        "{pipeline}: topic {name!r} has id {found}, and the repair was planned for {planned}. It "
+        "was deleted and created again. The offsets mean other records.",
+        "Plan it again. The line then says what can be done.",
     )
     def topic_remade(
         self, pipeline: object, name: object, found: object, planned: object
@@ -96,6 +95,24 @@ class ChangeUnexplained(SluiceError):
     code, exit_status = "CHANGE_UNEXPLAINED", 86
     usual_remedy = "Find what changed the rows in the log of the stage, or ask for a backfill."
 
+    @reason(
+        "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table "
+        "is as it was.",
+        "Drains took records that are bad by today's spec. A backfill computes the rows without "
+        "them, and keeps them in ops.quarantine for a replay: `sluice backfill {pipeline} --from "
+        "{start} --to {end}`.",
+    )
+    def newly_bad(
+        self, pipeline: object, count: object, failed: object, start: object, end: object
+    ) -> None: ...
+
+    @reason(
+        "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table "
+        "is as it was.",
+        "The log of the stage has examples. Find what changed them, or ask for a backfill.",
+    )
+    def rows_unexplained(self, pipeline: object, count: object, failed: object) -> None: ...
+
 
 class RepairOverlapped(SluiceError):
     """A later repair has changed rows of the same range."""
@@ -104,9 +121,9 @@ class RepairOverlapped(SluiceError):
     usual_remedy = "Undo the later one first."
 
     @reason(
-        "repair {later} has replaced rows of {span} in table version {version}, after those of "
-        "repair {repair} were compared.",
-        "Compute the range again; or undo the later one first: sluice undo {pipeline} {later}",
+        "Repair {later} replaced rows of {span} in table version {version}, after repair "
+        "{repair} compared its own.",
+        "Compute the range again. Or undo the later one first: sluice undo {pipeline} {later}",
     )
     def later_repair(
         self, later: object, span: object, version: object, repair: object, pipeline: object
@@ -120,8 +137,8 @@ class ApprovalMissing(SluiceError):
     usual_remedy = "Approve it in Airflow, or with `--yes` on the command line."
 
     @reason(
-        "repair {repair} of {pipeline} changes {unexplained} rows that no record explains, or "
-        "is one of those that a person approves; nobody has.",
+        "Nobody has approved repair {repair} of {pipeline}. It changes {unexplained} rows that "
+        "no record explains, or its kind needs a person.",
         "Approve it in Airflow, or give the same command again on the command line.",
     )
     def not_approved(self, repair: object, pipeline: object, unexplained: object) -> None: ...
@@ -134,7 +151,7 @@ class RepairUnknown(SluiceError):
     usual_remedy = "`sluice show repairs` lists them."
 
     @reason(
-        "there is no plan at {path}.",
+        "There is no plan at {path}.",
         "Plan it again: `sluice repair {pipeline}`.",
     )
     def plan_absent(self, path: object, pipeline: object) -> None: ...
@@ -155,7 +172,7 @@ class SwapRefused(SluiceError):
     usual_remedy = "Do what the line says; the table is as it was."
 
     @reason(
-        "{place} has {unknown}, and a repair is written without Spark.",
+        "{place} has {unknown}. A repair is written without Spark, which that needs.",
         "Remove it: ALTER TABLE {sql} DROP FEATURE {first}",
     )
     def feature_unwritable(
@@ -164,20 +181,20 @@ class SwapRefused(SluiceError):
 
     @reason(
         "{path} cannot take the rows of repair {repair}: {error}",
-        "Nothing was written. Compute the range again; if the line is about a feature of the "
-        "table, remove that feature.",
+        "Nothing was written. Compute the range again. If the line names a feature of the table, "
+        "remove that feature.",
     )
     def rows_refused(self, path: object, repair: object, error: object) -> None: ...
 
     @reason(
-        "a swap of repair {repair} of {pipeline} has begun, so it is too late for a No.",
+        "A swap of repair {repair} of {pipeline} has begun. It is too late for a No.",
         "In Airflow, clear the task `approve`: it asks nobody, and `swap` completes it. Then "
         "take the rows back: `sluice undo {pipeline} {repair}`.",
     )
     def swap_begun(self, repair: object, pipeline: object) -> None: ...
 
     @reason(
-        "repair {repair} of {pipeline} is {state}: none of its rows is in the table.",
+        "Repair {repair} of {pipeline} is {state}. None of its rows is in the table.",
         "See the repairs: sluice show repairs --pipeline {pipeline}",
     )
     def nothing_swapped_in(self, repair: object, pipeline: object, state: object) -> None: ...
@@ -189,7 +206,7 @@ class SwapRefused(SluiceError):
     def answered_no(self, what: object, answer: object, again: object) -> None: ...
 
     @reason(
-        "repair {repair} is of the kind {kind}, of which no row is swapped in.",
+        "Repair {repair} is of the kind {kind}, which never changes the table.",
         "See what it found: sluice show repairs --pipeline {pipeline}",
     )
     def kind_never_swaps(self, repair: object, kind: object, pipeline: object) -> None: ...
@@ -201,9 +218,9 @@ class SwapRefused(SluiceError):
     def repair_ended(self, what: object, upper: object, again: object) -> None: ...
 
     @reason(
-        "repair {repair} of {pipeline} is of ranges, and since it was computed the spec says "
-        "that none can be computed by itself: {why}.",
-        "If that is right, nothing is left to do: the table stays as it is. Otherwise let the "
-        "spec have again what it had, and swap it in: in Airflow, clear the task `approve`.",
+        "Repair {repair} of {pipeline} has ranges. Since it was computed, the spec says that "
+        "none can be computed by itself: {why}.",
+        "If that is right, nothing is left to do: the table stays as it is. Otherwise revert the "
+        "spec, and clear the task `approve` in Airflow.",
     )
     def ranges_unsupported_now(self, repair: object, pipeline: object, why: object) -> None: ...

@@ -31,11 +31,10 @@ class RootRefused(SluiceError):
     usual_remedy = "Correct the keys, the bucket or its policy."
 
     @reason(
-        "{path} is on {kind}, mounted at {place}, where a lock may hold on this machine alone: "
-        "a run on another machine would write the same checkpoint.",
-        "Use a local disk, a container's volume on one, or an object store (docs/deploy.md), "
-        "for SLUICE_ROOT. If runs start in this machine or container only (a folder that a "
-        "host shares with it, by 9p, virtiofs or FUSE), set SLUICE_LOCKS=one-host.",
+        "{path} is on {kind}, mounted at {place}. Its locks may hold on this machine alone. A "
+        "run elsewhere would write the same checkpoint.",
+        "Use a local disk, a container's volume on one, or an object store (docs/deploy.md). If "
+        "one machine or container starts all runs, set SLUICE_LOCKS=one-host.",
     )
     def locks_unsure(self, path: object, kind: object, place: object) -> None: ...
 
@@ -46,16 +45,16 @@ class RootRefused(SluiceError):
     def request_refused(self, where: object, meaning: object, remedy: object) -> None: ...
 
     @reason(
-        "the object store of {url} overwrites an object that it was asked to put only if it is "
-        "absent (If-None-Match: *) or as it was read (If-Match): two runs would hold the lease at "
-        "once, and of two commits the second would hide the first.",
-        "Use a store, or a version of it, that supports conditional puts: docs/deploy.md.",
+        "The object store of {url} overwrites an object that was to be put only if absent "
+        "(If-None-Match: *) or as it was read (If-Match). Two runs would hold the lease, and one "
+        "commit would hide another.",
+        "Use a store that supports conditional puts: docs/deploy.md.",
     )
     def no_conditional_put(self, url: object) -> None: ...
 
     @reason(
-        "no credentials for the object store were found: not in the environment and in no "
-        "profile, and this machine has no role.",
+        "The object store's keys are missing. The environment, the profiles and this machine's "
+        "role have none.",
         "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
     )
     def no_credentials(self) -> None: ...
@@ -75,7 +74,7 @@ class RootUnreachable(SluiceError):
 
     @reason(
         "{root} has not answered in {seconds:g} seconds.",
-        "Check the store, and AWS_ENDPOINT_URL if it is one. Then load this page again.",
+        "Check the store and AWS_ENDPOINT_URL. Then load this page again.",
     )
     def root_silent(self, root: object, seconds: float) -> None: ...
 
@@ -95,9 +94,9 @@ class FormatNewer(SluiceError):
     def change_unknown(self, path: object, change: object) -> None: ...
 
     @reason(
-        "{path} has form {found}, and this Sluice knows forms up to {known}: a newer one wrote it.",
-        "Run the newer version. To go back, restore the root from a copy that was made before "
-        "the upgrade (docs/deploy.md, upgrading).",
+        "{path} has form {found}. This Sluice knows forms up to {known}. A newer one wrote it.",
+        "Run the newer version. To go back, restore a copy of the root from before the upgrade "
+        "(docs/deploy.md, upgrading).",
     )
     def form_unknown(self, path: object, found: object, known: object) -> None: ...
 
@@ -109,7 +108,7 @@ class DiskFull(SluiceError):
     usual_remedy = "Make room; the next run resumes."
 
     @reason(
-        "no space is left on a disk that the run writes to{detail}.",
-        "Free space under SLUICE_ROOT and in the temporary folder, then run again: it resumes.",
+        "A disk that the run writes to is full{detail}.",
+        "Free space under SLUICE_ROOT and in the temporary folder. The next run resumes.",
     )
     def disk_full(self, detail: object) -> None: ...

@@ -12,20 +12,20 @@ class SparkFailed(SluiceError):
     usual_remedy = "Read the line; what is committed stays. If it repeats, correct what it names."
 
     @reason(
-        "the archive of the code that executors run cannot be written: {error}.",
+        "The archive with the executors' code cannot be written: {error}.",
         "Make room in the temporary folder, or set TMPDIR to another.",
     )
     def code_not_packed(self, error: object) -> None: ...
 
     @reason(
-        "this worker has no spark-submit on its PATH.",
+        "This worker has no spark-submit on its PATH.",
         "Install pyspark in Airflow's environment.",
     )
     def no_spark_submit(self) -> None: ...
 
     @reason(
         "{kind}: {text}",
-        "SLUICE_TRACEBACK=1 shows the stack trace. If it ends so twice, running again does not "
+        "SLUICE_TRACEBACK=1 shows the stack trace. If it fails so twice, a third run does not "
         "help.",
     )
     def unexpected(self, kind: object, text: Quoted) -> None: ...
@@ -38,34 +38,34 @@ class ProcessDied(SluiceError):
     usual_remedy = "Read what died, and free or give memory. Running again resumes."
 
     @reason(
-        "a machine could not start another process{detail}.",
-        "It lacks memory, processes or open files. Free some, then run again: it resumes.",
+        "A machine could not start another process{detail}.",
+        "It lacks memory, processes or open files. Free some. The next run resumes.",
     )
     def no_other_process(self, detail: object) -> None: ...
 
     @reason(
         "Spark was ended amid the run, by its master or by a person{detail}.",
-        "On a cluster, read the master's log. Running again resumes.",
+        "On a cluster, read the master's log. The next run resumes.",
     )
     def spark_ended(self, detail: object) -> None: ...
 
     @reason(
-        "executors died while they worked{detail}.",
-        "Their logs have the cause. If it was memory, increase spark.executor.memory or "
+        "Executors died while they worked{detail}.",
+        "Read their logs. If it was memory, increase spark.executor.memory or "
         "spark.executor.memoryOverhead.",
     )
     def executors_died(self, detail: object) -> None: ...
 
     @reason(
         "Spark's JVM died: out of memory, or killed{detail}.",
-        "If it was memory, give it more (SLUICE_DRIVER_MEMORY=4g) or read less in a batch "
-        "(max_offsets_per_batch). Run again.",
+        "Give it more memory (SLUICE_DRIVER_MEMORY=4g), or read less in a batch "
+        "(max_offsets_per_batch). The next run resumes.",
     )
     def jvm_died(self, detail: object) -> None: ...
 
     @reason(
-        "one of Spark's Python workers died: killed, or out of memory{detail}.",
-        "Running again repeats the batch; if it dies each time, read less in a batch: "
+        "One of Spark's Python workers died: killed, or out of memory{detail}.",
+        "The next run repeats the batch. If it dies each time, read less in a batch: "
         "max_offsets_per_batch.",
     )
     def python_worker_died(self, detail: object) -> None: ...
@@ -80,8 +80,8 @@ class ReportMissing(SluiceError):
     usual_remedy = "Nothing: the next run resumes where this run ended."
 
     @reason(
-        "the run left no report at {path}: it was killed, or it never started.",
-        "Look at the lines above in the task's log. The next run resumes where this run stopped.",
+        "The run left no report at {path}. It was killed, or never started.",
+        "Read the lines above in the task's log. The next run resumes where this run stopped.",
     )
     def no_report(self, path: object) -> None: ...
 
@@ -92,19 +92,19 @@ class ReportMissing(SluiceError):
     def not_a_report(self, where: object, version: object, error: object) -> None: ...
 
     @reason(
-        "run {run} of {pipeline} ({started}) began, and nothing says how it ended: it or its "
-        "machine was killed, or stood still until its lease was another's.",
+        "Run {run} of {pipeline} ({started}) began, and nothing says how it ended. It or its "
+        "machine was killed, or it stood still until it lost its lease.",
     )
     def run_vanished(self, run: object, pipeline: object, started: object) -> None: ...
 
     @reason(
-        "the task plan of this DAG run has left no plan.",
+        "The task plan of this DAG run left no plan.",
         "Clear plan to run it again.",
     )
     def no_plan(self) -> None: ...
 
     @reason(
-        "the task {task} of this DAG run has left no report.",
+        "The task {task} of this DAG run left no report.",
         "Clear {task} to run it again.",
     )
     def task_left_no_report(self, task: object) -> None: ...
@@ -117,13 +117,13 @@ class Stopped(SluiceError):
     usual_remedy = "Nothing: the next run resumes."
 
     @reason(
-        "the run was asked to stop before Kafka was drained.",
+        "Somebody stopped the run before Kafka was drained.",
         "The next run resumes.",
     )
     def before_drained(self) -> None: ...
 
     @reason(
-        "the run was asked to stop before it read anything.",
+        "Somebody stopped the run before it read anything.",
         "The next run does the same work.",
     )
     def before_reading(self) -> None: ...
@@ -136,13 +136,13 @@ class ClusterUnreachable(SluiceError):
     usual_remedy = "Start the master, or correct its address or the secret."
 
     @reason(
-        "no master of {master} is there ({failures}).",
-        "Start it, or correct the address: spark://host:port, several masters separated by commas.",
+        "Spark's master does not answer at {master} ({failures}).",
+        "Start it, or correct the address: spark://host:port, with commas between several.",
     )
     def no_master(self, master: object, failures: object) -> None: ...
 
     @reason(
-        "{master} does not let this run in: no answer within {limit} s.",
+        "{master} did not accept this run within {limit} s.",
         "{remedy}",
     )
     def no_answer(self, master: object, limit: object, remedy: object) -> None: ...
@@ -161,15 +161,15 @@ class NoExecutors(SluiceError):
     usual_remedy = "Start workers, or request fewer cores or less memory."
 
     @reason(
-        "{what} within {seconds} s on {master}; each needs {size}.",
-        "Check that workers are alive and have that much free; ask for less "
-        "(spark.executor.memory, spark.executor.cores), or wait longer (SLUICE_EXECUTOR_WAIT).",
+        "{what} within {seconds} s on {master}. Each needs {size}.",
+        "Check that workers live and have that much free. Ask for less (spark.executor.memory, "
+        "spark.executor.cores), or wait longer (SLUICE_EXECUTOR_WAIT).",
     )
     def none_came(self, what: object, seconds: object, master: object, size: object) -> None: ...
 
     @reason(
-        "the application was killed at Spark's master{detail}.",
-        "Find out who killed it. Running again resumes.",
+        "Somebody killed the application at Spark's master{detail}.",
+        "The next run resumes.",
     )
     def application_killed(self, detail: object) -> None: ...
 
@@ -188,8 +188,8 @@ class RunStalled(SluiceError):
     usual_remedy = "See what its threads did, in the file that the line names; run again."
 
     @reason(
-        "no batch, job or task of {pipeline} has begun or ended for {limit} or longer; {threads}.",
+        "No batch, job or task of {pipeline} began or ended for {limit}. {threads}.",
         "If a task may take longer, lengthen stall_timeout, or bound a batch by "
-        "max_offsets_per_batch. Committed batches stay, and the next run resumes.",
+        "max_offsets_per_batch. The next run resumes.",
     )
     def stood_still(self, pipeline: object, limit: object, threads: object) -> None: ...

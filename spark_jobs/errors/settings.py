@@ -12,8 +12,8 @@ class SettingInvalid(SluiceError):
     usual_remedy = "Set the variable that the line names."
 
     @reason(
-        "{variable} gives Spark's JVM {name}={found} in place of {value}, and with it queries "
-        "would give other results.",
+        "{variable} gives Spark's JVM {name}={found} in place of {value}. Queries would give "
+        "other results.",
         "Leave {name} out of it.",
     )
     def locale_overridden(
@@ -21,19 +21,19 @@ class SettingInvalid(SluiceError):
     ) -> None: ...
 
     @reason(
-        "SLUICE_EXECUTOR_PYTHON is {given!r}: after # it names no Python within the archive.",
+        "SLUICE_EXECUTOR_PYTHON is {given!r}. The part after # names no Python within the archive.",
         "Write for example environment.tar.gz#environment/bin/python.",
     )
     def no_python_in_archive(self, given: object) -> None: ...
 
     @reason(
-        "SLUICE_EXECUTOR_PYTHON is {given!r}: {name!r} would replace a folder of the executors.",
+        "SLUICE_EXECUTOR_PYTHON is {given!r}. {name!r} would replace a folder of the executors.",
         "After #, begin with a new folder: environment.tar.gz#environment/bin/python.",
     )
     def folder_replaced(self, given: object, name: object) -> None: ...
 
     @reason(
-        "SLUICE_EXECUTOR_PYTHON is {given!r}: there is no file {archive}.",
+        "SLUICE_EXECUTOR_PYTHON is {given!r}. There is no file {archive}.",
         "Pack an environment as docs/deploy.md shows, or name a Python that the workers have.",
     )
     def archive_absent(self, given: object, archive: object) -> None: ...
@@ -57,63 +57,62 @@ class SettingInvalid(SluiceError):
     def folder_shared(self, folder: object, risk: object) -> None: ...
 
     @reason(
-        "SLUICE_ROOT is {root!r}: a folder with {part!r} in its path is not the same to Spark "
-        "and to delta-rs.",
-        "Rename the folder, and keep what is in it: the pipelines go on.",
+        "SLUICE_ROOT is {root!r}. Spark and delta-rs read {part!r} in a path differently.",
+        "Rename the folder, with all that is in it. The pipelines go on.",
     )
     def root_read_twofold(self, root: object, part: object) -> None: ...
 
     @reason(
-        "SLUICE_ROOT is {root!r}: on a cluster Spark does not read state in a folder with "
+        "SLUICE_ROOT is {root!r}. On a cluster, Spark does not read state in a folder with "
         "{part!r} in its path.",
-        "Rename the folder, and keep what is in it: the pipelines go on.",
+        "Rename the folder, with all that is in it. The pipelines go on.",
     )
     def root_state_unreadable(self, root: object, part: object) -> None: ...
 
     @reason(
-        "{home} has a character in its path that Spark does not read state behind.",
-        "Set TMPDIR to a folder with letters and digits only.",
+        "{home} has a character in its path that stops Spark from reading state.",
+        "Set TMPDIR to a folder of letters and digits only.",
     )
     def temporary_state_unreadable(self, home: object) -> None: ...
 
     @reason(
-        "{name} has keys in it, and logs and command lines show it.",
-        "Leave them out; docs/deploy.md says how to give them.",
+        "{name} has keys in it. Logs and command lines show them.",
+        "Remove the keys. docs/deploy.md says how to give them.",
     )
     def keys_in_endpoint(self, name: object) -> None: ...
 
     @reason(
-        "{name} is {endpoint!r}: it is not a URL.",
+        "{name} is {endpoint!r}, which is no URL.",
         "Write it for example as https://store.example:9000.",
     )
     def endpoint_no_url(self, name: object, endpoint: object) -> None: ...
 
     @reason(
-        "SLUICE_S3_PATH_STYLE is {style!r}: it must be true or false.",
-        "Leave it out: then it is true where AWS_ENDPOINT_URL is set, and false for Amazon's S3.",
+        "SLUICE_S3_PATH_STYLE is {style!r}. It must be true or false.",
+        "Unset it. It is then true where AWS_ENDPOINT_URL is set, and false for Amazon's S3.",
     )
     def path_style_unknown(self, style: object) -> None: ...
 
     @reason(
-        "SLUICE_ROOT has keys in it, and logs and tables show it.",
-        "Leave them out; docs/deploy.md says how to give them.",
+        "SLUICE_ROOT has keys in it. Logs and tables show them.",
+        "Remove the keys. docs/deploy.md says how to give them.",
     )
     def keys_in_root(self) -> None: ...
 
     @reason(
-        "SLUICE_ROOT is {given!r}: it names no bucket.",
+        "SLUICE_ROOT is {given!r}. It names no bucket.",
         "Write it for example as s3://bucket/prefix.",
     )
     def no_bucket(self, given: object) -> None: ...
 
     @reason(
-        "SLUICE_ROOT is {given!r}: its part {part!r} is not the same for all its clients.",
-        "Between single slashes, use only ASCII letters, digits, and the characters . _ = -.",
+        "SLUICE_ROOT is {given!r}. Its clients read the part {part!r} differently.",
+        "Use only ASCII letters, digits and . _ = - between single slashes.",
     )
     def part_odd(self, given: object, part: object) -> None: ...
 
     @reason(
-        "{name} is not set: it must be {about}.",
+        "{name} is not set. It must be {about}.",
         "`make up` starts a local Kafka and prints the line to set it.",
     )
     def absent(self, name: object, about: object) -> None: ...
@@ -131,54 +130,54 @@ class SettingInvalid(SluiceError):
     def secret_empty(self, source: object) -> None: ...
 
     @reason(
-        "{name} is {value!r}: it must be {choices}.",
-        "Leave it out for {default}; {why}.",
+        "{name} is {value!r}. It must be {choices}.",
+        "Unset it for {default}; {why}.",
     )
     def choice_unknown(
         self, name: object, value: object, choices: object, default: object, why: object
     ) -> None: ...
 
     @reason(
-        "SLUICE_REJECTED_DAYS is {rejected}, and SLUICE_HISTORY_DAYS {history}: the time at "
-        "which a record was rejected is in ops.batches, which is not kept that long.",
+        "SLUICE_REJECTED_DAYS is {rejected}, more than SLUICE_HISTORY_DAYS ({history}). "
+        "ops.batches has the time of a rejection, and is not kept that long.",
         "Set SLUICE_REJECTED_DAYS to forever, or to at most SLUICE_HISTORY_DAYS.",
     )
     def rejected_days_too_many(self, rejected: object, history: object) -> None: ...
 
     @reason(
         "SLUICE_MAINTAIN_CRON is {value!r}: {why}.",
-        "Leave it out for weekly, or set {never}.",
+        "Unset it for weekly, or set it to {never}.",
     )
     def cron_invalid(self, value: object, why: object, never: object) -> None: ...
 
     @reason(
-        "{name} is {value!r}: it is not a whole number greater than 0.",
-        "Leave it out for {default}.",
+        "{name} is {value!r}. It must be a whole number greater than 0.",
+        "Unset it for {default}.",
     )
     def not_positive(self, name: object, value: object, default: object) -> None: ...
 
     @reason(
-        "{name} is {value!r}: it is not a whole number of seconds greater than 0.",
-        "Leave it out for 120.",
+        "{name} is {value!r}. It must be a whole number of seconds greater than 0.",
+        "Unset it for 120.",
     )
     def seconds_not_positive(self, name: object, value: object) -> None: ...
 
     @reason(
         "{source} cannot be read: {error}.",
-        "Set it to a readable file with the secret of Spark's master and workers.",
+        "Name a readable file with the secret of Spark's master and workers.",
     )
     def secret_unreadable(self, source: object, error: object) -> None: ...
 
     @reason(
-        "{name} is {value!r}: it is neither a whole number of days greater than 0 nor {forever}.",
-        "Leave it out for {default}.",
+        "{name} is {value!r}. It must be a whole number of days greater than 0, or {forever}.",
+        "Unset it for {default}.",
     )
     def days_invalid(
         self, name: object, value: object, forever: object, default: object
     ) -> None: ...
 
     @reason(
-        "{name} is {given!r}: {server!r} is not host:port.",
+        "{name} is {given!r}. {server!r} is not host:port.",
         "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
     )
     def server_invalid(self, name: object, given: object, server: object) -> None: ...
@@ -204,51 +203,51 @@ class SettingInvalid(SluiceError):
     def option_no_pair(self, source: object, word: object) -> None: ...
 
     @reason(
-        "{source} has type {kind!r}: it is not an object store's connection.",
-        "Give it type 'aws'.",
+        "{source} has type {kind!r}. An object store's connection has type aws.",
+        "Set its type to aws.",
     )
     def not_an_aws_connection(self, source: object, kind: object) -> None: ...
 
     @reason(
-        "{source} has {first} in extra, which would have no effect.",
-        "Extra can have {known}; set a role or profile on the machine.",
+        "{source} has {first} in extra. It would have no effect.",
+        "Extra can have {known}. Set a role or profile on the machine.",
     )
     def extra_unknown(self, source: object, first: object, known: object) -> None: ...
 
     @reason(
         "{source} has {lacking}.",
-        "Give both, as login and password; or neither, to use the keys of the machine.",
+        "Give both, as login and password. Give neither to use the machine's keys.",
     )
     def half_a_key(self, source: object, lacking: object) -> None: ...
 
     @reason(
-        "connection {conn_id!r}: conf in its extra is {kind}, not an object.",
-        'Write it as an object: {{"conf": {{"spark.executor.memory": "2g"}}}}.',
+        "Connection {conn_id!r}: conf in its extra is {kind}. It must be an object.",
+        'Write for example {{"conf": {{"spark.executor.memory": "2g"}}}}.',
     )
     def conf_no_object(self, conn_id: object, kind: object) -> None: ...
 
     @reason(
-        "connection {connection!r} lacks to or from_email in extra.",
+        "Connection {connection!r} lacks to or from_email in extra.",
         "Give both, as addresses.",
     )
     def mail_incomplete(self, connection: object) -> None: ...
 
     @reason(
-        "connection {connection!r} has form {form!r} in extra.",
+        "Connection {connection!r} has form {form!r} in extra.",
         "Give {known}.",
     )
     def webhook_form_unknown(self, connection: object, form: object, known: object) -> None: ...
 
     @reason(
-        "the executors' Python is missing, or is not one that Sluice can use{detail}.",
+        "The executors' Python is missing, or Sluice cannot use it{detail}.",
         "Correct SLUICE_EXECUTOR_PYTHON, or install in that Python what docs/deploy.md lists.",
     )
     def executor_python(self, detail: object) -> None: ...
 
     @reason(
-        "the executors lack one of Sluice's jars, the one with the class{detail}.",
-        "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS on every worker, "
-        "or unset SLUICE_EXECUTOR_JARS.",
+        "The executors lack one of Sluice's jars, the one with the class{detail}.",
+        "Put every jar of SLUICE_JARS into the folder SLUICE_EXECUTOR_JARS of every worker. Or "
+        "unset SLUICE_EXECUTOR_JARS.",
     )
     def executor_jar_absent(self, detail: object) -> None: ...
 
@@ -272,17 +271,17 @@ class JarsMissing(SluiceError):
     def s3_jars_absent(self, jars: object, files_jar: object) -> None: ...
 
     @reason(
-        "Spark's own Kafka reader cannot read the record of topic {topic}, partition "
-        "{partition}, offset {offset}: its Kafka timestamp is {timestamp}. Sluice's reader "
-        "can, and sluice-files.jar is not there or is an older one.",
-        "Make that jar: `python -m local.files_jar`. Then run again: it resumes.",
+        "Spark's Kafka reader cannot read topic {topic}, partition {partition}, offset {offset}: "
+        "its Kafka timestamp is {timestamp}. Sluice's reader can, but sluice-files.jar is "
+        "missing or old.",
+        "Make the jar: `python -m local.files_jar`. The next run resumes.",
     )
     def timestamp_unreadable(
         self, topic: object, partition: object, offset: object, timestamp: object
     ) -> None: ...
 
     @reason(
-        "{folder} is no folder.",
+        "The folder {folder} does not exist.",
         "Run `make setup`, or point SLUICE_JARS at the jars.",
     )
     def jars_folder_absent(self, folder: object) -> None: ...
@@ -295,8 +294,8 @@ class ConnectionMissing(SluiceError):
     usual_remedy = "Define the connection that the line names."
 
     @reason(
-        "connection {conn_id!r} has type {kind!r} and host {host!r}: the type must be 'spark', "
-        "and the host Spark's master.",
+        "Connection {conn_id!r} has type {kind!r} and host {host!r}. It needs type 'spark', and "
+        "Spark's master as host.",
         "{remedy}",
     )
     def no_master(self, conn_id: object, kind: object, host: object, remedy: object) -> None: ...

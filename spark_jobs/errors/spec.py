@@ -12,19 +12,19 @@ class SpecInvalid(SluiceError):
     usual_remedy = "Correct the field that the line names."
 
     @reason(
-        "topic {topic!r}: format.{name} is no Avro schema: {error}.",
-        "Correct it: it is JSON.",
+        "Topic {topic!r}: format.{name} is no Avro schema: {error}.",
+        "Correct it. It must be JSON.",
     )
     def no_avro_schema(self, topic: object, name: object, error: object) -> None: ...
 
     @reason(
-        "topic {topic!r}: field {field} is required, and the declared schema has no {where}.",
+        "Topic {topic!r}: field {field} is required, and the declared schema has no {where}.",
         "Correct the field's path, or declare it with required=False.",
     )
     def schema_lacks(self, topic: object, field: object, where: object) -> None: ...
 
     @reason(
-        "topic {topic!r}: field {field} is {given}, and the declared schema has {why} at {where}.",
+        "Topic {topic!r}: field {field} is {given}, and the declared schema has {why} at {where}.",
         "Give the field a type and a format that such a value has, or correct its path.",
     )
     def schema_disagrees(
@@ -32,13 +32,13 @@ class SpecInvalid(SluiceError):
     ) -> None: ...
 
     @reason(
-        "topic {topic!r}: no {what} is named {absent!r}.",
-        "Name one of {names}, by path= of the field.",
+        "Topic {topic!r}: no {what} is named {absent!r}.",
+        "Set the field's path to one of {names}.",
     )
     def column_absent(self, topic: object, what: object, absent: object, names: object) -> None: ...
 
     @reason(
-        "topic {topic!r}: format.descriptor is no FileDescriptorSet with the message {message}.",
+        "Topic {topic!r}: format.descriptor is no FileDescriptorSet with the message {message}.",
         "Write it with: protoc --include_imports --descriptor_set_out=FILE.",
     )
     def no_descriptor(self, topic: object, message: object) -> None: ...
@@ -50,47 +50,47 @@ class SpecInvalid(SluiceError):
     def no_spec(self, pipeline: object) -> None: ...
 
     @reason(
-        "pipelines/{pipeline}/spec.py: name is {given!r}; the folder, the table and the DAG "
-        "must have the same name.",
+        "pipelines/{pipeline}/spec.py has name={given!r}. The folder, the table and the DAG must "
+        "have the same name.",
         "Set name={pipeline!r}, or rename the folder.",
     )
     def name_differs(self, pipeline: object, given: object) -> None: ...
 
     @reason(
-        "{where} is {kind}, and no Pipeline.",
+        "{where} is of type {kind}. It must be a Pipeline.",
         "Write NEXT = SPEC.model_copy(update={{...}}), or a Pipeline(...) of its own.",
     )
     def next_no_pipeline(self, where: object, kind: object) -> None: ...
 
     @reason(
-        "{where}: state.version is {version}, as SPEC's is: it tells which of the two drains, "
-        "so it stays with the spec when you rename NEXT to SPEC.",
+        "{where} has state.version {version}, as SPEC has. It tells which of the two drains, so "
+        "each needs its own.",
         "Add 'state': SPEC.state.model_copy(update={{'version': {free}}}).",
     )
     def next_same_version(self, where: object, version: object, free: object) -> None: ...
 
     @reason(
-        "{where} differs from SPEC in nothing but state.version.",
+        "{where} differs from SPEC in state.version alone.",
         "Change what the rebuild is for, or remove NEXT.",
     )
     def next_same(self, where: object) -> None: ...
 
     @reason(
-        "pipelines/{pipeline}: names that begin with {prefix} are those of archives.",
+        "pipelines/{pipeline}: only archives have names that begin with {prefix}.",
         "Rename the folder.",
     )
     def name_reserved(self, pipeline: object, prefix: object) -> None: ...
 
     @reason(
-        "topic {topic!r} is declared several times, with different archives or event times.",
-        "Declare the topic once, and let all pipelines use that.",
+        "Topic {topic!r} is declared several times, with different archives or event times.",
+        "Declare the topic once, and use it in all pipelines.",
     )
     def topic_declared_twice(self, topic: object) -> None: ...
 
     @reason(
-        "{where}: {field} is {given!r}, and SPEC's is {right!r}: a rebuild replaces the "
-        "content of one table, from the same records.",
-        "Leave it as it is in SPEC; another topic or name is another pipeline.",
+        "{where}: {field} is {given!r}, and SPEC's is {right!r}. A rebuild replaces one table's "
+        "content, from the same records.",
+        "Use SPEC's value. For another topic or name, write another pipeline.",
     )
     def next_field_differs(
         self, where: object, field: object, given: object, right: object
@@ -103,7 +103,7 @@ class SpecInvalid(SluiceError):
     def import_failed(self, pipeline: object, kind: object, error: object) -> None: ...
 
     @reason(
-        "{folder}/{file} line {line} imports {module}: there is no module {name}.",
+        "{folder}/{file} line {line} imports {module}. There is no module {name}.",
         "Write the module, or correct the import.",
     )
     def module_absent(
@@ -123,13 +123,13 @@ class SpecInvalid(SluiceError):
     def query_unplannable(self, pipeline: object, said: object) -> None: ...
 
     @reason(
-        "within: column is {column!r}: it is not a state metric.",
+        "within: column {column!r} is no state metric.",
         "Use one of {known}.",
     )
     def no_state_metric(self, column: object, known: object) -> None: ...
 
     @reason(
-        "GroupState.keys: {name} is {kind}, by which Sluice makes no buckets.",
+        "GroupState.keys: {name} has type {kind}. Sluice makes no buckets of it.",
         "Use a key of {known}, or form='row'.",
     )
     def key_unpackable(self, name: object, kind: object, known: object) -> None: ...
@@ -160,15 +160,15 @@ class SpecInvalid(SluiceError):
     def no_dataframe(self, what: object, kind: object) -> None: ...
 
     @reason(
-        "{pipeline}: a Transform before the first stateful step has {condition}, which may "
-        "make more rows.",
+        "{pipeline}: a Transform before the first stateful step has {condition}. It may make "
+        "more rows.",
         "Put it after the stateful step, or use only columns and conditions.",
     )
     def transform_makes_rows(self, pipeline: object, condition: object) -> None: ...
 
     @reason(
-        "{what} gives a column {column!r}, and Sluice adds columns with such names.",
-        "Name it otherwise: none may be {own!r} or begin with {prefix!r}.",
+        "{what} gives a column {column!r}. Sluice adds columns with such names.",
+        "Rename it: no name may be {own!r} or begin with {prefix!r}.",
     )
     def column_reserved(
         self, what: object, column: object, own: object, prefix: object
@@ -181,8 +181,9 @@ class SpecInvalid(SluiceError):
     def transform_failed(self, what: object, error: object) -> None: ...
 
     @reason(
-        "{pipeline}: a Transform before the first stateful step leaves out the column {name}.",
-        "Keep it: SELECT *, or SELECT ..., kafka. Sluice identifies late records by it.",
+        "{pipeline}: a Transform before the first stateful step drops the column {name}. Late "
+        "records are found by it.",
+        "Keep it: SELECT *, or SELECT ..., kafka.",
     )
     def transform_loses_column(self, pipeline: object, name: object) -> None: ...
 
@@ -204,7 +205,10 @@ class SpecInvalid(SluiceError):
     @reason("{subject}: {problems}")
     def fields_refused(self, subject: object, fields: object, problems: object) -> None: ...
 
-    @reason("the JSON Schema cannot be fields: {pointer} {why}.", "{remedy}.")
+    @reason(
+        "The JSON Schema gives no fields: {pointer} {why}.",
+        "{remedy}.",
+    )
     def json_schema_refused(self, pointer: object, why: object, remedy: object) -> None: ...
 
     @reason("{why}", "Correct the spec, then check it with `sluice validate`.")
@@ -218,13 +222,13 @@ class PipelineUnknown(SluiceError):
     usual_remedy = "Correct the name; the line has the closest name, or all names."
 
     @reason(
-        "there is no pipeline {pipeline!r}: {package} has no such folder.",
+        "There is no pipeline {pipeline!r}: {package} has no such folder.",
         "{hint}",
     )
     def folder_absent(self, pipeline: object, package: object, hint: object) -> None: ...
 
     @reason(
-        "no topic declares the archive {pipeline!r}.",
+        "No topic declares the archive {pipeline!r}.",
         "Declare it: Topic(..., archive=Archive()). The archives are: {archives}.",
     )
     def archive_absent(self, pipeline: object, archives: object) -> None: ...

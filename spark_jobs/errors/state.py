@@ -14,7 +14,7 @@ class StateIncompatible(SluiceError):
     usual_remedy = "Revert the change, or start over from Kafka: `sluice reset`."
 
     @reason(
-        "the state at {folder} was made by another spec: {differences}.",
+        "The state at {folder} was made by another spec: {differences}.",
         "{revert};{declare} or {reset}.",
     )
     def spec_changed(
@@ -23,32 +23,30 @@ class StateIncompatible(SluiceError):
 
     @reason(
         "{pipeline}: {text}.",
-        "{usual_remedy}",
     )
-    def types_changed(self, pipeline: object, text: object, usual_remedy: object) -> None: ...
+    def types_changed(self, pipeline: object, text: object) -> None: ...
 
     @reason(
-        "batch {batch} of {pipeline} was written with the old {what}, and its state is not "
-        "stored yet.",
-        "Put the old {what} back, run once (sluice drain {pipeline}), and change it then.",
+        "Batch {batch} of {pipeline} was written with the old {what}. Its state is not stored yet.",
+        "Put the old {what} back and run once: sluice drain {pipeline}. Then change it.",
     )
     def batch_half_done(self, batch: object, pipeline: object, what: object) -> None: ...
 
     @reason(
-        "the corrected expressions of {pipeline} need a state of other types: {changes}.",
-        "Write an expression of the same type, with the same aggregate functions; or start "
-        "again from Kafka: `sluice reset {pipeline}`.",
+        "The corrected expressions of {pipeline} need a state of other types: {changes}.",
+        "Write an expression of the same type, with the same aggregate functions. Or start again "
+        "from Kafka: `sluice reset {pipeline}`.",
     )
     def corrected_type_differs(self, pipeline: object, changes: object) -> None: ...
 
     @reason(
-        "the state at {folder} was made by other steps: {differences}.",
-        "Revert spec.py. See what may be done about the change: sluice plan {pipeline}",
+        "The state at {folder} was made by other steps: {differences}.",
+        "Revert spec.py. See what is possible: sluice plan {pipeline}",
     )
     def steps_changed(self, folder: object, differences: object, pipeline: object) -> None: ...
 
     @reason(
-        "the state at {folder} was written with a different spec: {differences}.",
+        "The state at {folder} was written with a different spec: {differences}.",
         "Revert the spec to read this state.",
     )
     def written_by_other_spec(self, folder: object, differences: object) -> None: ...
@@ -68,18 +66,18 @@ class StateUnreadable(SluiceError):
     def vacuumed_meanwhile(self, version: object, path: object, pipeline: object) -> None: ...
 
     @reason(
-        "a rebuild put batches 0 to {last} into {table} in one commit, version {version}: it "
-        "has no content after batch {batch}.",
-        "Rewind to batch {last} or a later one; or go back to the logic before: `sluice "
-        "rebuild {pipeline} --back`.",
+        "A rebuild wrote batches 0 to {last} to {table} in one commit, version {version}. The "
+        "table never ended at batch {batch}.",
+        "Rewind to batch {last} or later. Or go back to the former logic: `sluice rebuild "
+        "{pipeline} --back`.",
     )
     def inside_rebuild(
         self, last: object, table: object, version: object, batch: object, pipeline: object
     ) -> None: ...
 
     @reason(
-        "version {version} of {table}, its content after batch {batch}, is gone: VACUUM or a "
-        "clean-up of its log has removed files of it.",
+        "Version {version} of {table}, its content after batch {batch}, is gone. VACUUM or a "
+        "clean-up of its log removed files of it.",
         "Rewind to a later batch, or start again: sluice reset {pipeline}",
     )
     def content_gone(
@@ -87,8 +85,8 @@ class StateUnreadable(SluiceError):
     ) -> None: ...
 
     @reason(
-        "the checkpoint of {pipeline} does not have the complete state after batch {batch}; it "
-        "has that of {available}.",
+        "The checkpoint of {pipeline} has no complete state after batch {batch}. It has that of "
+        "{available}.",
         "Rewind to one of those, or start again: sluice reset {pipeline}",
     )
     def state_incomplete(self, pipeline: object, batch: object, available: object) -> None: ...
@@ -112,32 +110,32 @@ class StateUnreadable(SluiceError):
     def key_type_unsupported(self, column: object, kind: object) -> None: ...
 
     @reason(
-        "--changes needs a key: the changes of all keys would be the whole state of each batch.",
+        "--changes needs a key. The changes of all keys would be the whole state of each batch.",
         "Name a key: --key COLUMN=VALUE.",
     )
     def changes_without_key(self) -> None: ...
 
     @reason(
-        "--keep keeps the state of all steps and keys for the views; a part would look like "
-        "the whole.",
+        "--keep keeps the state of all steps and keys for the views. A part would look like the "
+        "whole.",
         "Leave out --key, --step and --changes, or leave out --keep.",
     )
     def keep_of_part(self) -> None: ...
 
     @reason(
-        "{pipeline} has no state yet: no batch is committed in {checkpoint}.",
+        "{pipeline} has no state yet. {checkpoint} has no committed batch.",
         "Run `sluice drain {pipeline}` first.",
     )
     def no_state_yet(self, pipeline: object, checkpoint: object) -> None: ...
 
     @reason(
-        "{checkpoint} was moved, and its notes still name the place before.",
-        "Run `sluice drain {pipeline}`: it corrects them first.",
+        "{checkpoint} was moved. Its notes still name the place before.",
+        "Run `sluice drain {pipeline}` first: it corrects them.",
     )
     def checkpoint_moved(self, checkpoint: object, pipeline: object) -> None: ...
 
     @reason(
-        "step {step} of {pipeline} {problem}.",
+        "Step {step} of {pipeline} {problem}.",
         "Steps with state: {available}.",
     )
     def step_unfit(
@@ -145,25 +143,25 @@ class StateUnreadable(SluiceError):
     ) -> None: ...
 
     @reason(
-        "no step of {pipeline} keeps state.",
+        "No step of {pipeline} keeps state.",
         "Name a pipeline with a stateful step.",
     )
     def stateless(self, pipeline: object) -> None: ...
 
     @reason(
-        "batch {batch} is not committed.",
+        "Batch {batch} is not committed.",
         "{available}",
     )
     def batch_absent(self, batch: object, available: object) -> None: ...
 
     @reason(
-        "the state of batch {batch} is purged: Spark keeps only the last states.",
+        "Spark has purged the state of batch {batch}. It keeps only the last states.",
         "{available}",
     )
     def batch_purged(self, batch: object, available: object) -> None: ...
 
     @reason(
-        "the key has no column {name}.",
+        "The key has no column {name}.",
         "Its columns are {key}.",
     )
     def key_column_absent(self, name: object, key: object) -> None: ...
@@ -179,10 +177,16 @@ class StateUnreadable(SluiceError):
         self, column: object, value: object, kind: object, example: object
     ) -> None: ...
 
-    @reason("no step has the {columns}.", "Steps with state: {available}.")
+    @reason(
+        "No step has the {columns}.",
+        "Steps with state: {available}.",
+    )
     def key_columns_absent(self, columns: object, available: object) -> None: ...
 
-    @reason("step {step} does not have the {columns}.", "Steps with state: {available}.")
+    @reason(
+        "Step {step} does not have the {columns}.",
+        "Steps with state: {available}.",
+    )
     def key_columns_not_of_step(self, step: int, columns: object, available: object) -> None: ...
 
 
@@ -193,7 +197,7 @@ class InitialStateMissing(SluiceError):
     usual_remedy = "Write the table, or correct `initial_state` in the spec."
 
     @reason(
-        "there is no Delta table at {path}, which GroupState.initial_state names.",
+        "GroupState.initial_state names {path}. There is no Delta table.",
         "Write it first, or remove initial_state from the spec.",
     )
     def initial_table_absent(self, path: object) -> None: ...
@@ -212,9 +216,9 @@ class RepartitionRefused(SluiceError):
     usual_remedy = "Do what the line says."
 
     @reason(
-        "the state of {pipeline} in {wanted} stores is not what it is in {number}: operator "
+        "The state of {pipeline} in {wanted} stores differs from that in {number}: operator "
         "{step} has {after} and had {before}.",
-        "Nothing is changed. This is a defect of Spark or of Sluice: please report it.",
+        "Nothing is changed. Please report this: it is a defect of Spark or of Sluice.",
     )
     def state_differs(
         self,
@@ -233,39 +237,40 @@ class RepartitionRefused(SluiceError):
     def stores_out_of_range(self, pipeline: object, wanted: int, most: int) -> None: ...
 
     @reason(
-        "{pipeline} keeps no state: there is nothing to move.",
+        "{pipeline} keeps no state. There is nothing to move.",
+        "Name a pipeline with a stateful step.",
     )
     def stateless(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline} has no state yet: no batch is committed in {checkpoint}.",
-        "Set state.shuffle_partitions={wanted} in spec.py: the first batch takes it.",
+        "{pipeline} has no state yet. {checkpoint} has no committed batch.",
+        "Set state.shuffle_partitions={wanted} in spec.py. The first batch takes it.",
     )
     def no_state_yet(self, pipeline: object, checkpoint: object, wanted: object) -> None: ...
 
     @reason(
-        "{pipeline}: a rebuild is at work since {began}. The state that it makes has stores of "
-        "its own, and a switch would put it in the place of this one.",
+        "{pipeline}: a rebuild is at work since {began}. Its state has its own stores, and a "
+        "switch would replace this one.",
         "Complete it (`sluice rebuild {pipeline} --execute`), or remove it (`--discard`).",
     )
     def rebuild_at_work(self, pipeline: object, began: datetime) -> None: ...
 
     @reason(
-        "batch {newest} of {pipeline} was begun and not committed: its state is not there.",
+        "Batch {newest} of {pipeline} began and was not committed. It has no state.",
         "Let a run complete it: sluice drain {pipeline}",
     )
     def batch_uncommitted(self, newest: object, pipeline: object) -> None: ...
 
     @reason(
-        "the state of {pipeline} is in {provider}, format {form}: Spark moves only RocksDB's, "
-        "of format 2.",
-        "Compute it anew with another store: `sluice rebuild {pipeline}`, with NEXT in spec.py.",
+        "The state of {pipeline} is in {provider}, format {form}. Spark moves only RocksDB's, of "
+        "format 2.",
+        "Compute it again with another store: `sluice rebuild {pipeline}`, with NEXT in spec.py.",
     )
     def provider_unmovable(self, pipeline: object, provider: object, form: object) -> None: ...
 
     @reason(
-        "step {step} of {pipeline} has neither a window nor keys: its one row is in one store "
-        "whatever the number, and Spark would move it to where no batch looks for it.",
-        "Leave the number as it is: more stores would not help this step.",
+        "Step {step} of {pipeline} has neither a window nor keys. Its one row is always in one "
+        "store. Spark would move it where no batch looks.",
+        "Keep the number. More stores would not help this step.",
     )
     def step_without_keys(self, step: object, pipeline: object) -> None: ...

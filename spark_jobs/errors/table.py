@@ -31,7 +31,7 @@ class TableReplaced(SluiceError):
     )
 
     @reason(
-        "version {version} of {table} is a RESTORE to {to}. {did}",
+        "Version {version} of {table} is a RESTORE to {to}. {did}",
         "Take the RESTORE back: `sluice doctor {pipeline} --execute`. {keeping}",
     )
     def restored(
@@ -45,13 +45,13 @@ class TableReplaced(SluiceError):
     ) -> None: ...
 
     @reason(
-        "there is no table at {path}, but the checkpoint wrote one: it was dropped.",
+        "The checkpoint wrote the table {path}. It is not there: somebody dropped it.",
         "Restore the table, {again}",
     )
     def dropped(self, path: object, again: object) -> None: ...
 
     @reason(
-        "{path} is not the table that the checkpoint wrote: that was dropped, and this one "
+        "{path} is another table than the checkpoint wrote. That one was dropped, and this one "
         "created later.",
         "Restore the old table, {again}",
     )
@@ -65,20 +65,20 @@ class TableContended(SluiceError):
     usual_remedy = "Nothing: the next run repeats the batch. Move such jobs out of the runs' hours."
 
     @reason(
-        "another writer changed {path} meanwhile: {why}.",
+        "Another writer changed {path} meanwhile: {why}.",
         "Run it again.",
     )
     def changed_meanwhile(self, path: object, why: object) -> None: ...
 
     @reason(
-        "another writer changed {path} during the swap: {error}",
+        "Another writer changed {path} during the swap: {error}",
         "Nothing was written. Swap again.",
     )
     def swap_overtaken(self, path: object, error: object) -> None: ...
 
     @reason(
-        "another writer changed {path} while a batch was written to it: {conflict}: {error}",
-        "Nothing of the batch was committed; the next run repeats it.",
+        "Another writer changed {path} while a batch was written to it: {conflict}: {error}",
+        "The batch was not committed. The next run repeats it.",
     )
     def written_meanwhile(self, path: object, conflict: object, error: object) -> None: ...
 
@@ -90,9 +90,9 @@ class RowRefused(SluiceError):
     usual_remedy = "Drop or correct the constraint, or leave such rows out with a Transform."
 
     @reason(
-        "{pipeline}: a row breaks the table's constraint: {constraint}; its columns in it: "
-        "{row}{hidden}. The batch is not committed, and each run meets it again.",
-        "Drop or correct the constraint (ALTER TABLE ... DROP CONSTRAINT), or leave such rows "
+        "{pipeline}: a row breaks the table's constraint {constraint}. Its columns there: "
+        "{row}{hidden}. The batch is not committed, and each run meets the row again.",
+        "Drop or correct the constraint (ALTER TABLE ... DROP CONSTRAINT). Or leave such rows "
         "out with a Transform.",
     )
     def constraint_broken(
@@ -124,25 +124,25 @@ class PublishedTableRefused(SluiceError):
     usual_remedy = "Do what the line says."
 
     @reason(
-        "{table} uses {unknown}, which a published table cannot have.",
+        "{table} uses {unknown}. A published table cannot have it.",
         "Remove the feature from the table.",
     )
     def feature_unpublishable(self, table: object, unknown: object) -> None: ...
 
     @reason(
-        "{table} has no version {judged}, which passed the checks.",
+        "Version {judged} passed the checks. {table} does not have it any more.",
         "Put the table back, or start again from Kafka: `sluice reset {pipeline}`.",
     )
     def judged_version_gone(self, table: object, judged: object, pipeline: object) -> None: ...
 
     @reason(
-        "{published} is a table that Sluice did not make.",
+        "Sluice did not make the table {published}.",
         "Move it away.",
     )
     def foreign_table(self, published: object) -> None: ...
 
     @reason(
-        "{wrong}, which the published table needs.",
-        "Let a run judge a newer version, or remove {published}: the next publish makes it again.",
+        "{wrong}. The published table needs it.",
+        "Let a run judge a newer version. Or remove {published}: the next publish makes it again.",
     )
     def judged_file_gone(self, wrong: object, published: object) -> None: ...

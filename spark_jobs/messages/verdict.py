@@ -59,29 +59,15 @@ def staged_verdict(
         return None
     of_change = {check.column: check for check in failed if check.suite == "change"}
     if THINNED in of_change and UNACCOUNTED not in of_change:
-        gone = of_change[THINNED].observed
-        return RangeThinned.proof_compacted(
-            pipeline=pipeline,
-            gone=gone,
-            usual_remedy=RangeThinned.usual_remedy,
-        )
-    what = (
-        f"{pipeline}: {len(failed)} critical check(s) of the computed rows failed: "
-        f"{_named(failed)}. The table is as it was."
-    )
+        return RangeThinned.proof_compacted(pipeline=pipeline, gone=of_change[THINNED].observed)
+    unexplained = UNEXPLAINED in of_change
+    count, named = len(failed), _named(failed)
     if span is not None and NEWLY_BAD in of_change:
         start, end = (at.isoformat().replace("+00:00", "Z") for at in span)
-        remedy = (
-            "Drains took records that are malformed or premature by today's spec. A backfill "
-            "computes the rows without them, and puts them into ops.quarantine, from which a "
-            "replay brings them back once a spec decodes them: "
-            f"`sluice backfill {pipeline} --from {start} --to {end}`."
-        )
-    elif UNEXPLAINED in of_change:
-        remedy = "The log of the stage has examples: find what changed them, or ask for a backfill."
-    else:
-        remedy = "See the failing values above; correct the data, or the check."
-    return (ChangeUnexplained if UNEXPLAINED in of_change else CheckFailed)(what, remedy)
+        newly_bad = ChangeUnexplained.newly_bad if unexplained else CheckFailed.newly_bad
+        return newly_bad(pipeline=pipeline, count=count, failed=named, start=start, end=end)
+    staged = ChangeUnexplained.rows_unexplained if unexplained else CheckFailed.staged_failed
+    return staged(pipeline=pipeline, count=count, failed=named)
 
 
 def _broken(pipeline: str, results: tuple[CheckResult, ...]) -> CheckBroken | None:

@@ -277,9 +277,8 @@ class TestDrain:
         extra = {"conf": {"spark.executor.extraClassPath": "/x"}}
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection("local[2]", extra=extra))
         installation.spark_reports(report(), 0)
-        with pytest.raises(
-            SettingInvalid, match=r"connection 'sluice_spark': conf in its extra has"
-        ):
+        source = "connection 'sluice_spark': conf in its extra"
+        with fails(SettingInvalid, "option_refused", source=source):
             installation.run("drain")
         assert not installation.called.exists()
 
@@ -587,7 +586,10 @@ class TestMaintain:
         for run in ("a", "b"):
             ops_tables.append(paths.root, "runs", [{"pipeline": NAME, "run_id": run}])
         stored = str(paths.ops("runs"))
-        with lease(paths.lease, "a run"), pytest.raises(LeaseHeld, match="run a run"):
+        with (
+            lease(paths.lease, "a run"),
+            fails(LeaseHeld, "held_by_drain", holder=has("run a run")),
+        ):
             self.maintain()
         assert LeaseHeld.retry
         assert len(deltalake.DeltaTable(stored).file_uris()) == 2

@@ -15,7 +15,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from local.broker import create_topic
-from spark_jobs.errors import KafkaUnreachable, by_code
+from spark_jobs.errors import (
+    JarsMissing,
+    KafkaUnreachable,
+    by_code,
+)
 from spark_jobs.launch.submit import application, command, environment
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import read_report
@@ -24,6 +28,7 @@ from spark_jobs.source import topic_state as kafka_questions
 from tests.harness.command import sluice_here
 from tests.harness.long_form import LONG
 from tests.harness.ran import ran
+from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 
 LIMIT_SECONDS = 30
@@ -95,7 +100,7 @@ def test_missing_jars_are_named_before_a_jvm_starts(kafka, tmp_path):
     assert result.returncode == 0
     assert "nothing to do" in result.stdout
     settings = Settings.from_environment()._replace(jars=tmp_path)
-    with pytest.raises(by_code("JARS_MISSING"), match="make setup"):
+    with fails(JarsMissing, "kafka_jars_absent", jars=tmp_path):
         command(settings, job(tmp_path / "report.json"))
 
 

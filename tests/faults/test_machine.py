@@ -90,7 +90,7 @@ def test_a_python_worker_that_is_killed_fails_the_batch_and_the_next_drain_repea
     running.wait_for(strike, "the end of a drain without workers")
     assert struck, "it ended before"
     assert not running.is_held("table.committed"), "the batch went on without its workers"
-    ended_loud(running, "one of Spark's Python workers died", "PROCESS_DIED")
+    ended_loud(running, "Python workers died", "PROCESS_DIED")
     mends(scene)
 
 

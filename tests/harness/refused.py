@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import pytest
 
 from spark_jobs.errors import SluiceError
+from spark_jobs.messages.report import Problem
 
 E = TypeVar("E", bound=SluiceError)
 
@@ -25,16 +26,22 @@ def fails(kind: type[E], reason: str, /, **parameters: object) -> Iterator[pytes
     """What is done within is refused so. Of the parameters, those that matter; each is compared as
     it is shown.
     """
-    assert reason in kind.reasons(), f"{kind.__name__} has no reason {reason}"
     with pytest.raises(kind) as caught:
         yield caught
     because(caught.value, kind, reason, **parameters)
 
 
-def because(error: object, kind: type[SluiceError], reason: str, /, **parameters: object) -> None:
-    """The error is of this class, reason and parameters."""
-    assert isinstance(error, kind), error
-    assert error.reason == reason, error
+def because(
+    error: BaseException | Problem | None,
+    kind: type[SluiceError],
+    reason: str,
+    /,
+    **parameters: object,
+) -> None:
+    """The error, or a report's problem, is of this class, reason and parameters."""
+    assert reason in kind.reasons(), f"{kind.__name__} has no reason {reason}"
+    assert isinstance(error, SluiceError | Problem), error
+    assert (error.code, error.reason) == (kind.code, reason), error
     for name, expected in parameters.items():
         told = str(error.parameters[name])
         found = expected.part in told if isinstance(expected, has) else told == str(expected)

@@ -86,7 +86,7 @@ def misusing(processor: str, **changes) -> Pipeline:
         pytest.param(misusing("set_timestamp", form="apply", state=N, time_mode="processing"), "STATE_MISUSED", "another clock", "setTimeoutTimestamp needs", marks=long_form),
         (misusing("set_timestamp", form="apply", state=N), "STATE_MISUSED", "behind the watermark", "getCurrentWatermarkMs"),
         (misusing("Missing"), "SPEC_INVALID", "has no Missing", "Write it"),
-        (misusing("SetsTimer", initial_state="nowhere"), "INITIAL_STATE_MISSING", "no Delta table at", "Write it first"),
+        (misusing("SetsTimer", initial_state="nowhere"), "INITIAL_STATE_MISSING", "No Delta table", "nowhere"),
     ],
     ids=lambda value: value.steps[0].processor if isinstance(value, Pipeline) else "",
 )  # fmt: skip

@@ -10,14 +10,14 @@ from spark_jobs.admin.maintain import maintain, maintain_ops
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.errors import StateUnreadable
+from spark_jobs.errors import StateUnreadable, TableContended
 from spark_jobs.sink import commit, history
 from spark_jobs.spec import Check
 from tests.harness import oracle
 from tests.harness.aged import age
 from tests.harness.lines import heard
 from tests.harness.long_form import long_form
-from tests.harness.refused import fails
+from tests.harness.refused import because, fails
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
 
@@ -128,7 +128,6 @@ def test_an_overwrite_beside_which_somebody_optimized_is_refused_in_words_and_re
     with monkeypatch.context() as busy:
         busy.setattr(commit, "replace", optimized_meanwhile(commit.replace))
         report = made.drain("second")
-    assert report.problem.code == "TABLE_CONTENDED", report.problem
-    assert "the next run repeats it" in report.problem.what
+    because(report.problem, TableContended, "written_meanwhile")
     made.run("third")
     truth.hold(made, operator)

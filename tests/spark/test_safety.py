@@ -18,10 +18,12 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.errors import CheckpointBroken, TableReplaced
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.spec import Check, Field, Topic
 from tests.harness.crash import files
+from tests.harness.refused import because
 from tests.harness.scene import Scene
 
 
@@ -258,22 +260,21 @@ def forget_the_last_batch(made: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "said"),
+    ("change", "kind", "reason"),
     [
-        (drop, "TABLE_REPLACED", "it was dropped"),
-        (make_anew, "TABLE_REPLACED", "that was dropped, and this one created later"),
-        (restore_to_before_the_last_audited_batch, "TABLE_REPLACED", "is a RESTORE to version"),
-        (forget_the_last_batch, "CHECKPOINT_BROKEN", "has batch 1, and"),
+        (drop, TableReplaced, "dropped"),
+        (make_anew, TableReplaced, "created_anew"),
+        (restore_to_before_the_last_audited_batch, TableReplaced, "restored"),
+        (forget_the_last_batch, CheckpointBroken, "file_damaged"),
     ],
 )
 def test_another_table_than_the_one_that_the_checkpoint_wrote_is_refused_before_a_row_is_written(
-    drained, change, code, said
+    drained, change, kind, reason
 ):
     change(drained)
     before = of_the_pipeline(drained)
     report = drained.drain("refused")
-    assert report.problem.code == code, report.problem
-    assert said in report.problem.what
+    because(report.problem, kind, reason)
     assert (report.seconds, report.batches) == ({}, ()), "it came as far as Spark"
     assert of_the_pipeline(drained) == before
 

@@ -5,8 +5,10 @@ import json
 from confluent_kafka import Producer
 
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.errors import CheckFailed
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.spec import State
+from tests.harness.refused import because, has
 from tests.spark import operators
 
 
@@ -66,10 +68,7 @@ def test_state_past_its_budget_of_rows_fails_the_run_and_past_that_of_bytes_warn
     made.deliver_all()
     report = made.drain()
     assert report.status == "failed"
-    assert (report.problem.code, "state_rows" in report.problem.what) == ("CHECK_FAILED", True), (
-        report.problem
-    )
-    assert "but not published" in report.problem.what
+    because(report.problem, CheckFailed, "critical_failed", failed=has("state_rows"))
     assert {check.column: check.observed for check in report.failing("critical")} == {
         "state_rows": str(keys)
     }

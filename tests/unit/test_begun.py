@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.errors import ReportMissing
 from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.begun import Begun, begun
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
+from tests.harness.refused import because
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline
 
@@ -69,8 +71,7 @@ def test_the_next_run_writes_the_row_of_one_that_was_killed(paths: Paths) -> Non
     assert row["started_at"] == run.started_at
     assert row["table_version"] is None
     report = Report.model_validate_json(row["report"])
-    assert "run killed of" in report.problem.what
-    assert "nothing says how it ended" in report.problem.what
+    because(report.problem, ReportMissing, "run_vanished", run="killed")
 
 
 def test_a_killed_run_whose_row_its_task_has_written_gets_no_second(paths: Paths) -> None:

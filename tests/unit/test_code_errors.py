@@ -144,9 +144,9 @@ def test_what_the_code_returned_is_its_fault_though_no_line_of_it_is_told(mine, 
 def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_line_of_sluice(mine):
     wrong = "spark_jobs.steps.buckets.bucket.WrongResult: the state has this key twice: shop='a'"
     frame = '  File "/srv/spark_jobs/steps/bucket.py", line 91, in after\n    return x\n'
-    assert told(wrong, frame).startswith(
-        "PROCESSOR_FAILED: what the code of mine returned: the state has this key twice: shop='a'."
-    )
+    text = told(wrong, frame)
+    assert text.startswith("PROCESSOR_FAILED: The code of mine returned ")
+    assert "the state has this key twice: shop='a'." in text
 
 
 def test_a_state_of_other_types_is_no_fault_of_the_code(mine: Path) -> None:

@@ -192,12 +192,17 @@ def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(in
         installation.plan()
 
 
-@pytest.mark.parametrize("name", ["identity", "cursor"])
-def test_so_is_what_lies_beside_the_checkpoint(installation: Installation, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason", "told"),
+    [("identity", "identity_lost", "path"), ("cursor", "file_damaged", "what")],
+)
+def test_so_is_what_lies_beside_the_checkpoint(
+    installation: Installation, name: str, reason: str, told: str
+) -> None:
     installation.holds({0: 10, 1: 0})
     installation.has_drained({0: 10, 1: 0}, judged=0)
     getattr(installation.paths, name).write_text('{"gener')
-    with pytest.raises(CheckpointBroken, match=rf"{name}.json does not parse"):
+    with fails(CheckpointBroken, reason, **{told: has(f"{name}.json")}):
         installation.plan()
 
 

@@ -18,7 +18,7 @@ from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
-from tests.harness.refused import fails
+from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains
@@ -139,17 +139,22 @@ def test_a_rebuild_that_an_older_sluice_began_goes_on(root, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("made", "error", "words"),
+    ("made", "error", "reason", "told"),
     [
-        ("topic", TopicRemade, "deleted and created again"),
-        ("older", RebuildRefused, "an older Sluice has begun a rebuild.*--discard"),
-        ("other", RebuildRefused, "half done, which tester began"),
-        ("classified", RebuildRefused, r"half done.*amount.required: was True, is False"),
-        ("reset", RebuildRefused, "was never drained"),
+        ("topic", TopicRemade, "remade_since_table", {}),
+        ("older", RebuildRefused, "older_rebuild", {}),
+        ("other", RebuildRefused, "next_changed", {"who": "tester"}),
+        (
+            "classified",
+            RebuildRefused,
+            "next_changed",
+            {"differences": has("amount.required: was True, is False")},
+        ),
+        ("reset", RebuildRefused, "never_drained", {}),
     ],
 )
 def test_a_rebuild_that_cannot_be_is_refused(
-    root, monkeypatch, made: str, error: type[SluiceError], words: str
+    root, monkeypatch, made: str, error: type[SluiceError], reason: str, told: dict[str, object]
 ):
     topic(monkeypatch, topic_id="topic-2" if made == "topic" else "topic-1")
     if made == "older":
@@ -162,7 +167,7 @@ def test_a_rebuild_that_cannot_be_is_refused(
         begin(root.paths, NEXT.model_copy(update={"topic": topics}), "topic-1", "tester")
     if made == "reset":
         root.paths.version.rename(root.paths.version.with_name("v1.kept"))
-    with pytest.raises(error, match=words):
+    with fails(error, reason, **told):
         rebuild.plan_rebuild(SPEC, NEXT, root.settings)
 
 

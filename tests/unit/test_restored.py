@@ -13,7 +13,10 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.errors import SluiceError, TableReplaced
+from spark_jobs.errors import (
+    CheckpointBroken,
+    TableReplaced,
+)
 from spark_jobs.journal.runner import settle
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
@@ -324,5 +327,5 @@ def test_what_doctor_cannot_mend_it_says(root: Root) -> None:
     """No state of a batch that is there is whole, and no version has all."""
     root.table.restore(0)
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False)
-    with pytest.raises(SluiceError, match="sluice reset"):
+    with fails(CheckpointBroken, "no_whole_batch"):
         doctor(SPEC, root.settings)

@@ -72,27 +72,26 @@ def test_keys_in_a_root_are_refused_and_not_shown(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "part"),
     [
-        ("s3://", "it names no bucket"),
-        ("s3:///prefix", "it names no bucket"),
-        ("s3://b//p", "its part ''"),
-        ("s3://b/p//q", "its part ''"),
-        ("s3://b/../p", "its part '..'"),
-        ("s3a://b/a b", "its part 'a b'"),
-        ("s3://b/a%20b", "its part 'a%20b'"),
-        ("s3://b/a#b", "its part 'a#b'"),
-        ("s3://b/p*", "its part 'p*'"),
+        ("s3://", None),
+        ("s3:///prefix", None),
+        ("s3://b//p", ""),
+        ("s3://b/p//q", ""),
+        ("s3://b/../p", ".."),
+        ("s3a://b/a b", "a b"),
+        ("s3://b/a%20b", "a%20b"),
+        ("s3://b/a#b", "a#b"),
+        ("s3://b/p*", "p*"),
     ],
 )
 def test_a_root_on_s3_that_its_clients_would_not_read_alike_is_refused_by_value(
-    monkeypatch: pytest.MonkeyPatch, given: str, said: str
+    monkeypatch: pytest.MonkeyPatch, given: str, part: str | None
 ) -> None:
     monkeypatch.setenv("SLUICE_ROOT", given)
-    with pytest.raises(SettingInvalid) as refused:
+    wrong = {} if part is None else {"part": part}
+    with fails(SettingInvalid, "part_odd" if wrong else "no_bucket", given=given, **wrong):
         root()
-    assert f"SLUICE_ROOT is {given!r}: {said}" in refused.value.what
-    assert refused.value.remedy
 
 
 @pytest.mark.parametrize("given", ["s3://b", "s3://b/", "s3a://b-1.x/a_b/c=d/e.f-g/"])
@@ -114,10 +113,8 @@ def test_brokers_that_are_not_host_and_port_are_refused_by_value(
     monkeypatch: pytest.MonkeyPatch, kafka: str
 ) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", kafka)
-    with pytest.raises(SettingInvalid) as refused:
+    with fails(SettingInvalid, "server_invalid", name="SLUICE_KAFKA", given=kafka):
         Settings.from_environment()
-    assert f"SLUICE_KAFKA is {kafka!r}" in refused.value.what
-    assert "127.0.0.1:9092" in refused.value.remedy
 
 
 @pytest.mark.parametrize("kafka", ["127.0.0.1:9092", "a:1,b:2", "a:1, b:2", "[::1]:9092"])
@@ -226,26 +223,23 @@ def test_another_form_of_the_log_is_refused_and_told_as_text(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("name", "value", "reason", "told"),
     [
-        ({"HISTORY_DAYS": "a year"}, "SLUICE_HISTORY_DAYS is 'a year'"),
-        ({"HISTORY_DAYS": "0"}, "SLUICE_HISTORY_DAYS is '0'"),
-        ({"REJECTED_DAYS": "-1"}, "SLUICE_REJECTED_DAYS is '-1'"),
-        ({"REJECTED_DAYS": "500"}, "SLUICE_REJECTED_DAYS is 500, and SLUICE_HISTORY_DAYS 400"),
-        ({"QUARANTINE_MEGABYTES": "lots"}, "SLUICE_QUARANTINE_MEGABYTES is 'lots'"),
-        ({"MAINTAIN_CRON": "weekly"}, "SLUICE_MAINTAIN_CRON is 'weekly'"),
+        ("HISTORY_DAYS", "a year", "days_invalid", "value"),
+        ("HISTORY_DAYS", "0", "days_invalid", "value"),
+        ("REJECTED_DAYS", "-1", "days_invalid", "value"),
+        ("REJECTED_DAYS", "500", "rejected_days_too_many", "rejected"),
+        ("QUARANTINE_MEGABYTES", "lots", "not_positive", "value"),
+        ("MAINTAIN_CRON", "weekly", "cron_invalid", "value"),
     ],
 )
 def test_what_maintenance_cannot_follow_is_refused_by_value(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], said: str
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str, told: str
 ) -> None:
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
-    for name, value in given.items():
-        monkeypatch.setenv(f"SLUICE_{name}", value)
-    with pytest.raises(SettingInvalid) as refused:
+    monkeypatch.setenv(f"SLUICE_{name}", value)
+    with fails(SettingInvalid, reason, **{told: value}):
         Settings.from_environment()
-    assert said in refused.value.what
-    assert refused.value.remedy
 
 
 def test_a_child_process_gets_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:

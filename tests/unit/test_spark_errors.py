@@ -2,8 +2,16 @@
 
 import pytest
 
-from spark_jobs.errors import CheckFailed, LeaseLost, RowRefused, unexpected
+from spark_jobs import errors
+from spark_jobs.errors import (
+    CheckFailed,
+    JarsMissing,
+    LeaseLost,
+    RowRefused,
+    unexpected,
+)
 from spark_jobs.runs.failures.spark_errors import translate_error
+from tests.harness.refused import because
 from tests.harness.roots import ROOT
 
 TRACE = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: ...
@@ -66,7 +74,7 @@ def test_an_error_of_the_pipelines_code_is_told_with_its_place() -> None:
 
 def cases(table: str) -> list[list[str]]:
     """A line each, its cells between bars."""
-    return [line.split(" | ") for line in table.strip().splitlines()]
+    return [[cell.strip() for cell in line.split(" |")] for line in table.strip().splitlines()]
 
 
 MISUSED = """
@@ -123,29 +131,29 @@ def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> N
 
 
 HAPPENED = f"""
-java.io.IOException: No space left on device | DISK_FULL | no space is left
-java.lang.OutOfMemoryError: Java heap space | PROCESS_DIED | JVM died
-py4j.protocol.Py4JNetworkError: Answer from Java side is empty | PROCESS_DIED | JVM died
-org.apache.spark.SparkException: Python worker exited unexpectedly (crashed) | PROCESS_DIED | Python workers died
-org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired | KAFKA_UNREACHABLE | stopped answering
-java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory | SETTING_INVALID | can use: /opt/python.
-java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec failed, error: 13 (Permission denied) | SETTING_INVALID | SLUICE_EXECUTOR_PYTHON
-java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate memory | PROCESS_DIED | could not start another process: /opt/python.
-ModuleNotFoundError: No module named 'pyarrow' | SETTING_INVALID | No module named 'pyarrow'
-java.lang.ClassNotFoundException: org.apache.spark.sql.kafka010.KafkaBatchInputPartition | SETTING_INVALID | SLUICE_EXECUTOR_JARS
-{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code 137 | PROCESS_DIED | executors died while they worked: Command exited with code 137.
-{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) Reason: Connection reset by peer | PROCESS_DIED | executors died while they worked
-{LOST}java.lang.OutOfMemoryError: Java heap space | PROCESS_DIED | spark.executor.memory
-{LOST.replace("executor 3", "executor driver")}java.lang.OutOfMemoryError: Java heap space | PROCESS_DIED | SLUICE_DRIVER_MEMORY
-org.apache.spark.SparkException: Master removed our application: FAILED | NO_EXECUTORS | as soon as they began
-org.apache.spark.SparkException: Master removed our application: KILLED | NO_EXECUTORS | was killed at Spark's master
-java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext. | PROCESS_DIED | ended amid the run
-org.apache.spark.SparkException: something else | SPARK_FAILED | SparkException: something else
+java.io.IOException: No space left on device | DiskFull | disk_full |
+java.lang.OutOfMemoryError: Java heap space | ProcessDied | jvm_died |
+py4j.protocol.Py4JNetworkError: Answer from Java side is empty | ProcessDied | jvm_died |
+org.apache.spark.SparkException: Python worker exited unexpectedly (crashed) | ProcessDied | python_worker_died |
+org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired | KafkaUnreachable | stopped_answering |
+java.io.IOException: Cannot run program "/opt/python": error=2, No such file or directory | SettingInvalid | executor_python | : /opt/python
+java.io.IOException: Cannot run program "/opt/python" (in directory "."): Exec failed, error: 13 (Permission denied) | SettingInvalid | executor_python | : /opt/python
+java.io.IOException: Cannot run program "/opt/python": error=12, Cannot allocate memory | ProcessDied | no_other_process | : /opt/python
+ModuleNotFoundError: No module named 'pyarrow' | SettingInvalid | executor_python | : No module named 'pyarrow'
+java.lang.ClassNotFoundException: org.apache.spark.sql.kafka010.KafkaBatchInputPartition | SettingInvalid | executor_jar_absent | : org.apache.spark.sql.kafka010.KafkaBatchInputPartition
+{LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code 137 | ProcessDied | executors_died | : Command exited with code 137
+{LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) Reason: Connection reset by peer | ProcessDied | executors_died | : Connection reset by peer
+{LOST}java.lang.OutOfMemoryError: Java heap space | ProcessDied | executors_died | : OutOfMemoryError: Java heap space
+{LOST.replace("executor 3", "executor driver")}java.lang.OutOfMemoryError: Java heap space | ProcessDied | jvm_died |
+org.apache.spark.SparkException: Master removed our application: FAILED | NoExecutors | application_removed |
+org.apache.spark.SparkException: Master removed our application: KILLED | NoExecutors | application_killed |
+java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext. | ProcessDied | spark_ended |
+org.apache.spark.SparkException: something else | SparkFailed | unexpected | something else
 """
 
 
-@pytest.mark.parametrize(("cause", "code", "what"), cases(HAPPENED))
-def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause, code, what):
+@pytest.mark.parametrize(("cause", "kind", "reason", "quoted"), cases(HAPPENED))
+def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause, kind, reason, quoted):
     text = (
         "[STREAM_FAILED] Query [id = 1] terminated with exception: "
         "[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
@@ -156,10 +164,10 @@ def test_what_happened_to_the_machine_is_told_and_not_what_wraps_it(cause, code,
         f"Caused by: {cause}\n\tat x.y(Z.scala:2)\n SQLSTATE: 39000\n=== Streaming Query "
         "===\nIdentifier: mine [id = 1]"
     )
-    told = str(translate_error(RuntimeError(text), "mine"))
-    assert told.startswith(f"{code}: ")
-    assert what in told
-    assert "\n" not in told
+    told = translate_error(RuntimeError(text), "mine")
+    because(told, getattr(errors, kind), reason)
+    assert quoted in (told.parameters.get("detail"), told.parameters.get("text"))
+    assert "\n" not in told.what
 
 
 TORN = f"""
@@ -201,7 +209,6 @@ def test_a_timestamp_that_sparks_own_reader_cannot_read_is_named_with_the_jar_th
         "overflows when converting to Spark's microsecond-precision TimestampType. SQLSTATE: 22008"
     )
     found = translate_error(OSError(said), "mine")
-    assert (found.code, found.retry) == ("JARS_MISSING", False)
-    assert "topic sales, partition 3, offset 41" in found.what
-    assert "9223372036854775807" in found.what
-    assert "local.files_jar" in found.remedy
+    assert not found.retry
+    place = {"topic": "sales", "partition": "3", "offset": "41"}
+    because(found, JarsMissing, "timestamp_unreadable", **place)

@@ -13,7 +13,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline, State, spark_options
 from spark_jobs.spec.spark_options import OWNED, OWNED_PREFIXES
-from tests.harness.refused import fails
+from tests.harness.refused import fails, has
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference.md"
 SPEC = registry.load("flight_events")
@@ -96,16 +96,16 @@ def test_what_only_looks_like_a_secret_is_taken(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "reason", "told"),
     [
-        ("executor.memory=2g", "those begin with spark."),
-        ("spark.executor.memory", "which is not name=value"),
-        ("spark.executor.memory=", "the value is empty"),
-        ("spark.a='b", "cannot be read"),
+        ("executor.memory=2g", "option_refused", {"why": has("begin with spark.")}),
+        ("spark.executor.memory", "option_no_pair", {"word": "spark.executor.memory"}),
+        ("spark.executor.memory=", "option_refused", {"why": has("empty")}),
+        ("spark.a='b", "options_unreadable", {}),
     ],
 )
-def test_what_is_no_option_is_refused(text: str, says: str) -> None:
-    with pytest.raises(SettingInvalid, match=says):
+def test_what_is_no_option_is_refused(text: str, reason: str, told: dict[str, object]) -> None:
+    with fails(SettingInvalid, reason, **told):
         spark_options.parse(text, "SLUICE_SPARK_CONF")
 
 

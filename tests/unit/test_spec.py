@@ -525,7 +525,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "a bound on what is no metric": (
         lambda: within("latenes", 1),
-        "column | 'latenes' | not a state metric | Use one of unaccounted",
+        "column | 'latenes' | unaccounted",
     ),
 }
 

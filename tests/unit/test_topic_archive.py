@@ -190,16 +190,10 @@ def test_the_name_of_an_archive_is_one_of_a_pipeline_and_no_two_topics_share_it(
 
 
 @pytest.mark.parametrize(
-    ("declared", "said"),
-    [
-        ({"every": "hourly"}, "every is 'hourly'"),
-        ({"keep": "1 hour"}, "keep is '1:00:00'"),
-        ({"keep": "soon"}, "it is not a duration"),
-        ({"kept": "1 day"}, "did you mean 'keep'"),
-    ],
+    "declared", [{"every": "hourly"}, {"keep": "1 hour"}, {"keep": "soon"}, {"kept": "1 day"}]
 )
-def test_a_wrong_declaration_is_refused_in_words(declared: dict[str, str], said: str) -> None:
-    with pytest.raises(SpecInvalid, match=said):
+def test_a_wrong_declaration_is_refused_by_field(declared: dict[str, str]) -> None:
+    with fails(SpecInvalid, "fields_refused", fields=", ".join(declared)):
         Archive(**declared)
 
 
@@ -280,7 +274,7 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: P
     with fails(CheckpointBroken, "removals_unreadable"):
         doctor(SPEC, root.settings)
     (root.paths.checkpoint / "offsets" / "4").write_text("")
-    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse.*offsets/4 is empty"):
+    with fails(CheckpointBroken, "removals_unreadable"):
         doctor(SPEC, root.settings)
     root.paths.removed.write_text('{"format_version": 99}')
     has, why = archived_or_why(root.paths.root, TOPIC, "topic-1")
@@ -310,7 +304,7 @@ def test_doctor_repairs_what_else_is_damaged_where_removed_json_is_broken(tmp_pa
     lines, execute = doctor(SPEC, root.settings)
     assert "failing.json to" in "".join(lines)
     assert lines[-1].startswith("not fixed: CHECKPOINT_BROKEN")
-    with pytest.raises(CheckpointBroken, match=r"removed.json does not parse"):
+    with fails(CheckpointBroken, "removals_unreadable"):
         execute()  # what is done is not all
     assert not root.paths.failing.exists()
     with fails(CheckpointBroken, "removals_unreadable"):

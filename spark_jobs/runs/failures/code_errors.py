@@ -114,7 +114,6 @@ def result_error(worker: str, name: str, text: str, pipeline: str) -> SluiceErro
         return StateIncompatible.types_changed(
             pipeline=pipeline,
             text=text[:300],
-            usual_remedy=StateIncompatible.usual_remedy,
         )
     if kind == WrongResult.__qualname__:
         return ProcessorFailed.result_wrong(
