@@ -154,10 +154,15 @@ def discard(paths: Paths) -> Callable[[], None]:
 
 def _begun(paths: Paths) -> Begun | None:
     """None for a note that is torn too."""
+    return None if _is_torn(paths) else read_begun(paths)
+
+
+def _is_torn(paths: Paths) -> bool:
     try:
-        return read_begun(paths)
+        read_begun(paths)
     except CheckpointBroken:
-        return None
+        return True
+    return False
 
 
 def _remove(paths: Paths, begun: Begun | None) -> None:
@@ -170,7 +175,7 @@ def _remove(paths: Paths, begun: Begun | None) -> None:
     # Last: until then the command may be repeated.
     if begun:
         begun.end(paths, None)
-    else:  # it is torn
+    elif _is_torn(paths):
         paths.rebuild.unlink(missing_ok=True)
 
 

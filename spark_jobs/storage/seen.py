@@ -88,15 +88,15 @@ def _put_beside_others(path: UPath, seen: Seen, text: str) -> None:
         finally:
             partial.unlink(missing_ok=True)
         return
-    with disk_path(path).open("r+b") as file:
-        try:
+    try:
+        with disk_path(path).open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FileExistsError(path) from None
-        # Who has the lock of a file that another has replaced finds the other's.
-        if look(path) != seen:
-            raise FileExistsError(path)
-        write_whole(path, text)
+            # Who has the lock of a file that another has replaced finds the other's.
+            if look(path) != seen:
+                raise FileExistsError(path)
+            write_whole(path, text)
+    except (BlockingIOError, FileNotFoundError):
+        raise FileExistsError(path) from None
 
 
 def _decoded(content: bytes) -> str:
