@@ -7,20 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.errors.visible import visible
 from spark_jobs.messages.report import Account
-from spark_jobs.ops.shown import Bucket, PhaseLine, RunLine
+from spark_jobs.ops.shown import Bucket, RunLine
 from spark_jobs.pages.bars import HEIGHT, WIDTH, Point
 from spark_jobs.pages.flow import flow
 from spark_jobs.pages.rejected_chart import day_chart
-from spark_jobs.pages.run_charts import (
-    account_bars,
-    check_chart,
-    lag_chart,
-    late_chart,
-    outcomes,
-    phase_bars,
-)
+from spark_jobs.pages.run_charts import account_bars, check_chart, lag_chart, late_chart, outcomes
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.integers(0, 10**9)
@@ -77,26 +69,6 @@ def test_a_bar_of_a_day_has_a_part_for_each_of_the_five_commonest_reasons_and_on
     assert day_chart([]).bars == []
 
 
-def test_the_highest_bar_fills_the_chart_and_another_stands_to_it_as_their_records_do() -> None:
-    older, newer = run(25, 0, 0, 0, 0), run(50, 0, 50, 0, 0)
-    left, low, high = account_bars([newer, older])
-    assert (left.x, left.height, left.y) == (0, HEIGHT / 4, HEIGHT * 3 / 4)
-    assert (low.kind, low.height, high.kind, high.y) == ("accepted", HEIGHT / 2, "late", 0)
-    assert low.x == high.x > left.x + left.width
-
-
-def test_no_run_and_runs_without_records_have_no_bars() -> None:
-    assert account_bars([]) == account_bars([run(0, 0, 0, 0, 0)]) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "seen"),
-    [("abcdef", "abcd … (2 more characters)"), ("abcd", "abcd"), ("a\u202e", r"a\u202e")],
-)
-def test_a_long_text_is_cut_and_says_how_much_is_left_out(text: str, seen: str) -> None:
-    assert visible(text, 4) == seen
-
-
 @given(
     gaps=COUNT, malformed=COUNT, premature=COUNT, filtered=COUNT, late=COUNT, duplicates=COUNT,
     rows=COUNT,
@@ -123,7 +95,7 @@ def test_what_leaves_each_stage_of_the_account_ends_where_the_next_one_does(
     ]  # fmt: skip
 
 
-def test_what_is_not_known_is_a_line_of_the_account_without_a_number_or_a_bar() -> None:
+def test_what_is_not_known_is_a_line_of_the_account_without_a_number_or_a_bar():
     steps = flow(Account(covered=9, read=9, accepted=9, duplicates=None, unaccounted=None))
     unknown = {each.name: each.width for each in steps if each.records is None}
     assert unknown == {"duplicates": 0, "unaccounted": 0}
@@ -141,12 +113,6 @@ def test_a_bar_over_the_bound_is_marked_and_the_bound_is_in_the_chart_though_all
     assert (low.limit, low.bars[0].height) == (0, HEIGHT / 4)
 
 
-def test_a_chart_of_nothing_but_zeroes_is_empty_and_one_with_a_bound_of_zero_marks_what_is_not():
-    assert check_chart([Point("a", "a", 0, "0")], 0).bars == []
-    [bar] = check_chart([Point("a", "a", 0, "0"), Point("b", "b", 1, "1")], 0).bars
-    assert (bar.run_id, bar.kind) == ("b", "over")
-
-
 def test_the_lag_is_the_time_from_the_watermark_to_the_run_s_end_and_the_share_is_of_decoded_ones():
     behind = run(8, 0, 1, 1, 0).model_copy(
         update={"watermark": NOON - timedelta(hours=3), "run_id": "behind"}
@@ -158,14 +124,3 @@ def test_the_lag_is_the_time_from_the_watermark_to_the_run_s_end_and_the_share_i
     below = late_chart([behind], 0.5)
     assert (below.most, below.bound) == ("11.11 %", "50.00 %"), "the highest bar, not the bound"
     assert late_chart([run(0, 0, 0, 5, 0)], 0.05).bars == []
-
-
-def test_a_phase_has_the_same_colour_in_every_run_though_some_lack_it() -> None:
-    older = PhaseLine(run_id="o", started_at=NOON, seconds={"query": 2.0})
-    newer = PhaseLine(run_id="n", started_at=NOON, seconds={"recover": 1.0, "query": 1.0})
-    kinds = {bar.title: bar.kind for bar in phase_bars([newer, older])}
-    assert kinds == {
-        f"{NOON:%F %H:%M} o: 2.0 s of query": "part1",
-        f"{NOON:%F %H:%M} n: 1.0 s of recover": "part0",
-        f"{NOON:%F %H:%M} n: 1.0 s of query": "part1",
-    }

@@ -48,7 +48,7 @@ def rows(paths: Paths) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_run_that_ends_leaves_no_note_and_the_next_writes_no_row_for_it(paths: Paths) -> None:
+def test_a_run_that_ends_leaves_no_note_and_the_next_writes_no_row_for_it(paths):
     def fails() -> None:
         with begun(paths, outcome("first")):
             assert Begun.read(paths.running).run_id == "first"
@@ -62,7 +62,7 @@ def test_a_run_that_ends_leaves_no_note_and_the_next_writes_no_row_for_it(paths:
     assert not paths.running.exists()
 
 
-def test_the_next_run_writes_the_row_of_one_that_was_killed(paths: Paths) -> None:
+def test_the_next_run_writes_the_row_of_one_that_was_killed(paths):
     run = killed(paths, "killed")
     with begun(paths, outcome("next")):
         [row] = rows(paths)
@@ -74,7 +74,7 @@ def test_the_next_run_writes_the_row_of_one_that_was_killed(paths: Paths) -> Non
     because(report.problem, ReportMissing, "run_vanished", run="killed")
 
 
-def test_a_killed_run_whose_row_its_task_has_written_gets_no_second(paths: Paths) -> None:
+def test_a_killed_run_whose_row_its_task_has_written_gets_no_second(paths):
     run = killed(paths, "killed")
     append_row(run.report(None), str(paths.root))
     with begun(paths, outcome("next")):
@@ -91,7 +91,7 @@ def test_a_row_of_an_earlier_run_of_the_same_id_is_not_that_of_the_killed_one(pa
 
 
 @pytest.mark.parametrize("text", ["{", '{"format_version": 99}', '{"run_id": "x"}'])
-def test_a_note_that_says_nothing_stops_no_run(paths: Paths, text: str) -> None:
+def test_a_note_that_says_nothing_stops_no_run(paths, text):
     paths.running.write_text(text)
     with begun(paths, outcome("next")):
         assert Begun.read(paths.running).run_id == "next"

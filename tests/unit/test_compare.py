@@ -44,7 +44,7 @@ def table(path: Path, rows: list[tuple[int, str | None, Any]], schema: pa.Schema
     return UPath(path)
 
 
-def test_groups_are_compared_by_the_day_in_which_their_window_ends(tmp_path: Path) -> None:
+def test_groups_are_compared_by_the_day_in_which_their_window_ends(tmp_path):
     live = table(
         tmp_path / "live",
         [(1, "a", 1.0), (24, "a", 2.0), (25, "a", 3.0), (26, None, 4.0), (30, "a", 0.1 + 0.2)],
@@ -81,7 +81,7 @@ def test_rows_without_an_identity_are_added_and_removed_as_often_as_they_are_the
 
 
 @pytest.mark.parametrize(("first", "second"), [("day", "n"), ("o", "m"), ("p", "changed")])
-def test_columns_may_have_any_name(tmp_path: Path, first: str, second: str) -> None:
+def test_columns_may_have_any_name(tmp_path, first, second):
     schema = pa.schema([*list(SCHEMA)[:2], pa.field(first, pa.string()), (second, pa.int64())])
     live = table(tmp_path / "live", [(1, "a", 1), (2, "b", 2)], schema)
     side = table(tmp_path / "side", [(1, "a", 1), (2, "b", 3)], schema)
@@ -89,7 +89,7 @@ def test_columns_may_have_any_name(tmp_path: Path, first: str, second: str) -> N
     assert day == Day(MIDNIGHT.date(), 2, 2, 0, 1, 1)
 
 
-def test_maps_are_compared_by_key_and_lists_of_doubles_as_they_are(tmp_path: Path) -> None:
+def test_maps_are_compared_by_key_and_lists_of_doubles_as_they_are(tmp_path):
     prices = pa.map_(pa.string(), pa.float64())
     schema = pa.schema(
         [*list(SCHEMA)[:3], pa.field("prices", prices), ("all", pa.list_(pa.float64()))]
@@ -109,7 +109,7 @@ def test_maps_are_compared_by_key_and_lists_of_doubles_as_they_are(tmp_path: Pat
     assert (day.added, day.removed) == (1, 1)
 
 
-def test_where_columns_differ_rows_are_counted(tmp_path: Path) -> None:
+def test_where_columns_differ_rows_are_counted(tmp_path):
     live = table(tmp_path / "live", [(1, "a", 1.0)])
     other = pa.schema(
         [*[*SCHEMA][:2], pa.field("branch", pa.string()), pa.field("turnover", pa.int64())]
@@ -126,7 +126,7 @@ def test_where_columns_differ_rows_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("days", [3, 60])
-def test_many_days_are_cut_and_equal_ones_are_not_listed(tmp_path: Path, days: int) -> None:
+def test_many_days_are_cut_and_equal_ones_are_not_listed(tmp_path, days):
     live = table(tmp_path / "live", [(24 * n + 1, "a", 1.0) for n in range(days)])
     side = table(tmp_path / "side", [(24 * n + 1, "a", 1.0 + (n > 0)) for n in range(days)])
     told = [*lines(difference(live, side, HOURLY, END))]
@@ -134,7 +134,7 @@ def test_many_days_are_cut_and_equal_ones_are_not_listed(tmp_path: Path, days: i
     assert (told[-3] == "  and 19 days more") == (days == 60)
 
 
-def test_rows_of_any_year_have_their_day(tmp_path: Path) -> None:
+def test_rows_of_any_year_have_their_day(tmp_path):
     """A Transform alone lets every event time through, and delta-rs tells days of 1677 to 2262."""
     days = date.min, date(1582, 10, 15), date(1850, 1, 1), date.max
 

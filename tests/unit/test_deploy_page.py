@@ -9,13 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from spark_jobs.settings.installation import REPO
 
 PAGE = (REPO / "docs" / "deploy.md").read_text()
-COMPOSE = (REPO / "docker-compose.yml").read_text()
-SERVICES = yaml.safe_load(COMPOSE)["services"]
 ETAG = "user.etag"
 
 
@@ -37,7 +34,7 @@ def _keeps_attributes(path: Path) -> bool:
     return b"GNU" in subprocess.run(["tar", "--version"], capture_output=True, check=False).stdout
 
 
-def test_a_backup_brings_back_what_the_store_knows_of_an_object(tmp_path: Path) -> None:
+def test_a_backup_brings_back_what_the_store_knows_of_an_object(tmp_path):
     data = tmp_path / "data"
     other = tmp_path / "other"
     for folder in (
@@ -62,26 +59,3 @@ def test_a_backup_brings_back_what_the_store_knows_of_an_object(tmp_path: Path) 
     subprocess.run(words, input=packed.stdout, check=True)
     assert os.getxattr(other / "store" / "buckets" / "object", ETAG) == b"1"
     assert (other / "kafka" / "log").is_dir()
-
-
-def test_the_service_that_packs_sees_what_is_packed() -> None:
-    places = [mount.split(":")[1] for mount in SERVICES["volumes"]["volumes"]]
-    packed = [f"/data/{word}" for word in _tar("c") if "/" in word and not word.startswith("/")]
-    assert packed
-    assert all(any(folder.startswith(f"{place}/") for place in places) for folder in packed)
-
-
-@pytest.mark.parametrize(
-    ("variable", "default"), sorted(set(re.findall(r"\$\{(SLUICE_[A-Z_]+):-([^}]*)\}", COMPOSE)))
-)
-def test_a_variable_of_the_compose_file_is_on_the_page_with_its_default(variable, default):
-    [row] = [
-        line
-        for line in PAGE.splitlines()
-        if line.startswith("|") and f"`{variable}`" in line.split("|")[1]
-    ]
-    assert f"`{default}`" in row
-
-
-def test_the_number_of_workers_is_the_variables() -> None:
-    assert SERVICES["spark-worker"]["scale"] == "${SLUICE_WORKERS:-1}"

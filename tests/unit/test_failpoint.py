@@ -10,14 +10,8 @@ from spark_jobs import failpoint
 HERE = "from spark_jobs import failpoint; failpoint.at('audit'); print('went on')"
 
 
-def test_none_is_set_in_these_tests_and_each_does_nothing() -> None:
-    assert failpoint.ACTIVE == {}
-    for name in (*failpoint.POINTS, *failpoint.PUBLISH_POINTS):
-        failpoint.at(name)
-
-
 @pytest.mark.parametrize(("action", "status"), [("exit", -9), ("raise", 1)])
-def test_what_is_set_in_the_environment_happens(action: str, status: int) -> None:
+def test_what_is_set_in_the_environment_happens(action, status):
     done = subprocess.run(
         [sys.executable, "-c", HERE],
         env={"SLUICE_FAILPOINTS": f"checks=raise audit={action}"},
@@ -29,6 +23,6 @@ def test_what_is_set_in_the_environment_happens(action: str, status: int) -> Non
 
 
 @pytest.mark.parametrize("text", ["nowhere=exit", "audit=explode"])
-def test_a_place_or_an_action_that_there_is_not_is_refused(text: str) -> None:
+def test_a_place_or_an_action_that_there_is_not_is_refused(text):
     with pytest.raises(ValueError, match="SLUICE_FAILPOINTS"):
         failpoint._parse(text)  # noqa: SLF001 - read once, when the module is loaded

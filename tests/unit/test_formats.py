@@ -9,14 +9,12 @@ import pytest
 
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.prepared import prepare
-from spark_jobs.errors import SpecInvalid
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.fingerprint.record_form import record_form
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Compressed, Json, Text, Topic
 from spark_jobs.spec.fields.place import Place
 from spark_jobs.spec.formats.format import Format
-from tests.harness.refused import fails
 from tests.unit.decoding import Decoding, records
 from tests.unit.specs import pipeline, topic
 
@@ -59,19 +57,19 @@ def piped(**changes: Any) -> Topic:
     return topic(format=Piped(**changes))
 
 
-def test_a_format_of_a_package_of_ones_own_decodes_and_its_malformed_records_are_null() -> None:
+def test_a_format_of_a_package_of_ones_own_decodes_and_its_malformed_records_are_null():
     columns, reasons = Decoding(piped(), ["at", "id"]).columns([GOOD, b"x"])
     assert reasons == [None, "too few bars: sales in memory://none"]
     assert columns == [["b", None], ["a", None]]
 
 
-def test_what_a_format_prepares_in_the_driver_travels_to_the_tasks() -> None:
+def test_what_a_format_prepares_in_the_driver_travels_to_the_tasks():
     prepared = pickle.loads(pickle.dumps(prepare(piped(), "/root", None)))
     found = prepared.decoder().decode(records([GOOD, b"x"]))
     assert found.reasons == [None, "too few bars: sales in /root"]
 
 
-def test_what_changes_rows_is_in_the_fingerprint_and_an_address_is_not() -> None:
+def test_what_changes_rows_is_in_the_fingerprint_and_an_address_is_not():
     made = [
         fingerprint(pipeline(topic=each), SPARK)
         for each in (topic(), piped(), piped(bar=";"), piped(address="a"))
@@ -94,7 +92,7 @@ class Barred(Piped):
     kind: ClassVar[str] = "barred"
 
 
-def test_the_format_within_a_compressed_one_is_in_the_fingerprint_by_name() -> None:
+def test_the_format_within_a_compressed_one_is_in_the_fingerprint_by_name():
     inner = [Json(), Text(), Piped(), Barred()]
     forms = [record_form(topic(format=Compressed(by="gzip", format=each))) for each in inner]
     assert [form.get("topic.format.format.kind") for form in forms] == [
@@ -114,17 +112,11 @@ def test_the_format_within_a_compressed_one_is_in_the_fingerprint_by_name() -> N
     ],
 )
 def test_a_fingerprint_without_the_name_of_the_format_within_goes_on_if_its_settings_tell_it(
-    was: Format, now: Format, weights: list[str]
-) -> None:
+    was, now, weights
+):
     old, new = (pipeline(topic=topic(format=Compressed(by="gzip", format=f))) for f in (was, now))
     stored = fingerprint(old, SPARK)
     stored.pop("topic.format.format.kind", None)
     assert [
         each.weight for each in changes(stored, fingerprint(new, SPARK), Declared(new))
     ] == weights
-
-
-def test_json_is_the_format_of_a_topic_that_names_none() -> None:
-    assert topic().format == Json()
-    with fails(SpecInvalid, "fields_refused", fields="format"):
-        topic(format="json")

@@ -36,19 +36,17 @@ def got(of: Topic, *headers: Header) -> tuple[Any, str | None]:
         ("timestamp", b"2025-11-25T10:00:00.123Z", WHEN),
     ],
 )
-def test_a_header_is_text_in_its_fields_type_or_the_bytes_that_it_is(
-    kind: str, sent: bytes, found: Any
-) -> None:
+def test_a_header_is_text_in_its_fields_type_or_the_bytes_that_it_is(kind, sent, found):
     assert got(declared(kind), ("x", sent)) == (found, None)
 
 
-def test_its_format_is_a_texts() -> None:
+def test_its_format_is_a_texts():
     assert got(declared("timestamp", format="ms"), ("x", b"1764064800123")) == (WHEN, None)
     found, why = got(declared("decimal(4,2)"), ("x", b"12.345"))
     assert (found, why) == (None, "header `x` is a number that decimal(4,2) has not")
 
 
-def test_of_a_header_that_comes_twice_the_last_one_counts_or_all_by_declaration() -> None:
+def test_of_a_header_that_comes_twice_the_last_one_counts_or_all_by_declaration():
     twice: list[Header] = [("x", b"a"), ("y", b"-"), ("x", b"b")]
     assert got(declared(), *twice) == ("b", None)
     assert got(declared("array<string>"), *twice) == (["a", "b"], None)
@@ -58,12 +56,12 @@ def test_of_a_header_that_comes_twice_the_last_one_counts_or_all_by_declaration(
 
 @pytest.mark.parametrize("kind", ["string", "bigint", "binary", "array<string>"])
 @pytest.mark.parametrize("headers", [[], [("X", b"1")], [("y", b"1")]])
-def test_a_missing_header_is_null_or_malformed(kind: str, headers: list[Header]) -> None:
+def test_a_missing_header_is_null_or_malformed(kind, headers):
     assert got(declared(kind, required=False), *headers) == (None, None)
     assert got(declared(kind), *headers) == (None, "header `x` is missing or null")
 
 
-def test_of_several_names_the_first_with_a_value_counts() -> None:
+def test_of_several_names_the_first_with_a_value_counts():
     of = declared(path=('"trace.id"', "traceparent"))
     assert got(of, ("traceparent", b"b"), ("trace.id", b"a")) == ("a", None)
     assert got(of, ("traceparent", b"b"), ("trace.id", None)) == ("b", None)
@@ -72,14 +70,14 @@ def test_of_several_names_the_first_with_a_value_counts() -> None:
 
 @pytest.mark.parametrize("kind", ["string", "bigint", "array<string>"])
 @pytest.mark.parametrize("required", [True, False])
-def test_a_header_that_is_no_utf_8_is_malformed(kind: str, required: bool) -> None:
+def test_a_header_that_is_no_utf_8_is_malformed(kind, required):
     assert got(declared(kind, required=required), ("x", b"\xff")) == (
         None,
         "header `x` is no UTF-8",
     )
 
 
-def test_a_rule_is_held_and_a_field_that_nobody_wants_is_judged() -> None:
+def test_a_rule_is_held_and_a_field_that_nobody_wants_is_judged():
     of = topic(Field(name="x", type="string", part="header", one_of=("a",)))
     for wanted in (None, ["at"]):
         given = records([value()] * 2, headers=[[("x", b"a")], [("x", b"b")]])
@@ -88,7 +86,7 @@ def test_a_rule_is_held_and_a_field_that_nobody_wants_is_judged() -> None:
         assert reasons == [None, "header `x` is a string that breaks its rule one_of=('a',)"]
 
 
-def test_the_event_time_may_be_a_header() -> None:
+def test_the_event_time_may_be_a_header():
     of = Topic(
         name="t",
         event_time="at",
@@ -98,7 +96,7 @@ def test_the_event_time_may_be_a_header() -> None:
     assert Decoding(of).of(given) == ([[WHEN]], [None])
 
 
-def test_a_record_whose_headers_were_not_read_lacks_them_and_its_reason_says_so() -> None:
+def test_a_record_whose_headers_were_not_read_lacks_them_and_its_reason_says_so():
     """As rows from before a field more: null where it is optional."""
     sent = records([value()] * 2, headers=[None, []])
     optional = Decoding(declared(required=False)).of(sent)
@@ -108,7 +106,7 @@ def test_a_record_whose_headers_were_not_read_lacks_them_and_its_reason_says_so(
     assert reasons == [NOT_KEPT, "header `x` is missing or null"]
 
 
-def test_a_topic_reads_headers_only_if_it_uses_them() -> None:
+def test_a_topic_reads_headers_only_if_it_uses_them():
     plain = topic(Field(name="x", type="string"))
     assert not plain.reads_headers
     assert declared().reads_headers
@@ -125,9 +123,7 @@ def test_a_topic_reads_headers_only_if_it_uses_them() -> None:
         ("map<string,string>", {}),
     ],
 )
-def test_what_a_header_cannot_be_is_refused_when_it_is_declared(
-    kind: str, how: dict[str, Any]
-) -> None:
+def test_what_a_header_cannot_be_is_refused_when_it_is_declared(kind, how):
     with pytest.raises(SpecInvalid):
         declared(kind, **how)
 
@@ -140,9 +136,7 @@ SENT = st.lists(
 
 
 @given(SENT, st.data())
-def test_headers_are_those_that_a_loop_over_them_finds(
-    sent: list[list[Header] | None], data: st.DataObject
-) -> None:
+def test_headers_are_those_that_a_loop_over_them_finds(sent, data):
     first = data.draw(st.integers(0, len(sent)))
     headers = Headers(of_headers(sent)[first:])
     for name in ("a", "b", "ü", "", "c"):

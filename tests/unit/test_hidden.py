@@ -22,7 +22,7 @@ def columns(key: Any, frames: Iterable[Any], state: Any) -> Iterator[Any]:
         yield key, list(frame.columns), len(frame), state
 
 
-def test_a_function_gets_all_columns_but_the_hidden_one() -> None:
+def test_a_function_gets_all_columns_but_the_hidden_one():
     function: StateFunction = hide_column(columns, "_watermark")
     for frames in (iter(FRAMES), FRAMES):
         assert list(function(("a",), frames, "state")) == [
@@ -31,7 +31,7 @@ def test_a_function_gets_all_columns_but_the_hidden_one() -> None:
         ]
 
 
-def test_where_spark_gives_a_list_it_gets_one() -> None:
+def test_where_spark_gives_a_list_it_gets_one():
     """Behind a time-out: code that asks for its length works in a drain, and in a repair too."""
 
     def lengths(_: Any, frames: Any, __: Any) -> Iterator[Any]:
@@ -39,7 +39,3 @@ def test_where_spark_gives_a_list_it_gets_one() -> None:
 
     function = hide_column(lengths, "_watermark")
     assert list(function(("a",), FRAMES[1:], "state")) == [(1, ["key", "value"])]
-
-
-def test_it_is_still_called_by_its_own_name() -> None:
-    assert hide_column(columns, "_watermark").__name__ == "columns"

@@ -16,8 +16,8 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.errors import KafkaConfigInvalid
 from spark_jobs.settings.kafka import jaas, properties_file
-from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
-from spark_jobs.settings.kafka.names import BY_NAME, FIXED, REFUSED, REGISTRY, TABLE, Property
+from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.settings.kafka.names import BY_NAME, FIXED, REFUSED
 from tests.harness.certificates import Authority
 from tests.harness.refused import fails
 
@@ -55,15 +55,8 @@ def refused(properties: dict[str, str]) -> str:
     return str(raised.value)
 
 
-def test_nothing_declared_is_a_plain_network() -> None:
-    assert of({}) == NOTHING
-    assert (NOTHING.librdkafka(), NOTHING.java()) == ({}, {})
-    assert (NOTHING.brokers, NOTHING.protocol) == ("", "PLAINTEXT")
-
-
-def test_scram_in_librdkafkas_names_is_scram_in_both() -> None:
+def test_scram_in_librdkafkas_names_is_scram_in_both():
     config = of(SCRAM)
-
     assert config.librdkafka() == SCRAM
     assert config.java() == {
         "security.protocol": "SASL_SSL",
@@ -73,14 +66,14 @@ def test_scram_in_librdkafkas_names_is_scram_in_both() -> None:
     }
 
 
-def test_what_is_declared_in_javas_names_is_the_same() -> None:
+def test_what_is_declared_in_javas_names_is_the_same():
     config = of(SCRAM)
     assert of(config.java()) == config
     renamed = {n.replace("mechanism", "mechanisms"): v for n, v in SCRAM.items()}
     assert of(renamed | {"sasl.mechanisms": "PLAIN"}).mechanism == "PLAIN"
 
 
-def test_tokens_are_asked_for_by_both() -> None:
+def test_tokens_are_asked_for_by_both():
     config = of(
         {
             **TOKENS,
@@ -89,7 +82,6 @@ def test_tokens_are_asked_for_by_both() -> None:
             "https.ca.pem": AUTHORITY.certificate,
         }
     )
-
     assert config.librdkafka()["sasl.oauthbearer.method"] == "oidc"
     java = config.java()
     entry = jaas.parse(java["sasl.jaas.config"])
@@ -109,10 +101,6 @@ def test_tokens_are_asked_for_by_both() -> None:
     ]
 
 
-def test_a_jvm_is_told_nothing_where_nobody_asks_for_tokens() -> None:
-    assert of(SCRAM).java_options() == []
-
-
 @pytest.mark.parametrize(
     "names",
     [
@@ -130,12 +118,10 @@ def test_pem_files_are_read_so_that_executors_need_none(tmp_path, names):
         "certificate.location": certificate,
         "keystore.location": both,
     }
-
     config = of(
         {"security.protocol": "SSL"}
         | {name: str(files[name.removeprefix("ssl.")]) for name in names}
     )
-
     assert config.librdkafka() == {
         "security.protocol": "SSL",
         "ssl.ca.pem": AUTHORITY.certificate,
@@ -150,37 +136,6 @@ def test_pem_files_are_read_so_that_executors_need_none(tmp_path, names):
         "ssl.keystore.key": PAIR.key,
         "ssl.keystore.certificate.chain": PAIR.certificate,
     }
-
-
-@pytest.mark.parametrize(
-    "row",
-    [row for row in TABLE if row.name != "ssl.key.password" and not row.name.startswith(REGISTRY)],
-    ids=lambda row: str(row.name),
-)
-def test_every_row_reaches_both_clients(row: Property) -> None:
-    values = {
-        "https.ca.pem": AUTHORITY.certificate,
-        "ssl.ca.pem": AUTHORITY.certificate,
-        "ssl.certificate.pem": PAIR.certificate,
-        "ssl.key.pem": PAIR.key,
-        "sasl.oauthbearer.extensions": "a=b",
-        "sasl.oauthbearer.scope": "read",
-        "client.id": "c",
-        "client.rack": "r",
-        "client.dns.lookup": "use_all_dns_ips",
-        "bootstrap.servers": "a:1",
-        **TOKENS,
-    }
-    name = row.name
-    if name in SCRAM and name not in TOKENS:
-        values = SCRAM
-    config = of(values)
-    said = config.brokers if name == "bootstrap.servers" else config.librdkafka()[name]
-    assert said == values.get(name, "oidc")
-    if row.java and name != "bootstrap.servers":
-        assert config.java()[row.java] == values[name]
-    entry = jaas.parse(config.java()["sasl.jaas.config"])
-    assert not row.jaas or row.jaas == "extension_" or entry.options[row.jaas] == values[name]
 
 
 @pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
@@ -198,193 +153,118 @@ def test_a_key_of_any_form_is_handed_on_in_the_one_that_java_reads(form, passwor
     assert "ssl.key.password" not in config.librdkafka()
 
 
-class TestRefusals:
-    @pytest.mark.parametrize(
-        "name", ["sasl.pasword", "session.timeout.ms", "ssl.cipher.suites", "", "Security.Protocol"]
+@pytest.mark.parametrize(
+    "name", ["sasl.pasword", "session.timeout.ms", "ssl.cipher.suites", "", "Security.Protocol"]
+)
+def test_an_unknown_property_is_refused_by_name_and_without_its_value(name):
+    assert f"property {name!r}" in refused({**SCRAM, name: "canary"})
+
+
+def test_the_closest_name_is_offered():
+    assert "Did you mean sasl.password?" in refused({"sasl.pasword": "canary"})
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_known_one_that_is_not_taken_says_why(name):
+    assert REFUSED[name] in refused({name: "canary"})
+    assert name not in BY_NAME
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("ssl.truststore.type", "JKS"),
+        ("ssl.keystore.type", "PKCS12"),
+        ("ssl.endpoint.identification.algorithm", ""),
+        ("ssl.endpoint.identification.algorithm", "none"),
+        ("enable.ssl.certificate.verification", "false"),
+        ("sasl.login.callback.handler.class", "my.Handler"),
+    ],
+)
+def test_what_has_one_safe_value_takes_no_other(name, given):
+    assert f"{name} is {given!r}: {FIXED[name][1]}. Give {FIXED[name][0]}" in refused({name: given})
+
+
+CA, KEY, CERTIFICATE = AUTHORITY.certificate, PAIR.key, PAIR.certificate
+OTHERS = jaas.render("PLAIN", {"user_canary": "canary"}).replace("user_canary", "user_a")
+BOTH = {"ssl.certificate.pem": CERTIFICATE, "ssl.key.pem": KEY}
+HIDDEN = BOTH | {"ssl.key.pem": HIDDEN_PAIR.key}
+MISFITS: list[tuple[dict[str, str | None], str]] = [
+    ({"security.protocol": "TLS"}, "security.protocol is 'TLS': Sluice does not know this value."),
+    ({"sasl.mechanism": "GSSAPI"}, "Sluice does not support Kerberos yet"),
+    ({"sasl.mechanism": "SCRAM"}, "Use PLAIN or SCRAM-SHA-256"),
+    ({"security.protocol": ""}, "security.protocol is '': it is empty"),
+    ({"security.protocol": "SSL"}, "sasl.mechanism would have no effect"),
+    ({"security.protocol": None}, "security.protocol is not given: sasl.mechanism would have no"),
+    ({"security.protocol": "SASL_PLAINTEXT", "ssl.ca.pem": CA}, "ssl.ca.pem would have no effect"),
+    ({"sasl.mechanism": None}, "sasl.mechanism is not given: SASL_SSL needs it"),
+    ({"sasl.oauthbearer.scope": "read"}, "scope is (not shown): it has no effect with SCRAM-SHA-512"),
+    ({"https.ca.pem": CA}, "https.ca.pem is (not shown): it has no effect"),
+    ({**TOKENS}, "sasl.username is (not shown): it has no effect with OAUTHBEARER"),
+    ({"sasl.password": None}, "sasl.password is not given: SCRAM-SHA-512 needs it"),
+    ({"sasl.password": "canary\nline"}, "sasl.password is (not shown): it has a line break"),
+    ({"sasl.mechanisms": "PLAIN"}, "sasl.mechanisms is 'PLAIN': sasl.mechanism has another value"),
+    ({"sasl.jaas.config": "canary"}, "sasl.jaas.config is (not shown): it does not parse"),
+    ({"sasl.jaas.config": 'a.Module required password="canary";'}, "its login module is a.Module"),
+    ({"sasl.jaas.config": OTHERS}, "(user_a)"),
+    ({"sasl.jaas.config": jaas.render("PLAIN", {"password": "canary2"})}, "sasl.password has another"),
+    ({"ssl.ca.location": "/nowhere.crt"}, "'/nowhere.crt': it cannot be read (No such file"),
+    ({"ssl.key.location": KEY}, "is (not shown): it is not a path. Give the path of a PEM file; "),
+    ({"ssl.key.location": KEY.replace("\n", " ")}, "belongs in ssl.key.pem."),
+    ({"ssl.keystore.location": KEY + CERTIFICATE}, "in ssl.key.pem and ssl.certificate.pem."),
+    ({"ssl.truststore.location": CA}, "belongs in ssl.ca.pem."),
+    ({"ssl.certificate.location": "/canary\0.crt"}, "location is (not shown): it is not a path"),
+    ({"ssl.key.location": "canary" * 1000}, "(not shown): it cannot be read (File name too long)"),
+    ({"ssl.ca.pem": "canary"}, "ssl.ca.pem is (not shown): it has no certificate in PEM"),
+    ({"ssl.key.password": "canary"}, "password is (not shown): it belongs to ssl.key.location"),
+    ({"ssl.key.pem": KEY}, "ssl.certificate.pem is not given: a key and its certificate go together"),
+    ({"ssl.certificate.pem": CERTIFICATE}, "ssl.key.pem is not given"),
+    (BOTH | {"ssl.key.pem": "canary"}, "it has no readable private key"),
+    (HIDDEN | {"ssl.key.password": "canary"}, "ssl.key.password does not decrypt it"),
+    ({**HIDDEN}, "ssl.key.password is not given"),
+    (BOTH | {"ssl.key.password": "canary"}, "not encrypted"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "says"), MISFITS)
+def test_what_does_not_fit_is_named_with_its_value_the_reason_and_a_remedy(changes, says):
+    text = refused(
+        {name: value for name, value in {**SCRAM, **changes}.items() if value is not None}
     )
-    def test_an_unknown_property_is_refused_by_name_and_without_its_value(self, name: str) -> None:
-        assert f"property {name!r}" in refused({**SCRAM, name: "canary"})
+    assert says in text
+    assert text.startswith("KAFKA_CONFIG_INVALID: a test: ")
 
-    def test_the_closest_name_is_offered(self) -> None:
-        assert "Did you mean sasl.password?" in refused({"sasl.pasword": "canary"})
 
-    @pytest.mark.parametrize("name", REFUSED)
-    def test_a_known_one_that_is_not_taken_says_why(self, name: str) -> None:
-        assert REFUSED[name] in refused({name: "canary"})
-        assert name not in BY_NAME
-
-    @pytest.mark.parametrize(
-        ("name", "given"),
-        [
-            ("ssl.truststore.type", "JKS"),
-            ("ssl.keystore.type", "PKCS12"),
-            ("ssl.endpoint.identification.algorithm", ""),
-            ("ssl.endpoint.identification.algorithm", "none"),
-            ("enable.ssl.certificate.verification", "false"),
-            ("sasl.login.callback.handler.class", "my.Handler"),
-        ],
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://idp.example/token",
+        "ftp://127.0.0.1/x",
+        "https://u:canary@idp.example/",
+        "https://a b",
+        "https://[",
+        "https:///x",
+        "https://idp.example/ -Dcanary",
+        'https://idp.example/"canary',
+    ],
+)
+def test_a_secret_is_sent_to_a_token_endpoint_encrypted_and_no_other_way(url):
+    assert "sasl.oauthbearer.token.endpoint.url is" in refused(
+        {**TOKENS, "sasl.oauthbearer.token.endpoint.url": url}
     )
-    def test_what_has_one_safe_value_takes_no_other(self, name: str, given: str) -> None:
-        assert f"{name} is {given!r}: {FIXED[name][1]}. Give {FIXED[name][0]}" in refused(
-            {name: given}
-        )
-
-    @pytest.mark.parametrize(
-        ("changes", "says"),
-        [
-            (
-                {"security.protocol": "TLS"},
-                "security.protocol is 'TLS': Sluice does not know this value. Use PLAINTEXT or SSL",
-            ),
-            ({"sasl.mechanism": "GSSAPI"}, "Sluice does not support Kerberos yet"),
-            ({"sasl.mechanism": "SCRAM"}, "Use PLAIN or SCRAM-SHA-256"),
-            ({"security.protocol": ""}, "security.protocol is '': it is empty"),
-            ({"security.protocol": "SSL"}, "sasl.mechanism would have no effect"),
-            (
-                {"security.protocol": None},
-                "security.protocol is not given: sasl.mechanism would have no effect. Give "
-                "SASL_SSL",
-            ),
-            (
-                {"security.protocol": "SASL_PLAINTEXT", "ssl.ca.pem": AUTHORITY.certificate},
-                "ssl.ca.pem would have no effect",
-            ),
-            ({"sasl.mechanism": None}, "sasl.mechanism is not given: SASL_SSL needs it"),
-            (
-                {"sasl.oauthbearer.scope": "read"},
-                "sasl.oauthbearer.scope is (not shown): it has no effect with SCRAM-SHA-512",
-            ),
-            (
-                {"https.ca.pem": AUTHORITY.certificate},
-                "https.ca.pem is (not shown): it has no effect",
-            ),
-            ({**TOKENS}, "sasl.username is (not shown): it has no effect with OAUTHBEARER"),
-            ({"sasl.password": None}, "sasl.password is not given: SCRAM-SHA-512 needs it"),
-            (
-                {"sasl.password": "canary\nline"},
-                "sasl.password is (not shown): it has a line break",
-            ),
-            (
-                {"sasl.mechanisms": "PLAIN"},
-                "sasl.mechanisms is 'PLAIN': sasl.mechanism has another value",
-            ),
-            ({"sasl.jaas.config": "canary"}, "sasl.jaas.config is (not shown): it does not parse"),
-            (
-                {"sasl.jaas.config": 'a.Module required password="canary";'},
-                "its login module is a.Module",
-            ),
-            (
-                {
-                    "sasl.jaas.config": jaas.render("PLAIN", {"user_canary": "canary"}).replace(
-                        "user_canary", "user_a"
-                    )
-                },
-                "(user_a)",
-            ),
-            (
-                {"sasl.jaas.config": jaas.render("PLAIN", {"password": "canary2"})},
-                "sasl.password has another value",
-            ),
-            (
-                {"ssl.ca.location": "/nowhere.crt"},
-                "ssl.ca.location is '/nowhere.crt': it cannot be read (No such file",
-            ),
-            (
-                {"ssl.key.location": PAIR.key},
-                "ssl.key.location is (not shown): it is not a path. Give the path of a PEM file; "
-                "PEM text belongs in ssl.key.pem.",
-            ),
-            ({"ssl.key.location": PAIR.key.replace("\n", " ")}, "belongs in ssl.key.pem."),
-            (
-                {"ssl.keystore.location": PAIR.key + PAIR.certificate},
-                "belongs in ssl.key.pem and ssl.certificate.pem.",
-            ),
-            ({"ssl.truststore.location": AUTHORITY.certificate}, "belongs in ssl.ca.pem."),
-            (
-                {"ssl.certificate.location": "/canary\0.crt"},
-                "ssl.certificate.location is (not shown): it is not a path",
-            ),
-            (
-                {"ssl.key.location": "canary" * 1000},
-                "ssl.key.location is (not shown): it cannot be read (File name too long)",
-            ),
-            ({"ssl.ca.pem": "canary"}, "ssl.ca.pem is (not shown): it has no certificate in PEM"),
-            (
-                {"ssl.key.password": "canary"},
-                "ssl.key.password is (not shown): it belongs to ssl.key.location",
-            ),
-            (
-                {"ssl.key.pem": PAIR.key},
-                "ssl.certificate.pem is not given: a key and its certificate go together",
-            ),
-            ({"ssl.certificate.pem": PAIR.certificate}, "ssl.key.pem is not given"),
-            (
-                {"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": "canary"},
-                "it has no readable private key",
-            ),
-            (
-                {
-                    "ssl.certificate.pem": PAIR.certificate,
-                    "ssl.key.pem": HIDDEN_PAIR.key,
-                    "ssl.key.password": "canary",
-                },
-                "ssl.key.password does not decrypt it",
-            ),
-            (
-                {"ssl.certificate.pem": PAIR.certificate, "ssl.key.pem": HIDDEN_PAIR.key},
-                "ssl.key.password is not given",
-            ),
-            (
-                {
-                    "ssl.certificate.pem": PAIR.certificate,
-                    "ssl.key.pem": PAIR.key,
-                    "ssl.key.password": "canary",
-                },
-                "not encrypted",
-            ),
-        ],
-    )
-    def test_what_does_not_fit_is_named_with_its_value_the_reason_and_a_remedy(self, changes, says):
-        text = refused(
-            {name: value for name, value in {**SCRAM, **changes}.items() if value is not None}
-        )
-        assert says in text
-        assert text.startswith("KAFKA_CONFIG_INVALID: a test: ")
-
-    @pytest.mark.parametrize(
-        "url",
-        [
-            "http://idp.example/token",
-            "ftp://127.0.0.1/x",
-            "https://u:canary@idp.example/",
-            "https://a b",
-            "https://[",
-            "https:///x",
-            "https://idp.example/ -Dcanary",
-            'https://idp.example/"canary',
-        ],
-    )
-    def test_a_secret_is_sent_to_a_token_endpoint_encrypted_and_no_other_way(self, url):
-        assert "sasl.oauthbearer.token.endpoint.url is" in refused(
-            {**TOKENS, "sasl.oauthbearer.token.endpoint.url": url}
-        )
-
-    def test_on_loopback_it_may_be_plain(self) -> None:
-        plain = {"sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:1/token"}
-        assert of(TOKENS | plain).mechanism == "OAUTHBEARER"
 
 
-class TestFile:
-    def read(self, folder: Path, text: str, mode: int = 0o600) -> KafkaConfig:
-        file = folder / "kafka.properties"
-        file.write_text(text, encoding="utf-8")
-        file.chmod(mode)
-        return KafkaConfig.read(str(file))
+def read(folder: Path, text: str, mode: int = 0o600) -> KafkaConfig:
+    file = folder / "kafka.properties"
+    file.write_text(text, encoding="utf-8")
+    file.chmod(mode)
+    return KafkaConfig.read(str(file))
 
-    def test_a_java_clients_file_is_taken_as_it_is(self, tmp_path: Path) -> None:
-        config = self.read(
-            tmp_path,
-            """# a client
+
+def test_a_java_clients_file_is_taken_as_it_is(tmp_path):
+    config = read(
+        tmp_path,
+        """# a client
             bootstrap.servers = a:1,b:2
             security.protocol: SASL_SSL
             sasl.mechanism SCRAM-SHA-512
@@ -392,59 +272,64 @@ class TestFile:
                 username="reader" \\
                 password='canary';
             """,
-        )
-        assert (config.brokers, config.path) == ("a:1,b:2", str(tmp_path / "kafka.properties"))
-        assert config.librdkafka() == SCRAM
-
-    @pytest.mark.parametrize("mode", [0o604, 0o602, 0o620, 0o644, 0o666, 0o777])
-    def test_one_with_a_secret_that_others_may_read_or_change_is_refused(self, tmp_path, mode):
-        with fails(KafkaConfigInvalid, "secret_exposed"):
-            self.read(tmp_path, "".join(f"{name}={value}\n" for name, value in SCRAM.items()), mode)
-
-    @pytest.mark.parametrize("mode", [0o600, 0o400, 0o440, 0o640])
-    def test_its_group_may_read_it_as_a_mounted_secret_is(self, tmp_path: Path, mode: int) -> None:
-        assert self.read(
-            tmp_path, "".join(f"{name}={value}\n" for name, value in SCRAM.items()), mode
-        ).secrets() == ("canary",)
-
-    def test_without_a_secret_everybody_may_read_it(self, tmp_path: Path) -> None:
-        assert self.read(tmp_path, "bootstrap.servers=a:1\n", 0o644).brokers == "a:1"
-
-    def test_nor_may_others_read_a_private_key(self, tmp_path: Path) -> None:
-        key, certificate, _ = PAIR.write(tmp_path, "reader")
-        key.chmod(0o644)
-        text = f"security.protocol=SSL\nssl.key.location={key}\nssl.certificate.location={certificate}\n"
-        with fails(KafkaConfigInvalid, "property_refused", name="ssl.key.location"):
-            self.read(tmp_path, text)
-
-    @pytest.mark.parametrize(
-        ("text", "says"),
-        [
-            ("sasl.username=reader\ncanary\n", "line 2 is not name=value"),
-            ("sasl.password=can\\ary", "line 1 has a backslash"),
-            ("a=b\\u12", "line 1 has a backslash"),
-            ("\n\nsasl.password=canary\nsasl.password=canary2", "sasl.password has another value"),
-        ],
     )
-    def test_what_java_would_take_otherwise_than_it_stands_is_refused(self, tmp_path, text, says):
-        with pytest.raises(KafkaConfigInvalid) as raised:
-            self.read(tmp_path, text)
-        assert says in str(raised.value)
-        assert "canary" not in str(raised.value)
-
-    def test_one_that_is_not_there_is_named(self) -> None:
-        with fails(KafkaConfigInvalid, "file_unreadable", source="SLUICE_KAFKA_CONFIG=/nowhere"):
-            KafkaConfig.read("/nowhere")
-
-    def test_one_for_another_process_is_its_owners_alone_and_says_the_same(self, tmp_path):
-        config = of({**SCRAM, "bootstrap.servers": "a:1", "ssl.ca.pem": AUTHORITY.certificate})
-        kept = config.write_to(tmp_path / "handed-over")
-        assert (tmp_path / "handed-over").stat().st_mode & 0o777 == 0o600
-        assert KafkaConfig.read(kept.path) == kept
-        assert kept.librdkafka() == config.librdkafka()
+    assert (config.brokers, config.path) == ("a:1,b:2", str(tmp_path / "kafka.properties"))
+    assert config.librdkafka() == SCRAM
 
 
-def test_its_text_shows_no_value() -> None:
+@pytest.mark.parametrize("mode", [0o604, 0o602, 0o620, 0o644, 0o666, 0o777])
+def test_one_with_a_secret_that_others_may_read_or_change_is_refused(tmp_path, mode):
+    with fails(KafkaConfigInvalid, "secret_exposed"):
+        read(tmp_path, "".join(f"{name}={value}\n" for name, value in SCRAM.items()), mode)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o440, 0o640])
+def test_its_group_may_read_it_as_a_mounted_secret_is(tmp_path, mode):
+    assert read(
+        tmp_path, "".join(f"{name}={value}\n" for name, value in SCRAM.items()), mode
+    ).secrets() == ("canary",)
+
+
+def test_nor_may_others_read_a_private_key(tmp_path):
+    key, certificate, _ = PAIR.write(tmp_path, "reader")
+    key.chmod(0o644)
+    text = (
+        f"security.protocol=SSL\nssl.key.location={key}\nssl.certificate.location={certificate}\n"
+    )
+    with fails(KafkaConfigInvalid, "property_refused", name="ssl.key.location"):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("sasl.username=reader\ncanary\n", "line 2 is not name=value"),
+        ("sasl.password=can\\ary", "line 1 has a backslash"),
+        ("a=b\\u12", "line 1 has a backslash"),
+        ("\n\nsasl.password=canary\nsasl.password=canary2", "sasl.password has another value"),
+    ],
+)
+def test_what_java_would_take_otherwise_than_it_stands_is_refused(tmp_path, text, says):
+    with pytest.raises(KafkaConfigInvalid) as raised:
+        read(tmp_path, text)
+    assert says in str(raised.value)
+    assert "canary" not in str(raised.value)
+
+
+def test_one_that_is_not_there_is_named():
+    with fails(KafkaConfigInvalid, "file_unreadable", source="SLUICE_KAFKA_CONFIG=/nowhere"):
+        KafkaConfig.read("/nowhere")
+
+
+def test_one_for_another_process_is_its_owners_alone_and_says_the_same(tmp_path):
+    config = of({**SCRAM, "bootstrap.servers": "a:1", "ssl.ca.pem": AUTHORITY.certificate})
+    kept = config.write_to(tmp_path / "handed-over")
+    assert (tmp_path / "handed-over").stat().st_mode & 0o777 == 0o600
+    assert KafkaConfig.read(kept.path) == kept
+    assert kept.librdkafka() == config.librdkafka()
+
+
+def test_its_text_shows_no_value():
     config = of(
         {
             **SCRAM,
@@ -463,21 +348,21 @@ def test_its_text_shows_no_value() -> None:
 
 
 @given(PASSWORDS)
-def test_whatever_a_password_is_jaas_says_it(password: str) -> None:
+def test_whatever_a_password_is_jaas_says_it(password):
     entry = jaas.parse(jaas.render("PLAIN", {"username": "u", "password": password}))
     assert entry == jaas.Entry(jaas.MODULES["PLAIN"], {"username": "u", "password": password})
     assert of({**SCRAM, "sasl.password": password}).librdkafka()["sasl.password"] == password
 
 
 @given(TEXTS)
-def test_whatever_an_option_is_jaas_says_it_in_one_line(value: str) -> None:
+def test_whatever_an_option_is_jaas_says_it_in_one_line(value):
     text = jaas.render("OAUTHBEARER", {"a": value, "b": "c"})
     assert "\n" not in text
     assert jaas.parse(text) == jaas.Entry(jaas.MODULES["OAUTHBEARER"], {"a": value, "b": "c"})
 
 
 @given(st.dictionaries(TEXTS.filter(bool), TEXTS))
-def test_whatever_a_value_is_a_properties_file_says_it(properties: dict[str, str]) -> None:
+def test_whatever_a_value_is_a_properties_file_says_it(properties):
     assert {
         line.name: line.value for line in properties_file.parse(properties_file.render(properties))
     } == properties
