@@ -94,16 +94,16 @@ def check_metrics(spec: Pipeline, metrics: StateMetrics) -> list[CheckResult]:
     return _of_one_row("state", checks, metrics.model_dump())
 
 
-def refuse_misspelt(spec: Pipeline) -> None:
+def refuse_misspelt(checks: Iterable[Check]) -> None:
     """Raise CheckBroken for a check that is not an expectation: no data is needed to tell."""
     _gx()
-    for number, check in enumerate((*spec.output_checks, *state_checks.state_checks_of(spec))):
+    for number, check in enumerate(checks):
         _expectation(check, number)
 
 
-def checks_digest(spec: Pipeline) -> str:
+def checks_digest(checks: Iterable[Check]) -> str:
     """Of the checks, and of the Great Expectations that knows them."""
-    every = [each.model_dump() for each in (*spec.output_checks, *spec.state_checks)]
+    every = [each.model_dump() for each in checks]
     text = json.dumps([version("great_expectations"), every], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -139,11 +139,12 @@ def _with_known_checks(known: Identity, spec: Pipeline, warming: Thread) -> Iden
     """The identity, with the digest of the checks. Other ones than the last run's are looked at
     before a record is read: a misspelt one would be found when its rows are in the table.
     """
-    digest = expectations.checks_digest(spec)
+    declared = (*spec.output_checks, *spec.state_checks)
+    digest = expectations.checks_digest(declared)
     if digest == known.checks:
         return known
     warming.join()
-    expectations.refuse_misspelt(spec)
+    expectations.refuse_misspelt(declared)
     return known.model_copy(update={"checks": digest})
 
 
