@@ -71,7 +71,7 @@ def accept(
         require_writable(paths)
         with leased(paths, who) as held:
             if read_cursor(paths.cursor) != cursor:
-                raise DecisionRefused.overtaken_acceptance(pipeline=spec.name)
+                raise DecisionRefused.overtaken(pipeline=spec.name)
             passed = {
                 "judged": cursor.audited,
                 "judged_table_version": report.table_version,

@@ -65,7 +65,7 @@ def quarantine(
         require_writable(paths)
         with leased(paths, who) as held:
             if read_failing(paths.failing) != before:
-                raise DecisionRefused.overtaken_quarantine(pipeline=spec.name)
+                raise DecisionRefused.overtaken(pipeline=spec.name)
             _refuse_unaccounted(paths, spec.name, found)
             _with(before, found, paths).put(paths.failing, held)
         return (

@@ -70,7 +70,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
             if not begun and (
                 _identity_text(paths) != seen or _draining(Paths(*of), spec).place != paths.place
             ):
-                raise LeaseHeld.overtaken_reset(pipeline=spec.name)
+                raise LeaseHeld.overtaken(pipeline=spec.name, again=f"sluice reset {spec.name}")
             _settled(Paths(*of), held)
             now = _draining(Paths(*of), spec)
             place = _next(now, goes_on=goes_on)

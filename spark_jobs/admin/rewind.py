@@ -85,7 +85,9 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
         with leased(paths, who) as held:
             now, again = _facts(spec, paths, batch)
             if now != known or again.version != facts.version:
-                raise LeaseHeld.overtaken_rewind(pipeline=spec.name, batch=batch)
+                raise LeaseHeld.overtaken(
+                    pipeline=spec.name, again=f"sluice rewind {spec.name} --to-batch {batch}"
+                )
             # Before anything is changed: it may be damaged.
             read_failing(paths.failing)
             carry_out(REWIND, again, paths, held, who)

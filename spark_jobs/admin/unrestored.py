@@ -78,7 +78,7 @@ def unrestore(
             cursor = read_cursor(paths.cursor)
             now = delta.open_table(paths.table).version()
             if now != newest or to_mend(paths, cursor) != found:
-                raise LeaseHeld.overtaken_doctor(table=paths.table, pipeline=spec.name)
+                raise LeaseHeld.overtaken(pipeline=spec.name, again=f"sluice doctor {spec.name}")
             passed = cursor.judged_table_version
             facts = Unrestored(
                 version=found.whole,

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from spark_jobs.errors.base import Quoted, SluiceError, reason
 
+STAGED = (
+    "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table is as "
+    "it was."
+)
+NEWLY_BAD = (
+    "Drains took records that are bad by today's spec. A backfill computes the rows without them, "
+    "and keeps them in ops.quarantine for a replay: `sluice backfill {pipeline} --from {start} "
+    "--to {end}`."
+)
+
 
 class CheckFailed(SluiceError):
     """A critical check failed: the rows are in the table, and nothing was published."""
@@ -24,20 +34,13 @@ class CheckFailed(SluiceError):
         self, pipeline: object, count: object, failed: object, table_version: object
     ) -> None: ...
 
-    @reason(
-        "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table "
-        "is as it was.",
-        "Drains took records that are bad by today's spec. A backfill computes the rows without "
-        "them, and keeps them in ops.quarantine for a replay: `sluice backfill {pipeline} --from "
-        "{start} --to {end}`.",
-    )
+    @reason(STAGED, NEWLY_BAD)
     def newly_bad(
         self, pipeline: object, count: object, failed: object, start: object, end: object
     ) -> None: ...
 
     @reason(
-        "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table "
-        "is as it was.",
+        STAGED,
         "See the failing values above. Correct the data, or the check.",
     )
     def staged_failed(self, pipeline: object, count: object, failed: object) -> None: ...
@@ -113,9 +116,9 @@ class DecisionRefused(SluiceError):
 
     @reason(
         "Another run of {pipeline} has ended since this command looked.",
-        "See what it says: sluice show checks --pipeline {pipeline}",
+        "See what it says: sluice show checks --pipeline {pipeline}. Then give the command again.",
     )
-    def overtaken_acceptance(self, pipeline: object) -> None: ...
+    def overtaken(self, pipeline: object) -> None: ...
 
     @reason(
         "--reason is empty. It is all that ops.quarantine says of these records.",
@@ -134,12 +137,6 @@ class DecisionRefused(SluiceError):
         "Write PARTITION:OFFSET, or PARTITION:FIRST-LAST.",
     )
     def no_place(self, record: object) -> None: ...
-
-    @reason(
-        "Another run of {pipeline} has ended since this command looked.",
-        "Give it again: sluice quarantine {pipeline}",
-    )
-    def overtaken_quarantine(self, pipeline: object) -> None: ...
 
     @reason(
         "Partition {partition} offset {offset} is in batch {batch}. The table has that batch, "

@@ -19,21 +19,9 @@ class LeaseHeld(SluiceError):
 
     @reason(
         "Another command has changed {pipeline} since this one looked.",
-        "See what there is to do now: sluice reset {pipeline}",
+        "See what there is to do now: {again}",
     )
-    def overtaken_reset(self, pipeline: object) -> None: ...
-
-    @reason(
-        "Another command has changed {pipeline} since this one looked.",
-        "See what there is to do now: sluice rewind {pipeline} --to-batch {batch}",
-    )
-    def overtaken_rewind(self, pipeline: object, batch: object) -> None: ...
-
-    @reason(
-        "Somebody has changed {table} since this command looked.",
-        "See what there is to do now: sluice doctor {pipeline}",
-    )
-    def overtaken_doctor(self, table: object, pipeline: object) -> None: ...
+    def overtaken(self, pipeline: object, again: object) -> None: ...
 
     @reason(
         "{folder} is being written by {holder}.",

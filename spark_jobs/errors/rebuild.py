@@ -82,12 +82,6 @@ class RebuildRefused(SluiceError):
     def next_is_live(self, pipeline: object, version: object) -> None: ...
 
     @reason(
-        "{pipeline}: there is no switch to take back.",
-        "`sluice rewind {pipeline}` goes back within a state version.",
-    )
-    def nothing_to_take_back(self, pipeline: object) -> None: ...
-
-    @reason(
         "{pipeline}: the version before the switch is {wanted}. spec.py has no spec of it for "
         "drains to go on with.",
         "Put the former spec, with state=State(version={wanted}), back as NEXT.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.errors.base import SluiceError, reason
+from spark_jobs.errors.checks import NEWLY_BAD, STAGED
 
 
 class StagingStale(SluiceError):
@@ -95,20 +96,13 @@ class ChangeUnexplained(SluiceError):
     code, exit_status = "CHANGE_UNEXPLAINED", 86
     usual_remedy = "Find what changed the rows in the log of the stage, or ask for a backfill."
 
-    @reason(
-        "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table "
-        "is as it was.",
-        "Drains took records that are bad by today's spec. A backfill computes the rows without "
-        "them, and keeps them in ops.quarantine for a replay: `sluice backfill {pipeline} --from "
-        "{start} --to {end}`.",
-    )
+    @reason(STAGED, NEWLY_BAD)
     def newly_bad(
         self, pipeline: object, count: object, failed: object, start: object, end: object
     ) -> None: ...
 
     @reason(
-        "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table "
-        "is as it was.",
+        STAGED,
         "The log of the stage has examples. Find what changed them, or ask for a backfill.",
     )
     def rows_unexplained(self, pipeline: object, count: object, failed: object) -> None: ...

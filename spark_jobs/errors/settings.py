@@ -40,12 +40,6 @@ class SettingInvalid(SluiceError):
 
     @reason(
         "SLUICE_PIPELINES is {package!r}: {error}.",
-        "Name a Python package on the PYTHONPATH, or unset it.",
-    )
-    def package_not_shipped(self, package: object, error: object) -> None: ...
-
-    @reason(
-        "SLUICE_PIPELINES is {package!r}: {error}.",
         "Set it to a Python package on the PYTHONPATH, or unset it.",
     )
     def package_absent(self, package: object, error: object) -> None: ...

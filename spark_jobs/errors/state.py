@@ -135,12 +135,10 @@ class StateUnreadable(SluiceError):
     def checkpoint_moved(self, checkpoint: object, pipeline: object) -> None: ...
 
     @reason(
-        "Step {step} of {pipeline} {problem}.",
+        "{pipeline} has no step {step} with state.",
         "Steps with state: {available}.",
     )
-    def step_unfit(
-        self, step: object, pipeline: object, problem: object, available: object
-    ) -> None: ...
+    def step_unfit(self, step: object, pipeline: object, available: object) -> None: ...
 
     @reason(
         "No step of {pipeline} keeps state.",

@@ -67,7 +67,7 @@ def versions_back(spec: Pipeline, root: str) -> tuple[Pipeline, Pipeline]:
     """
     fact = read_live(Paths(root, spec))
     if fact is None or fact.before is None:
-        raise RebuildRefused.nothing_to_take_back(pipeline=spec.name)
+        raise RebuildRefused.no_switch(pipeline=spec.name)
     wanted = fact.before.version
     former = spec if spec.state.version == wanted else registry.load_next(spec.name)
     if former is None or former.state.version != wanted:

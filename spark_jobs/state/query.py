@@ -96,15 +96,8 @@ def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int
         f"step {number}, {_format_step(spec, number, step)}" for number, step in stateful.items()
     )
     if wanted is not None and wanted not in stateful:
-        exists = 1 <= wanted <= len(spec.steps)
-        problem = (
-            f"is a {spec.steps[wanted - 1].kind} and keeps no state" if exists else "does not exist"
-        )
         raise StateUnreadable.step_unfit(
-            step=wanted,
-            pipeline=spec.name,
-            problem=problem,
-            available=available or "none",
+            step=wanted, pipeline=spec.name, available=available or "none"
         )
     if not stateful:
         raise StateUnreadable.stateless(pipeline=spec.name)

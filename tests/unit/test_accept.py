@@ -144,7 +144,7 @@ def test_a_run_that_works_or_has_ended_meanwhile_is_not_overruled(root: Root) ->
     with lease(root.paths.lease, "a run"), pytest.raises(LeaseHeld):
         intent.execute()
     Cursor(audited=4, judged=1, judged_table_version=0).write(root.paths.cursor)
-    with fails(DecisionRefused, "overtaken_acceptance"):
+    with fails(DecisionRefused, "overtaken"):
         intent.execute()
 
 

@@ -79,7 +79,7 @@ def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next
     assert late.execute is not None
     first.execute()
     Drains(tmp_path / "root", generation="g2").drain(0, 1)
-    with fails(LeaseHeld, "overtaken_reset"):
+    with fails(LeaseHeld, "overtaken", again=f"sluice reset {SPEC.name}"):
         late.execute()
 
 

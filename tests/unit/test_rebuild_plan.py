@@ -187,7 +187,7 @@ def test_without_a_next_and_behind_the_switch_to_it_there_is_nothing_to_rebuild(
 
 def test_the_way_back_needs_the_former_spec_and_not_the_one_that_it_takes_back(root, monkeypatch):
     next_is(monkeypatch, NEXT)
-    with fails(RebuildRefused, "nothing_to_take_back"):
+    with fails(RebuildRefused, "no_switch"):
         rebuild.versions_back(SPEC, root.settings.root)
     begin(root.paths, NEXT, "topic-1", "tester")
     Drains(Path(root.settings.root), NEXT, "g2").drain(0, 4)

@@ -201,7 +201,7 @@ def test_one_that_another_has_ended_meanwhile_does_nothing(root: Drains) -> None
     late = rewind(SPEC, root.settings, 2).execute
     assert late is not None
     go_back(root)
-    with fails(LeaseHeld, "overtaken_rewind", batch=2):
+    with fails(LeaseHeld, "overtaken", again=f"sluice rewind {SPEC.name} --to-batch 2"):
         late()
     end_state(root)
 
