@@ -196,3 +196,9 @@ def test_a_broken_checkpoint_that_no_late_removal_explains_is_seen() -> None:
     not_broken(error, ["0 rewind 4 sleeps at: remove 5 #2"])
     with pytest.raises(Violation, match="broken"):
         not_broken(error, ["0 rewind 4 sleeps at: remove running.json #1", "1 drain: done"])
+
+
+def test_a_rebuild_begins_beside_a_discard_or_is_refused_in_words() -> None:
+    begun = Round((("rebuild", 670519844),), seed=368626364)
+    beside = Round((("discard", 730546385), ("rebuild", 1032284249)), seed=996831273)
+    assert run((begun, beside), 20261600).violation is None
