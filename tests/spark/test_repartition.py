@@ -1,5 +1,7 @@
 """`sluice repartition` over real state: the same in any number of stores, exact after a kill."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
@@ -11,6 +13,7 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken, RepartitionRefused
@@ -213,6 +216,26 @@ def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_an
     assert fix is None, lines
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "torn",
+        *(
+            pytest.param(place, marks=long_form)
+            for place in ("planned", "repartition.written", "repartition.counts")
+        ),
+    ],
+)
+def test_the_same_command_behind_one_that_was_killed_ends_as_another(images, tmp_path, place):
+    base, taken = images
+    killed = copied(over(base, taken[place]), tmp_path / ROOT)
+    lines = moved(killed, 4)
+    assert any("nothing to move" in line for line in lines) is (place == "repartition.counts")
+    assert number(killed) == 4
+    killed.run("behind it")
+    killed.assert_exact()
+
+
 def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the_old_number(
     images, tmp_path
 ):
@@ -221,10 +244,57 @@ def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the
     report = torn.drain("behind it")
     assert report.problem
     assert report.problem.code == "CHECKPOINT_BROKEN"
-    doctor(torn.spec, torn.settings).execute()
+    execute = doctor(torn.spec, torn.settings).execute
+    execute()
     assert number(torn) == 2
     torn.run("mended")
     torn.assert_exact()
+
+
+def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_path, monkeypatch):
+    """The process slept in Spark, while another run took its batch back and was killed."""
+    base, taken = images
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
+    slept = Path(str(over(base, taken["repartition.written"]).paths.checkpoint))
+    newest = max(Checkpoint(made.paths.checkpoint).committed())
+    reached: list[str] = []
+
+    def kill_in_the_second(place):
+        reached.append(place)
+        if reached.count("planned") == 2:
+            raise failpoint.Failure(place)
+
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "at", kill_in_the_second)
+        assert made.drain("took it back").problem
+    assert max(Checkpoint(made.paths.checkpoint).committed()) == newest + 1
+    for name in (f"commits/{newest + 1}", f"commits/.{newest + 1}.crc"):
+        shutil.copy(slept / name, str(made.paths.checkpoint / name))
+    report = made.drain("behind it")
+    assert report.problem
+    assert report.problem.code == "CHECKPOINT_BROKEN"
+    assert "names 4 state stores" in report.problem.what
+    execute = doctor(made.spec, made.settings).execute
+    execute()
+    made.run("mended")
+    made.assert_exact()
+    assert number(made) == 2
+
+
+@long_form
+def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tmp_path):
+    base, taken = images
+    made = copied(over(base, taken["repartition.counts"]), tmp_path / ROOT)
+    before, newest = state(made, 2, 0), max(Checkpoint(made.paths.checkpoint).committed())
+    made.run("behind it")
+    for batch, stores in ((newest, 4), (0, 2)):
+        execute = rewind(made.spec, made.settings, batch).execute
+        execute()
+        assert number(made) == stores
+        if stores == 2:
+            assert state(made, 2) == before
+        made.run(f"behind batch {batch}")
+        made.assert_exact()
 
 
 @pytest.mark.parametrize(
@@ -276,6 +346,18 @@ def command(made: Scene, **more: str) -> subprocess.Popen[bytes]:
     variables = os.environ | submit.environment(made.settings) | more
     words = submit.command(made.settings, Repartition(pipeline="aircraft_rotations", partitions=4))
     return subprocess.Popen(words, env=variables, start_new_session=True)
+
+
+@long_form
+def test_it_is_a_command_whose_kill_leaves_the_old_number(images, tmp_path):
+    base, taken = images
+    made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
+    assert command(made, SLUICE_FAILPOINTS="repartition.written=exit").wait() != 0
+    assert number(made) == 2
+    assert command(made).wait() == 0
+    assert number(made) == 4
+    made.run("behind it")
+    made.assert_exact()
 
 
 @long_form

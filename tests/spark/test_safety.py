@@ -1,5 +1,7 @@
 """What a drain refuses, what it survives, and what it leaves to the next run."""
 
+from __future__ import annotations
+
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,15 +18,54 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.audit import audit
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import CheckpointBroken, TableReplaced
+from spark_jobs.ops import ops_tables
+from spark_jobs.registry import find as registry
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.spec import Check, Field, Topic
-from tests.harness.crash import files
+from tests.harness.cleaned import clean_log
+from tests.harness.crash import files, over
 from tests.harness.refused import because
 from tests.harness.scene import Scene
+
+
+def test_a_batch_that_was_committed_but_not_accounted_for_is_accounted_for_once_by_the_next_run(
+    drained,
+):
+    def of_the_first(name: str) -> list[dict]:
+        return [row for row in drained.ops(name) if row["batch_id"] <= 1]
+
+    before = {name: len(of_the_first(name)) for name in ("batches", "quarantine", "late")}
+    counted = {row["batch_id"]: row for row in of_the_first("batches")}
+    read_cursor(drained.paths.cursor).model_copy(update={"audited": -1, "judged": -1}).write(
+        drained.paths.cursor
+    )
+
+    report = drained.run("after the crash")
+
+    assert report.recovered == (0, 1)
+    assert {name: len(of_the_first(name)) for name in before} == before
+    for row in of_the_first("batches"):
+        assert row["source"] == "reread"
+        known = counted[row["batch_id"]]
+        for name in (
+            "covered",
+            "read",
+            "malformed",
+            "premature",
+            "late",
+            "accepted",
+            "duplicates",
+            "rows_out",
+            "unaccounted",
+        ):
+            assert row[name] == known[name], name
+    drained.assert_exact()
+    assert plan(drained.spec, drained.settings).idle
 
 
 def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_until_it_is_but_a_warning(
@@ -60,6 +101,24 @@ def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_unt
         if row["run_id"] == "warned" and row["suite"] == "output"
     ]
     assert [row["outcome"] for row in kept] == ["failed"]
+    assert plan(drained.spec, drained.settings).idle
+    drained.assert_exact()
+
+
+def test_a_red_verdict_is_judged_over_all_rows_once_the_tables_log_is_cleaned_up(drained):
+    impossible = Check(
+        type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]}
+    )
+    drained.change(output_checks=(impossible,))
+    assert drained.drain("failed").problem.code == "CHECK_FAILED"
+    clean_log(Path(str(drained.paths.table)))
+    again = drained.drain("still red")
+    assert again.problem.code == "CHECK_FAILED"
+    assert again.failing("critical")[0].unexpected == len(drained.table())
+
+    drained.change(output_checks=(impossible.model_copy(update={"severity": "warning"}),))
+    passed = drained.run("warned")
+    assert read_cursor(drained.paths.cursor).judged_table_version == passed.table_version
     assert plan(drained.spec, drained.settings).idle
     drained.assert_exact()
 
@@ -151,6 +210,13 @@ def test_a_check_that_cannot_be_evaluated_is_an_error_and_not_a_verdict(drained)
     assert "no_such_column" in report.problem.what
 
 
+def test_a_second_drain_is_refused_and_names_the_holder(drained):
+    with lease(drained.paths.lease, "the holder"):
+        report = drained.drain("the second")
+    assert report.problem.code == "LEASE_HELD"
+    assert "the holder" in report.problem.what
+
+
 def test_a_spec_that_its_state_could_not_obey_is_refused_field_by_field(drained):
     drained.change(steps=(drained.spec.steps[0].model_copy(update={"keys": ("carrier",)}),))
     report = drained.drain("changed")
@@ -197,14 +263,17 @@ def test_a_lost_checkpoint_is_refused_before_it_doubles_the_table(drained):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda rows: rows.drop("carrier"), "cannot take column carrier string: the table has only event_id, "),
+        (
+            lambda rows: rows.drop("carrier"),
+            "cannot take column carrier string: the table has only event_id, ",
+        ),
         (
             lambda rows: rows.withColumn("flight", F.col("flight").cast("string")),
             "cannot take column flight integer: the table has it as string",
         ),
     ],
     ids=["a column gone", "another type"],
-)  # fmt: skip
+)
 def test_a_table_that_somebody_altered_is_refused_before_a_value_is_written_that_nobody_can_read(
     drained, spark, change, said
 ):
@@ -290,6 +359,19 @@ def of_the_pipeline(scene: Scene) -> dict[str, object]:
     }
 
 
+def test_one_clock_in_the_future_makes_no_other_record_late(scene):
+    made = scene("departure_delays", events=600, deliveries=1)
+    made.deliver_all()
+    report = made.run()
+    assert report.account.premature > 0
+    newest = max(
+        row["event_time"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
+    )
+    assert report.watermark is not None
+    assert report.watermark <= newest - timedelta(hours=2)
+    made.assert_exact()
+
+
 def test_a_clock_in_the_future_that_kafka_has_too_makes_no_other_record_late(scene):
     """With CreateTime the producer stamps both. The audit that reads Kafka again says the same."""
     made = scene("departure_delays", events=600, deliveries=1)
@@ -324,6 +406,20 @@ def test_a_clock_in_the_future_that_kafka_has_too_makes_no_other_record_late(sce
         if row["kind"] == "premature" and row["event_time"] > ahead - timedelta(days=1)
     }
     assert reason.startswith("the moment at which its batch was planned")
+
+
+def test_the_ops_tables_of_two_pipelines_share_a_root(drained):
+    other = over(drained, Path(drained.settings.root), registry.load("departure_delays"))
+    other.change(output_checks=())
+    other.run()
+    other.assert_exact()
+    rows = ops_tables.query(
+        other.paths.root, "runs", "SELECT pipeline, unaccounted FROM runs ORDER BY pipeline"
+    ).to_pylist()
+    assert rows == [
+        {"pipeline": "departure_delays", "unaccounted": 0},
+        {"pipeline": "flight_events", "unaccounted": 0},
+    ]
 
 
 def test_a_batch_that_a_killed_run_left_is_accounted_for_by_what_its_records_were_classified_with(

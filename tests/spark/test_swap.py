@@ -1,6 +1,11 @@
 """Rows that Spark staged, swapped into a pipeline's table without Spark, between two real drains."""
 
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -10,7 +15,7 @@ from upath import UPath
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.errors import StagingStale
+from spark_jobs.errors import LeaseHeld, StagingStale
 from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.commit import refuse_features, replace
 from spark_jobs.repair.exchange.preconditions import Claim
@@ -21,8 +26,10 @@ from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
+from spark_jobs.spec import Aggregate, Check, Transform, Tumbling
 from tests.harness import roots
 from tests.harness.listener import Listener
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 
 Rows = list[tuple[Any, ...]]
@@ -172,7 +179,107 @@ def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_
     scene.assert_table()
 
 
-def test_rows_behind_deletion_vectors_stay_deleted(spark, tmp_path):
+def test_a_table_that_batches_merge_into_takes_it_and_the_next_merge_goes_on(
+    spark, kafka, tmp_path
+):
+    hourly = Aggregate(
+        window=Tumbling(size="1 hour"),
+        keys=("carrier", "origin"),
+        measures={"flights": "count(*)"},
+        counts="flights",
+    )
+    scene = Scene(
+        kafka,
+        tmp_path,
+        "departure_delays",
+        events=1500,
+        deliveries=3,
+        stores=1,
+        output_mode="update",
+        steps=(Transform(where="event_type = 'departure'"), hourly),
+    )
+    for number in range(2):
+        scene.deliver()
+        scene.run(f"before {number}")
+    made = Repairing(spark, scene)
+    rows = made.rows()
+    assert made.swap().passed
+    assert made.rows() == made.expected(rows)
+    scene.deliver()
+    scene.run("after")
+    after = made.rows()
+    assert set(made.new) <= set(after)
+    assert not set(made.old) & set(after)
+    assert len(after) > len(rows)
+
+
+def test_a_drain_and_a_swap_at_once_come_one_after_the_other(spark, kafka, tmp_path):
+    scene = Scene(kafka, tmp_path, "departure_delays", events=900, deliveries=2, stores=1)
+    scene.deliver()
+    scene.run("first")
+    made = Repairing(spark, scene)
+    rows = made.rows()
+    scene.deliver()
+    refused = []
+
+    def swap_at_last() -> Swapped:
+        while True:
+            try:
+                return made.swap()
+            except LeaseHeld as held:
+                refused.append(held)
+                time.sleep(0.2)
+
+    with (
+        ThreadPoolExecutor(1) as beside,
+        lease(scene.paths.lease, "until the drain has begun"),
+    ):
+        swapping = beside.submit(swap_at_last)
+        while not refused:
+            time.sleep(0.05)
+    report = scene.drain("second")
+    while report.problem and report.problem.code == "LEASE_HELD":
+        report = scene.drain("second")
+    done = swapping.result(timeout=60)
+    assert report.status == "succeeded"
+    assert report.account.unaccounted == 0
+    after = made.rows()
+    assert set(made.expected(rows)) <= set(after)
+    assert len(after) == len(rows) + report.account.rows_out
+    assert done.passed
+    assert read_cursor(scene.paths.cursor).judged_table_version == table.version(scene.paths.table)
+
+
+@pytest.mark.parametrize("red", [pytest.param(False, marks=long_form), True])
+def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(red, spark, kafka, tmp_path):
+    many = Check(
+        type="expect_column_values_to_be_between", kwargs={"column": "flights", "max_value": 60}
+    )
+    none = many.model_copy(update={"kwargs": {"column": "flights", "max_value": 0}})
+    scene = Scene(
+        kafka,
+        tmp_path,
+        "departure_delays",
+        events=900,
+        deliveries=2,
+        stores=1,
+        output_checks=(none if red else many,),
+    )
+    scene.deliver()
+    first = scene.drain("first")
+    assert (first.status == "failed") == red
+    made = Repairing(spark, scene)
+    done = made.swap()
+    assert done.passed != red
+    scene.change(output_checks=(many,))
+    scene.deliver()
+    second = scene.run("second")
+    [judged] = [check for check in second.checks if check.suite == "output" and check.column]
+    assert judged.outcome == "passed"
+    assert read_cursor(scene.paths.cursor).judged_table_version == second.table_version
+
+
+def test_rows_behind_deletion_vectors_stay_deleted(spark: Any, tmp_path: Path) -> None:
     """Sluice makes tables without them; a person may turn them on."""
     path = tmp_path / "t"
     spark.sql(

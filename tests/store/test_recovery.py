@@ -1,5 +1,7 @@
 """Killed, resumed, taken back, mended and begun anew, with the root in the store: exact."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
@@ -13,20 +15,24 @@ from s3fs import S3FileSystem
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.reset import reset
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint import object_lease
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.object_lease import ObjectLease
-from spark_jobs.errors import LeaseHeld, RootUnreachable
+from spark_jobs.errors import LeaseHeld, RootUnreachable, StateUnreadable
+from spark_jobs.journal import runner
 from spark_jobs.journal.runner import settle
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.messages.report import Report
 from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
 from spark_jobs.state.view import state_view
 from tests.harness.long_form import LONG, long_form
+from tests.harness.object_store import ObjectStore
 from tests.harness.process import Running
 from tests.harness.ran import ran
 from tests.harness.refused import fails, has
@@ -43,7 +49,13 @@ SHORT_LIFE, SHORT_BEAT = 15.0, 1.0
 
 
 @pytest.fixture(scope="module")
-def base(kafka, bucket, store, as_submitted, tmp_path_factory) -> Scene:
+def base(
+    kafka: str,
+    bucket: str,
+    store: ObjectStore,
+    as_submitted: None,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Scene:
     """RUNS deliveries drained, each in a batch with data and one without, and one more that waits."""
     folder = tmp_path_factory.mktemp("base")
     scene = Root(store, bucket).under(
@@ -59,7 +71,7 @@ def base(kafka, bucket, store, as_submitted, tmp_path_factory) -> Scene:
 
 
 @pytest.fixture
-def drained(base, store) -> Scene:
+def drained(base: Scene, store: ObjectStore) -> Scene:
     """A copy of it."""
     return copied(base, store)
 
@@ -146,9 +158,60 @@ def test_what_a_crash_leaves_at_each_place_is_gone_on_from(scene, store, monkeyp
         crashed.assert_exact()
 
 
+@long_form
+def test_going_back_to_a_batch_keeps_a_copy_and_the_next_run_reads_on_from_there(drained, store):
+    before = of(drained, store).objects()
+    intent = rewind(drained.spec, drained.settings, 1)
+    assert of(drained, store).objects() == before, "showing changes nothing"
+    intent.execute()
+    root = of(drained, store)
+    assert Checkpoint(drained.paths.checkpoint).committed() == [0, 1]
+    version = f"checkpoints/{drained.spec.name}/{drained.paths.version.name}"
+    kept = {
+        name.partition("/spark/")[2]: tag
+        for name, tag in root.objects(f"{version}.kept-").items()
+        if "/spark/" in name
+    }
+    assert kept == {
+        name.partition("/spark/")[2]: tag
+        for name, tag in before.items()
+        if name.startswith(f"{version}/spark/")
+    }
+    drained.run("again")
+    drained.assert_exact()
+    with fails(StateUnreadable, "state_incomplete"):
+        rewind(drained.spec, drained.settings, 99)
+
+
 def newest(root: Root, folder: str) -> str:
     entries = [name for name in root.objects(folder) if name.rpartition("/")[2].isdigit()]
     return max(entries, key=lambda name: int(name.rpartition("/")[2]))
+
+
+@long_form
+def test_a_repartition_that_was_cut_off_is_taken_back_and_one_that_counts_is_gone_on_from(
+    drained, monkeypatch
+):
+    def number() -> object:
+        known = read_identity(drained.paths)
+        return known.fingerprint["state.shuffle_partitions"] if known else None
+
+    with monkeypatch.context() as active:
+        active.setitem(failpoint.ACTIVE, "repartition.written", "raise")
+        active.setattr(runner, "_given_up", lambda *_: False)  # as if it were killed
+        with pytest.raises(failpoint.Failure):
+            list(work.repartition(drained.spec, drained.settings, 3))
+    batch = Checkpoint(drained.paths.checkpoint).committed()[-1]
+    assert (number(), Checkpoint(drained.paths.checkpoint).partitions(batch)) == (1, 3)
+    said: list[str] = []
+    report = drained.drain("behind it", said.append)
+    assert report.status == "succeeded", report.problem
+    assert any("is taken back" in line for line in said)
+    drained.assert_exact()
+    list(work.repartition(drained.spec, drained.settings, 3))
+    assert number() == 3
+    drained.run("in three stores")
+    drained.assert_exact()
 
 
 @long_form
@@ -168,6 +231,25 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_mends_a_torn_commit(drained, 
     assert f"{root.url}/{torn} does not parse" in refused.problem.what
     lines, execute = doctor(drained.spec, drained.settings)
     assert execute is not None, lines
+    execute()
+    drained.run("mended")
+    drained.assert_exact()
+
+
+@long_form
+def test_doctor_goes_back_behind_a_snapshot_that_is_torn_or_gone(drained, store):
+    root = of(drained, store)
+    snapshots = [
+        name
+        for name in root.objects(f"checkpoints/{drained.spec.name}/v1/spark/state/0/0/")
+        if name.endswith(".zip")
+    ]
+    last = max(snapshots, key=lambda name: int(name.rpartition("/")[2].partition("_")[0]))
+    root.write(last, root.read(last)[:100])
+    refused = drained.drain("refused")
+    assert refused.problem.code == "CHECKPOINT_BROKEN", refused.problem
+    lines, execute = doctor(drained.spec, drained.settings)
+    assert any(line == f"damaged: {root.url}/{last} is no whole zip file" for line in lines), lines
     execute()
     drained.run("mended")
     drained.assert_exact()
@@ -245,3 +327,12 @@ def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no
     assert store.secret_key not in drained.stdout + drained.stderr + shown.stdout + shown.stderr
     written = [name for name in root.objects() if store.secret_key.encode() in root.read(name)]
     assert (written, len(root.objects()) > 10) == ([], True)
+
+
+def test_the_lease_is_had_by_one_of_several_at_once(drained):
+    with lease(drained.paths.lease, "the first"):
+        refused = drained.drain("the second")
+        assert refused.problem.code == "LEASE_HELD"
+        assert "run the first" in refused.problem.what
+        assert "run the first" in str(holder(drained.paths.lease))
+    assert holder(drained.paths.lease) is None

@@ -179,7 +179,9 @@ def _written_here(module: ast.Module) -> Iterator[ast.expr]:
                 yield node
         elif isinstance(node, ast.Call) and (path := _path(node)) is not None:
             named = _name(path.func) if isinstance(path, ast.Call) else _name(path)
-            if named not in (FORMS | {"open_table"} if isinstance(path, ast.Call) else known):
+            if named not in (
+                FORMS | {"open_table", "confirmed"} if isinstance(path, ast.Call) else known
+            ):
                 yield node
 
 
