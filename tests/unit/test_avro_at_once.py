@@ -20,6 +20,7 @@ from spark_jobs.schemas.schema import Schema
 from spark_jobs.spec import Field
 from spark_jobs.spec.fields.place import value_places
 from tests.harness.schemas import by_fastavro
+from tests.unit.decoding import alike, changed_at_each_byte
 
 Kinds = list[tuple[str, str | None]]
 """Type and format of fields that can be of a type."""
@@ -131,14 +132,7 @@ def both(schema: Any, fields: list[Field], values: list[bytes], reads: Any = Non
     """Of which records the columns are sure. They say then what the other decoder says."""
     by, objects = reader(schema, fields, reads)
     assert by.at_once is not None
-    columns, which = by.at_once.columns(pa.array(values, pa.binary()), 0)
-    others, reasons = objects.columns(by.read(values, 0), len(values))
-    assert [column.type for column in columns] == [column.type for column in others]
-    assert [reasons[index] for index, sure in enumerate(which) if sure] == [None] * which.sum()
-    kept = pa.array(which)
-    for column, other in zip(columns, others, strict=True):
-        assert repr(column.filter(kept).to_pylist()) == repr(other.filter(kept).to_pylist())
-    return [sure or reasons[index] is not None for index, sure in enumerate(which)]
+    return alike(by, objects, values)
 
 
 @settings(max_examples=40, deadline=None)
@@ -187,16 +181,7 @@ def test_a_record_with_any_byte_changed_is_read_alike() -> None:
     ]
     value = {f"f{n}": each for n, each in enumerate(VALUES)} | {"e": "b"}
     good = by_fastavro(EVERY, {**value, "o": b"abc", "s": {"x": "z"}})
-    changed = [
-        good[:at] + bytes([byte]) + good[at + 1 :]
-        for at in range(len(good))
-        for byte in (0, 1, 2, 3, 4, 6, 127, 128, 255)
-    ]
-    changed += [good[:at] for at in range(len(good))] + [good + b"\0", good]
-    changed += [
-        good[:at] + bytes([byte]) + good[at:] for at in range(len(good)) for byte in (0, 128, 255)
-    ]
-    both(EVERY, fields, changed)
+    both(EVERY, fields, changed_at_each_byte(good))
     by, _ = reader(EVERY, fields)
     assert by.at_once is not None
     assert by.at_once.columns(pa.array([good]), 0).which.all()
@@ -264,6 +249,24 @@ def test_a_readers_schema_is_read_at_once(name: str) -> None:
 def test_what_has_no_columns_is_left_to_the_other_decoder(name: str) -> None:
     wrote, reads, fields = LEFT[name]
     assert reader(wrote, fields, reads)[0].at_once is None
+
+
+def test_a_number_beyond_its_32_bits_is_left_to_the_other_decoder() -> None:
+    by, objects = reader(of(("a", "int")), [A])
+    values = [b"\xfe\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x10"]
+    assert by.at_once is not None
+    assert by.at_once.columns(pa.array(values), 0).which.tolist() == [True, False]
+    alike(by, objects, values)
+
+
+def test_types_that_have_each_other_many_times_have_no_columns() -> None:
+    kind: Any = "int"
+    for depth in range(12):
+        kind = of(
+            *((f"f{n}", kind if n == 0 or not depth else f"D{depth - 1}") for n in range(9)),
+            name=f"D{depth}",
+        )
+    assert reader(of(("a", "int"), ("deep", kind)), [A])[0].at_once is None
 
 
 def test_a_part_of_an_array_of_arrow_is_read_from_its_own_bytes() -> None:

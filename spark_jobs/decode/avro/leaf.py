@@ -76,10 +76,7 @@ def _whole(writer: Node, reader: Node) -> Read:
         least, most = max(least, first), min(most, last)
 
     def read(cursor: Cursor) -> pa.Array:
-        found = signed(cursor.number())
-        if len(found) and (found.min() < least or found.max() > most):
-            cursor.sure &= (found >= least) & (found <= most)
-        return pa.array(found)
+        return pa.array(cursor.between(signed(cursor.number()), least, most))
 
     return read
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from spark_jobs.decode.avro.decoder import branch, default, paired
 from spark_jobs.decode.avro.leaf import leaf
 from spark_jobs.decode.avro.shape import KINDS, wire
-from spark_jobs.decode.schemed.at_once import AtOnce, at_once
+from spark_jobs.decode.schemed.at_once import MOST, AtOnce, OneByOne, at_once
 from spark_jobs.decode.schemed.fit import Kind
 from spark_jobs.schemas.avro import NO_DEFAULT, Node, NodeField
 from spark_jobs.values.path import Path
@@ -32,15 +32,12 @@ OF_DEFAULTS: Final = {
 }
 
 
-class OneByOne(Exception):
-    """The schemas need the other decoder."""
-
-
 class Vectors:
     """Of a writer's schema and a reader's. Raises OneByOne."""
 
     def __init__(self, writer: Node, reader: Node) -> None:
         self.kinds: dict[Path, Kind] = {}
+        self._leaves = 0
         if writer.kind != "record" or branch(writer, reader) is not reader:
             raise OneByOne
         self._step = self._record(writer, reader, (), ())
@@ -96,21 +93,26 @@ class Vectors:
 
     def _absent(self, field: NodeField, path: Path | None) -> Step:
         """A field of the reader that the writer has not."""
-        value = None if field.default is NO_DEFAULT else default(field.node, field.default)
-        kind = OF_DEFAULTS.get(type(value))
-        if field.default is NO_DEFAULT or (value is not None and kind is None):
+        if field.default is NO_DEFAULT:
             raise OneByOne
-        if kind is None or path is None:
-            return lambda *_: None
         try:
+            value = default(field.node, field.default)
             constant = pa.scalar(value)
-        except (ValueError, OverflowError):
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             raise OneByOne from None
+        if value is None or path is None:
+            return lambda *_: None
+        kind = OF_DEFAULTS.get(type(value))
+        if kind is None:
+            raise OneByOne
         return self._found(
             (*path, field.name), Kind(kind), lambda cursor: pa.repeat(constant, len(cursor.at))
         )
 
     def _found(self, path: Path | None, kind: Kind, read: Callable[[Cursor], pa.Array]) -> Step:
+        self._leaves += 1
+        if self._leaves > MOST:
+            raise OneByOne
         if path is not None:
             self.kinds[path] = kind
 

@@ -66,9 +66,18 @@ class Cursor:
         made.skip(skipped)
         return made
 
-    def within(self, spans: Spans, which: Places) -> Cursor:
-        """At the begin of these records' spans, and up to their ends."""
-        return Cursor(self._data, spans.begin[which], spans.end[which])
+    def within(self, spans: Spans) -> Cursor:
+        """At the begins of spans, and up to their ends."""
+        return Cursor(self._data, *spans)
+
+    def part(self, which: Places) -> Cursor:
+        """Of these records."""
+        return Cursor(self._data, self.at[which], self.end[which])
+
+    def join(self, part: Cursor, which: Places) -> None:
+        """Go on to where that part is."""
+        self.at[which] = part.at
+        self.sure[which] &= part.sure
 
     def trues(self) -> pa.Array:
         """For each record: it is there."""
@@ -77,11 +86,9 @@ class Cursor:
     def where(self, there: Bools, read: Callable[[Cursor, Found], None]) -> Found:
         """What `read` finds, of these records alone; null in the others."""
         which = np.flatnonzero(there)
-        part = Cursor(self._data, self.at[which], self.end[which])
-        found: Found = {}
+        part, found = self.part(which), Found()
         read(part, found)
-        self.at[which] = part.at
-        self.sure[which] &= part.sure
+        self.join(part, which)
         spread = pa.array(np.cumsum(there) - 1, mask=~there)
         return {key: array.take(spread) for key, array in found.items()}
 
@@ -91,6 +98,17 @@ class Cursor:
         if (over := self.at > self.end).any():
             self.sure &= ~over
             np.minimum(self.at, self.end, out=self.at)
+
+    def between(self, numbers: Places, least: int, most: int) -> Places:
+        """These numbers; sure are those from `least` to `most`."""
+        if len(numbers) and (numbers.min() < least or numbers.max() > most):
+            self.sure &= (numbers >= least) & (numbers <= most)
+        return numbers
+
+    def tags(self, which: Places) -> Places:
+        """What is next in these records: a byte, or two if the first says that more follow."""
+        word = self._words[self.at[which]]
+        return (word & np.where(word & MORE, 0xFFFF, 0xFF).astype(np.uint64)).astype(np.int64)
 
     def byte(self) -> npt.NDArray[np.uint8]:
         """The next one."""

@@ -64,13 +64,14 @@ class ProtobufDecoder:
         return decoded(records, self._objects, self._registered, self._alone)
 
     def _of(self, schema: Schema) -> SchemaReader:
-        return SchemaReader(schema, self._message, self._objects)
+        placed = self._registered is not None
+        return SchemaReader(schema, self._message, self._objects, placed=placed)
 
 
 class SchemaReader:
     """Reads the messages of one schema."""
 
-    def __init__(self, schema: Schema, message: str, objects: Objects) -> None:
+    def __init__(self, schema: Schema, message: str, objects: Objects, *, placed: bool) -> None:
         self._message, self._objects = message, objects
         self._tops = objects.tops
         self._read: dict[str, tuple[Message, list[Get]]] = {}
@@ -88,40 +89,28 @@ class SchemaReader:
                 self._why = f"its schema has no message {message}"
                 return
             self._times = frozenset(top for top in objects.raw if only.is_time(top))
+            from spark_jobs.decode.protobuf.vectors import vectors  # noqa: PLC0415 - it loads Arrow
+
+            if (head := self._head() if placed else b"") is not None:
+                self.at_once = vectors(only.descriptor, head, objects)
+
+    def _head(self) -> bytes | None:
+        """The places of the message as they are in front of it; None if they take other bytes."""
+        indexes = self._messages.indexes(self._message)
+        if indexes is None or max(*indexes, len(indexes)) >= 64:  # noqa: PLR2004 - a byte each
+            return None
+        # The first message of a file, as most are, has one byte.
+        return bytes([2 * each for each in (len(indexes), *indexes)]) if indexes != [0] else b"\0"
 
     def read(self, values: Sequence[bytes], start: int) -> Read:
         """As registered.Reader has it."""
         if self._why:
             return Read({}, {}, dict.fromkeys(range(len(values)), self._why))
         wrong: dict[int, str] = {}
-        columns = self._good(values, start)
-        if columns is None:
-            found = [self._parsed(index, value, start, wrong) for index, value in enumerate(values)]
-            columns = self._columns(found, wrong)
+        found = [self._parsed(index, value, start, wrong) for index, value in enumerate(values)]
+        columns = self._columns(found, wrong)
         wire = {name: Wire("timestamp", "us") for name in self._times}
         return Read(dict(zip(self._tops, columns, strict=True)), wire, wrong)
-
-    def _good(self, values: Sequence[bytes], start: int) -> list[list[Any]] | None:
-        """The columns of records of one message that all are good; None if they are not: then each
-        is looked at. No Python of ours runs for a record.
-        """
-        if not (self._message and values):
-            return None
-        at = start
-        try:
-            if start:
-                indexes, at = _indexes(values[0], start)
-                head = values[0][start:at]
-                named = self._messages.name(indexes) == self._message
-                if not named or not all(value.startswith(head, start) for value in values):
-                    return None
-            message, getters = self._known(self._message)
-            parsed = list(map(message.parse, [value[at:] for value in values] if at else values))
-            if not all(map(message.whole, parsed)):
-                return None
-            return [list(map(get, parsed)) for get in getters]
-        except (DecodeError, ValueError, IndexError):
-            return None
 
     def _parsed(self, index: int, value: bytes, start: int, wrong: dict[int, str]) -> Any:
         """The message and its getters; None if it is malformed."""

@@ -53,6 +53,17 @@ class Messages:
             inside = inside[index].nested_type
         return name
 
+    def indexes(self, name: str) -> list[int] | None:
+        """The places at which `name` is; None if it is in another file."""
+        inside, found = self._own.message_type, list[int]()
+        for part in name.removeprefix(f"{self._own.package}.").split("."):
+            names = [each.name for each in inside]
+            if part not in names:
+                return None
+            found.append(names.index(part))
+            inside = inside[found[-1]].nested_type
+        return found if self.name(found) == name else None
+
     def of(self, name: str) -> Message:
         """Raises KeyError if the set has none of that name."""
         return Message(self._pool.FindMessageTypeByName(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.decode.columns.cursor import Cursor, Found
-from spark_jobs.decode.schemed.fit import Fit, Kind, fit
+from spark_jobs.decode.schemed.fit import UNREAD, Fit, Kind, fit
 from spark_jobs.values.conversions import arrow_type
 from spark_jobs.values.path import Path
 
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from spark_jobs.decode.schemed.objects import Objects
     from spark_jobs.spec import Field
     from spark_jobs.spec.fields.place import Place
+
+
+MOST: Final = 300
+"""Columns of a schema: types that have each other in them could have millions."""
+
+
+class OneByOne(Exception):
+    """A schema needs the decoder that reads one by one."""
 
 
 class Sure(NamedTuple):
@@ -84,6 +92,8 @@ def at_once(
     for place in objects.places:
         paths = [(*base, *path) for base in place.bases for path in place.paths]
         known = [path for path in paths if path in kinds]
+        if any(base in kinds and kinds[base].name == UNREAD for base in place.bases):
+            return None
         for path in known:
             made = fit(kinds[path], place.field)
             if made is None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Field
 
 Fit = Callable[["pa.Array"], Column]
+UNREAD: Final = "unread"
+"""A kind of which there is no column."""
 DIGITS: Final = 18
 """Of a decimal, so that it is a number of 64 bits."""
 
@@ -31,7 +33,7 @@ class Kind(NamedTuple):
 
     name: str
     """text, bytes, boolean: such an array; whole number: int64; number: float32 or float64;
-    decimal: the digits as int64; object: of it there are the paths to what it has.
+    decimal: the digits as int64; object: of it there are the paths to what it has; UNREAD.
     """
     wire: Wire | None = None
     """How whole numbers are times."""

@@ -1,0 +1,146 @@
+"""Whole columns of Protobuf, held against Google's library, which reads one by one; the bytes are
+protoc's.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from spark_jobs.decode.protobuf.decoder import SchemaReader
+from spark_jobs.decode.schemed.objects import Objects
+from spark_jobs.schemas.schema import Schema
+from spark_jobs.spec import Field
+from spark_jobs.spec.fields.place import value_places
+from tests.harness.schemas import protoc
+from tests.unit.decoding import alike, changed_at_each_byte
+
+SCHEMA = """syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+message Order {
+  enum Status { UNKNOWN = 0; PAID = 1; GONE = -3; }
+  message Line { string sku = 1; google.protobuf.Timestamp at = 2; Line gift = 3; Status status = 4; }
+  string s = 1; google.protobuf.Timestamp at = 2; Status status = 3;
+  int32 i32 = 4; int64 i64 = 5; uint32 u32 = 6; uint64 u64 = 7; sint32 z32 = 8; sint64 z64 = 9;
+  fixed32 f32 = 10; fixed64 f64 = 11; sfixed32 s32 = 12; sfixed64 s64 = 13;
+  float f = 14; double d = 15; bool ok = 16; bytes b = 17;
+  optional string os = 18; optional int32 oi = 19; optional Status oe = 20;
+  google.protobuf.DoubleValue w = 21; Line line = 22;
+  repeated int32 r = 23; map<string, int32> m = 24; oneof one { string x = 25; int32 y = 26; }
+  repeated Line lines = 27; int32 far = 2000; int32 farther = 3000;
+}
+message Second { message Inner { string s = 1; } }
+"""
+WHOLE = ("i32", "i64", "u32", "u64", "z32", "z64", "f32", "f64", "s32", "s64")
+FIELDS = [
+    Field(name="s", type="string"),
+    Field(name="at", type="timestamp", required=False),
+    Field(name="status", type="string"),
+    *(Field(name=name, type="bigint") for name in WHOLE),
+    Field(name="f", type="float"),
+    Field(name="d", type="double"),
+    Field(name="ok", type="boolean"),
+    Field(name="b", type="binary"),
+    Field(name="os", type="string", required=False),
+    Field(name="oi", type="int", required=False),
+    Field(name="oe", type="string", required=False),
+    Field(name="w", type="double", required=False),
+    Field(name="sku", type="string", path="line.sku", required=False),
+    Field(name="sent", type="timestamp", path="line.at", required=False),
+    Field(name="far", type="smallint"),
+]
+FULL = """s: "o-é" at { seconds: -1 nanos: 250000999 } status: GONE i32: -7 i64: -9000000000 u32: 4000000000
+u64: 9000000000000000000 z32: -70000 z64: 5 f32: 4000000000 f64: 3 s32: -3 s64: -4 f: 1.5 d: nan ok: true
+b: "\\377" os: "" oi: 0 oe: PAID w { } line { sku: "k" at { seconds: 1 } status: PAID } far: 300"""
+LEFT = [
+    Field(name="v", type="array<int>", path="r", required=False),
+    Field(name="v", type="map<string,int>", path="m", required=False),
+    Field(name="v", type="string", path="x", required=False),
+    Field(name="v", type="struct<sku:string>", path="line", required=False),
+    Field(name="v", type="string", path="line", format="json", required=False),
+    Field(name="v", type="string", path="line.gift", format="json", required=False),
+    Field(name="v", type="bigint", path="at", required=False),
+    Field(name="v", type="int", path="farther", required=False),
+]
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("once")
+    done = protoc(folder, SCHEMA, "--include_imports", f"--descriptor_set_out={folder}/out.desc")
+    assert done.returncode == 0, done.stderr
+    return (folder / "out.desc").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return _encoded(tmp_path_factory.mktemp("full"), FULL)
+
+
+@cache
+def _encoded(folder: Path, text: str) -> bytes:
+    done = protoc(folder, SCHEMA, "--encode=shop.Order", given=text.encode())
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def reader(
+    described: bytes, fields: list[Field], message: str = "shop.Order", *, placed: bool = False
+) -> tuple[SchemaReader, Objects]:
+    objects = Objects(value_places(fields, None), [field.name for field in fields])
+    schema = Schema("PROTOBUF", "", (), described)
+    return SchemaReader(schema, message, objects, placed=placed), objects
+
+
+def test_a_message_of_every_kind_of_field_is_read_at_once(described: bytes, full: bytes) -> None:
+    by, objects = reader(described, FIELDS)
+    assert by.at_once is not None
+    _, which = by.at_once.columns(pa.array([full, b"", None]), 0)
+    assert which.tolist() == [True, True, False]
+    assert alike(by, objects, [full, b""]) == [True, True]
+
+
+def test_a_message_with_any_byte_changed_is_read_alike(described: bytes, full: bytes) -> None:
+    by, objects = reader(described, FIELDS)
+    alike(by, objects, changed_at_each_byte(full))
+
+
+# Parts of a message: what comes in another order, twice, or is unknown.
+PARTS = [
+    b"\x0a\x01a", b"\x0a\x01\xff", b"\x12\x00", b"\x12\x02\x08\x05", b"\x18\x01", b"\x18\x07", b"\x20\x80\x80\x80\x80\x80\x01",
+    b"\x20\x05", b"\x80\x01\x01", b"\x80\x01\x02", b"\x82\x01\x00", b"\xb2\x01\x03\x0a\x01k", b"\xb2\x01\x02\x1a\x00", b"\xb2\x01\x02\x1b\x1c",
+    b"\xba\x01\x02\x01\x02", b"\xca\x01\x01x", b"\xd0\x01\x05", b"\xaa\x01\x00", b"\xaa\x01\x01\x09", b"\xc0\xbb\x01\x05", b"\x80\x7d\x05", b"\xa0\x1f\x05",
+    b"\x9a\x01\x00", b"\x98\x01\x80\x00", b"\x8a\x80\x00\x01a", b"\x0a\x81\x00a", b"\x00", b"\x07", b"\xa3\x01\xa4\x01", b"\xa0\x01\x7d",
+]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(PARTS) | st.binary(max_size=3), max_size=5), max_size=30))
+def test_parts_in_any_order_are_read_alike(described: bytes, given: list[list[bytes]]) -> None:
+    by, objects = reader(described, FIELDS)
+    alike(by, objects, [b"".join(parts) for parts in given])
+
+
+@pytest.mark.parametrize("field", LEFT, ids=lambda field: f"{field.type} {field.path}")
+def test_a_field_that_has_no_column_is_left_to_the_other_decoder(
+    described: bytes, field: Field
+) -> None:
+    assert reader(described, [field])[0].at_once is None
+
+
+def test_the_places_of_the_message_are_in_front_of_it(described: bytes, full: bytes) -> None:
+    at = Field(name="s", type="string")
+    for message, head in (("shop.Order", b"\0"), ("shop.Second.Inner", b"\x04\x02\x00")):
+        by, objects = reader(described, [at], message, placed=True)
+        value = full if message == "shop.Order" else b"\x0a\x01a"
+        values = [b"head." + each + value for each in (head, b"\x02\x00", b"\x02\x04", b"")]
+        assert by.at_once is not None
+        _, which = by.at_once.columns(pa.array(values), 5)
+        assert which.tolist() == [True, False, False, False]
+        alike(by, objects, values, 5)
