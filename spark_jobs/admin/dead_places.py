@@ -1,4 +1,6 @@
-"""Dead places: what a switch, its way back or a reset has left, removed after days of grace."""
+"""Dead places: what a switch, its way back, a reset or a rewind has left, removed after days of
+grace.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_live
 from spark_jobs.published.table import has_shown
+from spark_jobs.root.live_place import SPARK, STAMP
 from spark_jobs.storage.folders import remove_folder
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
 
@@ -26,6 +31,15 @@ def dead_places(paths: Paths, now: datetime) -> list[Dead]:
         for each in fact.dead
         if each.since < now - GRACE and not has_shown(paths, paths.tables / each.table, now - GRACE)
     ]
+
+
+def dead_checkpoints(paths: Paths, now: datetime) -> list[UPath]:
+    """The folders that rewinds have left, if none has begun for so long."""
+    live, since = paths.checkpoint, f"{SPARK}-{now - GRACE:{STAMP}}"
+    found = [*paths.version.glob(f"{SPARK}*")]
+    if any(each.name > since for each in found):
+        return []
+    return [each for each in found if each.name != live.name]
 
 
 def remove_place(paths: Paths, dead: Dead, held: HeldLease) -> None:

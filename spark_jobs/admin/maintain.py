@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.archive_care import kept_steps
-from spark_jobs.admin.dead_places import dead_places, remove_place
+from spark_jobs.admin.dead_places import dead_checkpoints, dead_places, remove_place
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.table_care import in_words, table_steps
@@ -26,7 +26,7 @@ from spark_jobs.root.store import opened
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import compaction, delta
-from spark_jobs.storage.folders import files_before, remove_files
+from spark_jobs.storage.folders import files_before, remove_files, remove_folder
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
             f"remove {len(found):,} staging folders of repairs, which nobody needs any more",
             partial(remove_leftovers, paths, found, "sluice maintain"),
         )
+    for folder in dead_checkpoints(paths, now):
+        yield _step(f"remove {folder}, which a rewind has left", partial(remove_folder, folder))
     # What an archive had before a reset, Kafka may have no longer: a person removes it, if anybody.
     for dead in () if spec.is_archive else dead_places(paths, now):
         yield Step(

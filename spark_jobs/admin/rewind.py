@@ -1,13 +1,12 @@
 """Rewind: goes back to the end of a batch. Restores the table to what it held then, and the next
 drain reads from there.
 
-It shows its changes before it makes them, and keeps the old files of the checkpoint. The next run
-has a new generation, so that Delta does not take its batches for those that it already has.
+It shows its changes before it makes them. The next run has a copy of the checkpoint, and a new
+generation, so that Delta does not take its batches for those that it already has.
 """
 
 from __future__ import annotations
 
-import logging
 import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -27,13 +26,14 @@ from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.checkpoint.purge import purge
-from spark_jobs.checkpoint.repartitioned import forget_operators
+from spark_jobs.checkpoint.parts import up_to
+from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.errors import LeaseHeld, StateUnreadable
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.exchange.commit import refuse_features
+from spark_jobs.root.live_place import SPARK, STAMP
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import Judged, verdict_on
 from spark_jobs.settings.installation import Settings
@@ -47,8 +47,6 @@ from spark_jobs.storage.folders import copy
 if TYPE_CHECKING:
     from upath import UPath
 
-LOG = logging.getLogger(__name__)
-
 
 class Rewind(Restoring):
     """What a rewind needs. Its generation is the next run's."""
@@ -57,8 +55,10 @@ class Rewind(Restoring):
     """The batch to whose end it goes back."""
     generations: tuple[str, ...]
     """Of the batches that it keeps, and of those that it takes back."""
-    kept: str
-    """The name of the folder, beside the checkpoint's, with a copy of the files from before."""
+    left: str
+    """The name of the folder with Spark's checkpoint from before."""
+    spark: str
+    """Of that with a copy up to the batch, which is live then."""
     end: Offsets
     """The offsets at which that batch ends."""
     audited: int
@@ -97,9 +97,9 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
         (
             f"{spec.name}: generation {known.generation}, batches up to "
             f"{max(checkpoint.planned())}",
-            f"copy {paths.version} to {_kept(paths, facts)}",
+            f"copy {paths.checkpoint} up to batch {batch} to {_now(facts, paths)}",
             f"restore {paths.table} to version {facts.version}, its content after batch {batch}",
-            f"remove batches {later or 'none'} from the checkpoint and the ops tables",
+            f"leave batches {later or 'none'} there, and remove them from the ops tables",
             *facts.repairs.lines,
             *_to_judge(batch, facts),
             f"the next drain reads from offsets {checkpoint.batch(batch).end}, with a new "
@@ -130,7 +130,8 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
         batch=batch,
         generation=uuid.uuid4().hex[:12],
         generations=known.generations,
-        kept=f"{paths.version.name}.kept-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
+        left=paths.checkpoint.name,
+        spark=f"{SPARK}-{datetime.now(UTC):{STAMP}}",
         end=(end := checkpoint.batch(batch).end),
         version=version,
         restores=version != table.version(paths.table),
@@ -146,9 +147,18 @@ def _to_judge(batch: int, facts: Rewind) -> tuple[str, ...]:
     return (f"no verdict is about the rows after batch {batch}: the next drain judges them",)
 
 
-def keep_files(facts: Rewind, scene: Scene) -> None:
-    """Copy the checkpoint and the files beside it. None of them is changed before."""
-    copy(scene.paths.version, _kept(scene.paths, facts), scene.held.confirm)
+def copy_checkpoint(facts: Rewind, scene: Scene) -> None:
+    """Begin a folder with what Spark has noted and stored up to the batch. The one before stays
+    as it is, and is dead: nobody removes an entry by whose name another may come late.
+    """
+    checkpoint = Checkpoint(_now(facts, scene.paths))
+    copy(
+        scene.paths.version / facts.left,
+        checkpoint.folder,
+        scene.held.confirm,
+        lambda path: up_to(facts.batch, path),
+    )
+    follow(checkpoint.folder, scene.held.confirm)
 
 
 def remove_accounts(facts: Rewind, scene: Scene) -> None:
@@ -173,21 +183,6 @@ def take_back_repairs(facts: Rewind, scene: Scene) -> None:
     take_back(scene.paths, facts.generations, facts.repairs, scene.held)
 
 
-def remove_entries(facts: Rewind, scene: Scene) -> None:
-    """Remove the later batches from the checkpoint's logs. A store compares no removal, and the
-    next drain puts entries of the same names: so the lease is looked at before each.
-    """
-    # In this order: Spark cannot resume from a commit without its offsets.
-    for folder in ("commits", "offsets"):
-        for path in [*(scene.paths.checkpoint / folder).iterdir()]:
-            # Also a checksum without its file: by it Hadoop would refuse the next entry of that
-            # name.
-            number = path.name.removeprefix(".").removesuffix(".crc")
-            if number.isdigit() and int(number) > facts.batch:
-                scene.held.confirm()
-                path.unlink()
-
-
 def move_cursor(facts: Rewind, scene: Scene) -> None:
     """Let the cursor say what is accounted for, and what the newest verdict on these rows is."""
     restored = restored_version(facts, scene)
@@ -210,30 +205,20 @@ def move_failing(facts: Rewind, scene: Scene) -> None:
 
 
 def begin_generation(facts: Rewind, scene: Scene) -> None:
-    """Store the new generation, after those of the kept batches, and the number of state stores
-    that they have: a repartition may be among those that go.
+    """Store the new generation, after those of the kept batches, with the folder that is live then,
+    and the number of state stores there: a repartition may be among what goes.
     """
-    paths, checkpoint = scene.paths, Checkpoint(scene.paths.checkpoint)
-    forget_operators(checkpoint, facts.batch)
+    paths = scene.paths
     known = read_identity(paths)
     assert known is not None  # nobody else writes it
     if known.generation != facts.generation:
-        began = {"generation": facts.generation, "rewound": facts.generations}
-        now = known.with_partitions(checkpoint.partitions(facts.batch))
-        now.model_copy(update=began).put(paths.identity, scene.held)
-
-
-def purge_state(facts: Rewind, scene: Scene) -> None:
-    """Without an error: state that is left over is in nobody's way but the disk's."""
-    try:
-        purge(Checkpoint(scene.paths.checkpoint), slack=0, later=True)
-    except Exception as error:  # noqa: BLE001 - whatever the file system says
-        LOG.warning(
-            "%s: could not remove the state behind batch %s: %s",
-            scene.paths.pipeline,
-            facts.batch,
-            error,
-        )
+        number = Checkpoint(_now(facts, paths)).partitions(facts.batch)
+        began = {
+            "generation": facts.generation,
+            "rewound": facts.generations,
+            "spark": facts.spark,
+        }
+        known.with_partitions(number).model_copy(update=began).put(paths.identity, scene.held)
 
 
 REWIND = Change(
@@ -244,22 +229,20 @@ REWIND = Change(
     # the next run in, so it comes after all that a run needs.
     (
         restore_table,
-        keep_files,
+        copy_checkpoint,
         mark_table,
         remove_accounts,
         take_back_repairs,
-        remove_entries,
         move_cursor,
         move_failing,
         begin_generation,
-        purge_state,
     ),
     restorable,
 )
 
 
-def _kept(paths: Paths, facts: Rewind) -> UPath:
-    return paths.version.with_name(facts.kept)
+def _now(facts: Rewind, paths: Paths) -> UPath:
+    return paths.version / facts.spark
 
 
 def _refuse_before_switch(paths: Paths, known: Identity, batch: int) -> None:

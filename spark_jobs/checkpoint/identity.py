@@ -4,7 +4,8 @@ it.
 
 from __future__ import annotations
 
-from spark_jobs.checkpoint.log import Checkpoint
+from typing import ClassVar
+
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
 from spark_jobs.checkpoint.notes.live import refuse_dead, refuse_older_switch
 from spark_jobs.checkpoint.notes.stored import Stored
@@ -12,12 +13,14 @@ from spark_jobs.checkpoint.repartitioned import FIELD
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.fingerprint.classification import Classification
 from spark_jobs.fingerprint.environment import Environment
+from spark_jobs.root.live_place import SPARK
 from spark_jobs.root.paths import Paths
 
 
 class Identity(Stored):
     """The content of identity.json."""
 
+    known: ClassVar[int] = 2
     generation: str
     """New with every new checkpoint.
 
@@ -27,6 +30,8 @@ class Identity(Stored):
     """The generations of the batches that a rewind kept, oldest first: their rows in the ops tables
     have these.
     """
+    spark: str = SPARK
+    """The name of the folder beside it with Spark's checkpoint: a rewind begins another one."""
     topic_id: str
     table_id: str = ""
     """Delta's id of the table; empty until the first run has created it.
@@ -47,6 +52,11 @@ class Identity(Stored):
     """The digest of the checks that Great Expectations knew last (runs/drain.py)."""
     before: Before | None = None
     """What the last change of the three above replaced. An older Sluice ignores it."""
+
+    @property
+    def form(self) -> int:
+        """A Sluice that knows one folder alone would go on in a dead one."""
+        return 1 if self.spark == SPARK else 2
 
     @property
     def generations(self) -> tuple[str, ...]:
@@ -135,7 +145,7 @@ def read_identity(paths: Paths) -> Identity | None:
     except ValueError:
         wrong = "does not parse"
     else:
-        if not Checkpoint(paths.checkpoint).planned():
+        if not any(paths.version.glob(f"{SPARK}*/offsets/[0-9]*")):
             return None
         wrong = "is missing"
     raise CheckpointBroken.identity_lost(

@@ -1,8 +1,8 @@
 """Purge: removes the state files that no committed batch of the checkpoint needs.
 
 Spark's own maintenance does it for the stores that are loaded, and wakes after 60 seconds: runs
-that are shorter never purge, and a rewind leaves the files of batches that no longer count. Nobody
-may write the checkpoint meanwhile: callers hold the lease, and their query has ended.
+that are shorter never purge. Nobody may write the checkpoint meanwhile: callers hold the lease, and
+their query has ended.
 
 RocksDB (RocksDBFileManager): `<version>_<id>.zip` is a snapshot, which names its files in `SSTs`. A
 commit names the snapshot of its batch; another of that version is of an attempt that did not count.
@@ -32,14 +32,11 @@ together (minVersionsToDelete).
 def purge(
     checkpoint: Checkpoint,
     slack: int = SLACK,
-    *,
-    later: bool = False,
     confirm: Callable[[], None] = lambda: None,
 ) -> int:
     """Remove what no committed batch needs, and return the number of files.
 
-    Do nothing while no store has more than `slack` versions too many. With `later`, also remove
-    versions after the last committed batch, of batches that no longer count.
+    Do nothing while no store has more than `slack` versions too many.
 
     `confirm` raises if the lease is lost. All files are listed before it is called, and nothing is
     removed that was not listed: a holder that slept takes nothing of the next run's.
@@ -49,7 +46,7 @@ def purge(
     if not committed or not stores or _surplus(min(stores, key=_number), committed) <= slack:
         return 0
     counted = {batch + 1: _unique_ids(checkpoint, batch) for batch in committed}
-    listed = [path for store in stores for path in _unneeded(store, counted, later=later)]
+    listed = [path for store in stores for path in _unneeded(store, counted)]
     confirm()
     for path in listed:
         _remove(path)
@@ -82,13 +79,13 @@ def _unique_ids(checkpoint: Checkpoint, batch: int) -> set[str]:
     return {unique for stores in ids.values() for partition in stores for unique in partition}
 
 
-def _unneeded(store: UPath, counted: dict[int, set[str]], *, later: bool) -> list[UPath]:
+def _unneeded(store: UPath, counted: dict[int, set[str]]) -> list[UPath]:
     """Snapshots first: one without its SST files would be damaged, an SST file more is only left
     for the next purge.
     """
     ssts = [*(store / "SSTs").glob("*.sst")]  # before the snapshots that may name them
     files = [*store.iterdir()]
-    stale = [path for path in files if _is_stale(path, store, counted, later=later)]
+    stale = [path for path in files if _is_stale(path, store, counted)]
     kept = [path for path in files if path.suffix == ".zip" and path not in stale]
     try:
         needed = {sst.name for path in kept for sst, _ in sst_files(path)}
@@ -97,13 +94,13 @@ def _unneeded(store: UPath, counted: dict[int, set[str]], *, later: bool) -> lis
     return stale + [path for path in ssts if path.name not in needed]
 
 
-def _is_stale(path: UPath, store: UPath, counted: dict[int, set[str]], *, later: bool) -> bool:
+def _is_stale(path: UPath, store: UPath, counted: dict[int, set[str]]) -> bool:
     number, _, unique = path.stem.partition("_")
     if path.name.startswith(".") or not number.isdigit():
         return False
     version = int(number)
-    if version > max(counted):
-        return later and path.suffix in {".zip", ".delta", ".snapshot"}
+    if version > max(counted):  # an attempt that may be repeated
+        return False
     if path.suffix == ".zip":
         ids = counted.get(version)
         return ids is None or bool(ids and unique not in ids)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 LIVE: Final = "live.json"
 JOURNAL: Final = "journal.json"
 REBUILD: Final = "rebuild.json"
+SPARK: Final = "spark"
+"""The folder of a place's first Spark checkpoint. A rewind begins another one."""
+STAMP: Final = "%Y%m%dT%H%M%S%f"
+"""Of the time in its name."""
 FORM: Final = 1
 FOLDER: Final = re.compile(r"v(\d+)(?:\.\d+)?")
 """A place's folder, and none that a rewind has kept aside."""
@@ -104,6 +108,13 @@ def read(path: UPath) -> Content | None:
         )
     refuse_newer(found.get("format_version", FORM), FORM, str(path))
     return found
+
+
+def spark_folder(identity: UPath) -> str:
+    """The name of the folder with Spark's checkpoint, which identity.json beside it has."""
+    found = _parsed(_content(identity) or b"")
+    named = found.get(SPARK) if isinstance(found, dict) else None
+    return named if isinstance(named, str) else SPARK
 
 
 def unused(above: UPath, tables: UPath, version: int, table: str) -> Place:

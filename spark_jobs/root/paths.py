@@ -12,7 +12,8 @@
 <root>/checkpoints/<pipeline>/live.json           the live place; none before the second
 <root>/checkpoints/<pipeline>/rebuild.json        the last rebuild and its place; it may be over
 <root>/checkpoints/<pipeline>/v<N>                a place: all that a state version has of its own
-<root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint
+<root>/checkpoints/<pipeline>/v<N>/spark          Spark's checkpoint before the first rewind
+<root>/checkpoints/<pipeline>/v<N>/spark-<time>   that behind one; identity.json names it
 <root>/checkpoints/<pipeline>/v<N>/identity.json  generation, topic id and fingerprint
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
@@ -36,7 +37,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import RootNotWritable
-from spark_jobs.root.live_place import JOURNAL, LIVE, REBUILD, Place, first_table, place_of, unused
+from spark_jobs.root.live_place import (
+    JOURNAL,
+    LIVE,
+    REBUILD,
+    Place,
+    first_table,
+    place_of,
+    spark_folder,
+    unused,
+)
 from spark_jobs.root.own_folder import own_folder
 from spark_jobs.root.path_forms import disk_path
 from spark_jobs.root.store import is_remote, opened
@@ -65,7 +75,6 @@ class Paths:
         self.table: UPath = self.tables / self.place.table
         self.published_table: UPath = self.root / "published" / pipeline.name
         self.version: UPath = self.above / self.place.folder
-        self.checkpoint: UPath = self.version / "spark"
         self.identity: UPath = self.version / "identity.json"
         held = self.version if self.place.beside else self.above
         self.lease: UPath = held / "lease"
@@ -83,6 +92,13 @@ class Paths:
         self.new_keys: UPath = self.version / "new_keys.json"
         self.state_answer: UPath = self.version / "state.json"
         self.removed: UPath = self.version / "removed.json"
+
+    @property
+    def checkpoint(self) -> UPath:
+        """Spark's, as identity.json names it now. Who works under a lease keeps the one that it has
+        begun with: behind a rewind that is dead, and what comes late into it harms nothing.
+        """
+        return self.version / spark_folder(self.identity)
 
     def place_now(self) -> Place:
         """That of the state version: another one than `place` behind a switch or a reset."""

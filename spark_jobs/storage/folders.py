@@ -24,26 +24,28 @@ OBJECTS_PER_REMOVAL = 1000
 """The largest number of objects that S3 removes in one request (DeleteObjects)."""
 
 
-def copy(old: UPath, new: UPath, confirm: Confirm) -> int:
-    """Copy everything under `old` to `new`; the number of objects copied.
+def copy(old: UPath, new: UPath, confirm: Confirm, wanted: Callable[[str], bool]) -> int:
+    """Copy what is wanted of `old`, by its path below it, to `new`; the number of objects copied.
 
     Skips those that `new` has with the same size; on a disk, writes them again.
 
-    On a store it confirms the lease before each object: a process that was suspended for long, as
-    by a machine that slept, would otherwise copy what the next run has written over what was kept.
+    On a store it confirms the lease before each object: one that slept for long copies
+    nothing into what the next run has.
     """
     if not is_remote(str(old)):
-        shutil.copytree(Path(str(old)), Path(str(new)), dirs_exist_ok=True)
+        top = Path(str(old))
+
+        def unwanted(folder: str, names: list[str]) -> list[str]:
+            above = Path(folder).relative_to(top)
+            return [name for name in names if not wanted((above / name).as_posix())]
+
+        shutil.copytree(top, Path(str(new)), dirs_exist_ok=True, ignore=unwanted)
         return 0
-    copied = {name.removeprefix(new.path): size for name, size in _objects(new).items()}
-    waiting = [
-        name
-        for name, size in _objects(old).items()
-        if copied.get(name.removeprefix(old.path)) != size
-    ]
+    copied, there = _below(new), _below(old)
+    waiting = [name for name in there if copied.get(name) != there[name] and wanted(name[1:])]
     for name in waiting:
         confirm()
-        old.fs.copy(name, new.path + name.removeprefix(old.path))
+        old.fs.copy(old.path + name, new.path + name)
     return len(waiting)
 
 
@@ -107,6 +109,11 @@ def _remove_folder_markers(folder: UPath) -> None:
         if not page.get("IsTruncated"):
             return
         request["ContinuationToken"] = page["NextContinuationToken"]
+
+
+def _below(folder: UPath) -> dict[str, int]:
+    """The same by their paths below the folder, which begin with a slash."""
+    return {name.removeprefix(folder.path): size for name, size in _objects(folder).items()}
 
 
 def _objects(folder: UPath) -> dict[str, int]:

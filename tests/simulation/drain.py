@@ -12,6 +12,7 @@ from typing import NamedTuple
 import deltalake
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import StructType
+from upath import UPath
 
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import HeldLease
@@ -30,6 +31,7 @@ from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
@@ -82,19 +84,19 @@ class Drain(NamedTuple):
             source = source_of(self.spec, self.settings)
             found = preflight(Present(self.spec), source, self.paths, self.settings)
             held.confirm()
-            known = self._claim_table(found.identity, held)
+            checkpoint = found.checkpoint  # its own, whatever a rewind begins while it sleeps
+            known = self._claim_table(found.identity, checkpoint.folder, held)
             cursor = read_cursor(self.paths.cursor)
-            checkpoint = Checkpoint(self.paths.checkpoint)
             committed = checkpoint.committed()
             for batch in (each for each in committed if each > cursor.audited):
-                cursor = self._account(batch, known, cursor, held)
+                cursor = self._account(checkpoint.batch(batch), known, cursor, held)
             left = [each for each in checkpoint.planned() if each not in committed]
             batch = left[0] if left else max(committed, default=-1) + 1
-            self._batch(batch, known, held)
-            cursor = self._account(batch, known, cursor, held)
+            self._batch(batch, checkpoint, known, held)
+            cursor = self._account(checkpoint.batch(batch), known, cursor, held)
             return self._judged(batch, known, cursor, held, report)
 
-    def _claim_table(self, known: Identity, held: HeldLease) -> Identity:
+    def _claim_table(self, known: Identity, folder: UPath, held: HeldLease) -> Identity:
         """With its table; behind a reset both are new."""
         if read_identity(self.paths) is None:
             known.put(self.paths.identity, held)
@@ -107,28 +109,26 @@ class Drain(NamedTuple):
         cursor = read_cursor(self.paths.cursor)
         if cursor.judged_table_version is None:
             self._moved(cursor, held, judged_table_version=version)
-        folder = self.paths.checkpoint
         if not (folder / "sources" / "0" / "0").exists():
             remove_folder(folder)  # Spark begins again what was killed in between
             begin(folder, {0: self.topic.now.offset}, "sales")
         return known
 
-    def _batch(self, batch: int, known: Identity, held: HeldLease) -> None:
+    def _batch(self, batch: int, checkpoint: Checkpoint, known: Identity, held: HeldLease) -> None:
         try:
-            self._write(batch, known, held)
+            self._write(batch, checkpoint, known, held)
         except FileExistsError:
-            folder = self.paths.checkpoint
+            folder = checkpoint.folder
             raise LeaseLost.planned_elsewhere(batch=batch, folder=folder) from None
         except CommitFailedError as error:
             raise TableContended.written_meanwhile(
                 path=self.paths.table, conflict="a commit", error=error
             ) from None
 
-    def _write(self, batch: int, known: Identity, held: HeldLease) -> None:
-        checkpoint, folder = Checkpoint(self.paths.checkpoint), self.paths.checkpoint
+    def _write(self, batch: int, checkpoint: Checkpoint, known: Identity, held: HeldLease) -> None:
+        folder = checkpoint.folder
         if batch not in checkpoint.planned():
             plan_batch(folder, batch, {0: _first(checkpoint, batch) + 1}, topic="sales")
-        held.confirm()  # who slept finds perhaps no entry: a rewind has removed it
         read, owner = checkpoint.batch(batch).start[0], known.owner(SPEC.name)
         if table.newest_batch(self.paths.table, owner) < batch:
             if read < self.topic.now.offset:
@@ -147,10 +147,9 @@ class Drain(NamedTuple):
         (store / f"{batch + 1}.snapshot").write_bytes(b"state")
         commit_batch(folder, batch)
 
-    def _account(self, batch: int, known: Identity, cursor: Cursor, held: HeldLease) -> Cursor:
-        held.confirm()  # as above
+    def _account(self, done: Batch, known: Identity, cursor: Cursor, held: HeldLease) -> Cursor:
         counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
-        now, done = table.version(self.paths.table), Checkpoint(self.paths.checkpoint).batch(batch)
+        now, batch = table.version(self.paths.table), done.id
         told = counts | {
             "pipeline": SPEC.name,
             "generation": known.generation,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.errors import CheckpointBroken, CheckpointForeign, SluiceError
 from spark_jobs.messages.event import Event
@@ -15,11 +12,6 @@ from tests.simulation.world import World
 from tests.unit.repaired import SPEC
 
 BROKEN = {CheckpointBroken.code, CheckpointForeign.code}
-AMID_A_REMOVAL = re.compile(r"sleeps at: (remove|create) \d+ #2|sleeps at: put \d+\.snapshot")
-"""Of an entry of the offset log, whose name the next holder uses too: that of the commit log comes
-first, and one alone is not missed. Nor can Spark's entry of the commit log be refused, where a
-rewind has removed the one that it is behind.
-"""
 
 
 class Violation(Exception):
@@ -52,12 +44,9 @@ def hold(world: World) -> None:
             raise Violation("days", f"{day} changed since it was told: {changed}")
 
 
-def not_broken(error: SluiceError, lines: Iterable[str]) -> None:
-    """Nobody has damaged a checkpoint, whoever was killed or came late. Only a removal cannot be
-    compared: who slept there, behind its look at the lease, may have removed another's entry.
-    """
-    excused = any(map(AMID_A_REMOVAL.search, lines))
-    if error.code in BROKEN and not excused:
+def not_broken(error: SluiceError) -> None:
+    """Nobody has damaged a checkpoint, whoever was killed or came late."""
+    if error.code in BROKEN:
         raise Violation("broken", f"what a drain found: {error}")
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from spark_jobs.errors import LeaseLost, SluiceError
+from spark_jobs.journal.runner import carry_out
 from tests.simulation.places import acting
 
 PATIENCE_SECONDS = 60.0
@@ -151,10 +153,13 @@ class Actor:
 
     @property
     def may_be_done(self) -> bool:
-        """Whether it may have done what it was for: who lost the lease has perhaps begun it."""
+        """Whether it may have done what it was for: who lost the lease has perhaps begun it, and
+        the change that it began is perhaps completed by another.
+        """
         if self.dead or self.hit or not isinstance(self.error, SluiceError):
             return True
-        return isinstance(self.error, LeaseLost)
+        within = {frame.name for frame in traceback.extract_tb(self.error.__traceback__)}
+        return isinstance(self.error, LeaseLost) or carry_out.__name__ in within
 
     @property
     def may_be_undone(self) -> bool:

@@ -221,7 +221,7 @@ class _Play:
         if actor.error is not None and kind != "drain":
             raise Violation("locked", self.lines[-1])
         if isinstance(actor.error, SluiceError):
-            invariants.not_broken(actor.error, self.lines)
+            invariants.not_broken(actor.error)
             self._lead_on(actor.error)
         return actor
 

@@ -111,7 +111,7 @@ LATE = {
     "a rewind before its generation": Late(
         rewound, "update identity.json", 1, lambda world: (world.drain(), rewound(world))
     ),
-    "a rewind before its end": Late(rewound, "journal.json", 12, swaps_and_dies),
+    "a rewind before its end": Late(rewound, "journal.json", 10, swaps_and_dies),
     "a reset before it is live": Late(
         World.reset, "live.json", 2, lambda world: (world.drain(), switched(world))
     ),

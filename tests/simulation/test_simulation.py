@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.errors import CheckpointBroken
 from spark_jobs.journal import runner
-from tests.simulation.invariants import Violation, not_broken
 from tests.simulation.schedule import At
 from tests.simulation.simulate import Round, rounds, run
 
@@ -112,10 +110,17 @@ FEARED = {
         Round((("rewind", NUMBER),), at=At("dies", "delta set_table_properties")),
         *(Round(((kind, NUMBER),)) for kind in ("newer", "drain", "publish", "repair")),
     ),
-    "a rewind comes late amid its removals": (
+    "a drain comes late, before its commit, behind a rewind": (
+        Round(
+            (("drain", NUMBER), ("rewind", TWO_BACK), ("drain", NUMBER), ("drain", NUMBER)),
+            at=At("sleeps", "put 7.snapshot"),
+        ),
+        *LATER,
+    ),
+    "a rewind comes late amid its copy": (
         Round(
             (("rewind", TWO_BACK), ("drain", NUMBER), ("drain", NUMBER)),
-            at=At("sleeps", "remove 5"),
+            at=At("sleeps", "4.snapshot"),
         ),
         *LATER,
     ),
@@ -157,6 +162,13 @@ FOUND = {
         ),
         1003,
     ),
+    "a rewind that a person's RESTORE overtakes is completed by the next drain": (
+        (
+            *(Round((each,)) for each in (("repair", 311323938), ("repair again", 669091938))),
+            Round((("restore", 708029501), ("rewind", 794262284)), 12),
+        ),
+        50415,
+    ),
 }
 """Interleavings, with the seed of all."""
 
@@ -181,21 +193,6 @@ def test_a_swap_that_nobody_completes_is_seen(monkeypatch: pytest.MonkeyPatch) -
     killed = Round((("repair", NUMBER),), at=At("dies", "delta write_deltalake", 5))
     outcome = run((killed,), 2)
     assert outcome.violation.kind == "fates"
-
-
-def test_an_entry_that_who_comes_late_removes_is_missed_and_a_documented_way_leads_on() -> None:
-    """No store compares a removal, and an entry of the offset log is needed."""
-    commands = (("rewind", TWO_BACK), ("drain", NUMBER), ("drain", NUMBER))
-    outcome = run((Round(commands, at=At("sleeps", "remove 5", 2)),), GOOD[1])
-    assert any(CheckpointBroken.code in line for line in outcome.lines)
-    assert outcome.violation is None
-
-
-def test_a_broken_checkpoint_that_no_late_removal_explains_is_seen() -> None:
-    error = CheckpointBroken.change_half_done(change="", began="", by="", pipeline="")
-    not_broken(error, ["0 rewind 4 sleeps at: remove 5 #2"])
-    with pytest.raises(Violation, match="broken"):
-        not_broken(error, ["0 rewind 4 sleeps at: remove running.json #1", "1 drain: done"])
 
 
 def test_a_rebuild_begins_beside_a_discard_or_is_refused_in_words() -> None:

@@ -27,12 +27,6 @@ from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
 
-def kept(beside: Path) -> Path:
-    """What a rewind has kept of it: there is one."""
-    [aside] = beside.parent.glob(f"{beside.name}.kept-*")
-    return aside
-
-
 def shown(made: Scene) -> list[dict[str, Any]]:
     """What consumers read in the published table."""
     table = deltalake.DeltaTable(str(made.paths.published_table)).to_pyarrow_table()
@@ -76,11 +70,12 @@ def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_o
     there = files(root)
     intent = rewind(made.spec, made.settings, back)
     assert files(root) == there, "showing changes nothing"
-    assert f"remove batches {list(later)}" in " ".join(intent.lines)
+    assert f"leave batches {list(later)}" in " ".join(intent.lines)
     moved(made)
     intent.execute()
     assert not moved(made), "no verdict was about these rows alone"
-    assert f"spark/commits/{later[-1]}" in files(kept(Path(str(made.paths.version))))
+    assert f"spark/commits/{later[-1]}" in files(Path(str(made.paths.version))), "it is left"
+    assert Checkpoint(made.paths.checkpoint).committed() == [*range(back + 1)]
     assert read_failing(made.paths.failing).records == (nowhere[back],)
     made.deliver()
     again = made.run("again")

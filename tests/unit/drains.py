@@ -37,7 +37,7 @@ class Drains(Root):
     def __init__(self, folder: Path, spec: Pipeline = SPEC, generation: str = "g1") -> None:
         super().__init__(folder, spec)
         self.paths.ensure_writable()
-        self.folder = begin(Path(str(self.paths.checkpoint)), {0: 0}, "sales")
+        begin(self.folder, {0: 0}, "sales")
         table = deltalake.DeltaTable.create(
             str(self.paths.table),
             COLUMN,
@@ -58,9 +58,13 @@ class Drains(Root):
         """The drains of a checkpoint that is there."""
         known = cls.__new__(cls)
         Root.__init__(known, folder, spec)
-        known.folder = Path(str(known.paths.checkpoint))
         known._ended = NOON + timedelta(days=1)  # noqa: SLF001 - its own
         return known
+
+    @property
+    def folder(self) -> Path:
+        """Spark's checkpoint: behind a rewind another one."""
+        return Path(str(self.paths.checkpoint))
 
     @property
     def rows(self) -> list[int]:

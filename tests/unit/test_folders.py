@@ -44,6 +44,11 @@ def nothing() -> None:
     """The lease is held."""
 
 
+def everything(_: str) -> bool:
+    """It is wanted."""
+    return True
+
+
 def lost_after(confirmed: int) -> Callable[[], None]:
     """It is held so many times."""
     left = iter(range(confirmed))
@@ -62,10 +67,10 @@ def objects(folder: UPath) -> dict[str, str]:
 @pytest.mark.parametrize("confirmed", [0, 2], ids=["before copying", "amid copying"])
 def test_whoever_has_lost_the_lease_copies_no_more_and_another_goes_on(root, confirmed):
     with pytest.raises(LeaseLost):
-        copy(root / "v1", root / "v1.kept", lost_after(confirmed))
+        copy(root / "v1", root / "v1.kept", lost_after(confirmed), everything)
     assert objects(root / "v1") == CONTENT
     assert len(objects(root / "v1.kept")) == confirmed
-    assert copy(root / "v1", root / "v1.kept", nothing) == len(CONTENT) - confirmed
+    assert copy(root / "v1", root / "v1.kept", nothing, everything) == len(CONTENT) - confirmed
     assert objects(root / "v1.kept") == CONTENT
 
 

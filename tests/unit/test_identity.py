@@ -290,6 +290,6 @@ def test_an_identity_is_read_as_it_was_written_and_readable_for_a_person(paths: 
 
 
 def test_an_identity_of_a_newer_form_is_not_guessed_at(paths: Paths) -> None:
-    paths.identity.write_text('{"format_version": 2, "generation": {"of": "tomorrow"}}')
-    with fails(FormatNewer, "form_unknown", path=has("identity.json"), found=2):
+    paths.identity.write_text('{"format_version": 3, "generation": {"of": "tomorrow"}}')
+    with fails(FormatNewer, "form_unknown", path=has("identity.json"), found=3):
         read_identity(paths)

@@ -7,7 +7,7 @@ without that is ignored by an older Sluice, so that one can go back a release.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
@@ -20,16 +20,15 @@ from spark_jobs.storage.seen import ABSENT, Seen, look, put_over
 if TYPE_CHECKING:
     from upath import UPath
 
-FORMAT = 1
-"""The newest form that this Sluice knows. Files from before there was a number have form 1 too."""
-
 
 class Stored(BaseModel):  # noqa: PLW1641 - pydantic gives a frozen model its hash
     """A file beside the checkpoint."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    format_version: int = FORMAT
+    known: ClassVar[int] = 1
+    """The newest form that this Sluice knows. Files from before there was a number have form 1."""
+    format_version: int = 1
     _seen: Seen = PrivateAttr(ABSENT)
     """The file as it was when this was read: copies of this have it too."""
 
@@ -67,8 +66,13 @@ class Stored(BaseModel):  # noqa: PLW1641 - pydantic gives a frozen model its ha
         made._seen = before._seen if before else ABSENT  # noqa: SLF001 - its own class
         return made
 
+    @property
+    def form(self) -> int:
+        """The oldest form that says what this does."""
+        return 1
+
     def _text(self) -> str:
-        return self.model_copy(update={"format_version": FORMAT}).model_dump_json(indent=2)
+        return self.model_copy(update={"format_version": self.form}).model_dump_json(indent=2)
 
     @classmethod
     def read(cls, path: UPath) -> Self:
@@ -81,7 +85,7 @@ class Stored(BaseModel):  # noqa: PLW1641 - pydantic gives a frozen model its ha
             raise FileNotFoundError(path)
         content = json.loads(seen.text.encode())
         if isinstance(content, dict):
-            refuse_newer(content.get("format_version", FORMAT), FORMAT, str(path))
+            refuse_newer(content.get("format_version", 1), cls.known, str(path))
         made = cls.model_validate(content)
         made._seen = seen  # noqa: SLF001 - its own class
         return made
