@@ -4,7 +4,9 @@ and to a batch that has no account yet.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,9 @@ import pytest
 from deltalake import DeltaTable
 
 from spark_jobs import failpoint
+from spark_jobs.admin import dead_places
 from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.integrity import Integrity
@@ -206,6 +210,32 @@ def test_one_that_another_has_ended_meanwhile_does_nothing(root: Drains) -> None
     with fails(LeaseHeld, "overtaken", again=f"sluice rewind {SPEC.name} --to-batch 2"):
         late()
     end_state(root)
+
+
+def test_what_it_has_left_goes_after_days_of_grace(
+    root: Drains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left() -> list[str]:
+        return sorted(path.name for path in root.paths.version.glob("spark*"))
+
+    def maintained() -> None:
+        if execute := maintain(SPEC, root.settings).execute:
+            execute()
+
+    go_back(root)
+    maintained()
+    assert left() == ["spark", root.paths.checkpoint.name]
+    monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
+    maintained()
+    assert left() == [root.paths.checkpoint.name]
+    go_back(root, 1)
+    assert root.rows == [0, 1]
+
+
+def test_no_older_sluice_goes_on_in_the_folder_that_it_has_left(root: Drains) -> None:
+    assert json.loads(root.paths.identity.read_text())["format_version"] == 1
+    go_back(root)
+    assert json.loads(root.paths.identity.read_text())["format_version"] == 2
 
 
 def test_a_note_that_does_not_parse_is_refused(root: Drains) -> None:
