@@ -293,9 +293,9 @@ class World:
         self.older_note = ""
 
     def restored(self, to: int) -> None:
-        """RESTORE, by mistake."""
+        """RESTORE, by mistake. A table made anew may have no such version."""
         self.restores += 1
-        self._of_person(lambda found: found.restore(to))
+        self._of_person(lambda found: found.version() >= to and found.restore(to))
 
     def delete_bad(self) -> None:
         """What the error says: the bad rows go."""
