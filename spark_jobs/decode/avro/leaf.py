@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.decode.avro.shape import wire
-from spark_jobs.decode.columns.cursor import signed
 from spark_jobs.decode.columns.epochs import FIRST_US, LAST_US, NANOSECONDS
 from spark_jobs.decode.columns.text_column import DAYS
+from spark_jobs.decode.columns.varint import signed
 
 if TYPE_CHECKING:
     from spark_jobs.decode.columns.cursor import Cursor

@@ -12,16 +12,16 @@ import pyarrow as pa
 from spark_jobs.decode.avro.decoder import branch, default, paired
 from spark_jobs.decode.avro.leaf import leaf
 from spark_jobs.decode.avro.shape import KINDS, wire
-from spark_jobs.decode.schemed.at_once import MOST, AtOnce, OneByOne, at_once
+from spark_jobs.decode.columns.cursor import Cursor, Found
+from spark_jobs.decode.schemed.at_once import DEEPEST, MOST, AtOnce, OneByOne, at_once
 from spark_jobs.decode.schemed.fit import Kind
 from spark_jobs.schemas.avro import NO_DEFAULT, Node, NodeField
 from spark_jobs.values.path import Path
 
 if TYPE_CHECKING:
-    from spark_jobs.decode.columns.cursor import Cursor, Found
     from spark_jobs.decode.schemed.objects import Objects
 
-Step = Callable[["Cursor", "Found"], None]
+Step = Callable[[Cursor, Found], None]
 """Reads over a value, and puts there what it has found."""
 OF_DEFAULTS: Final = {
     str: "text",
@@ -62,24 +62,18 @@ class Vectors:
         read = leaf(writer, reads)
         if read is None:
             raise OneByOne
-        of_decimal = reads.logical == "decimal"
-        kind = (
-            Kind("decimal", scale=reads.scale)
-            if of_decimal
-            else Kind(KINDS[reads.kind], wire(reads))
-        )
-        return self._found(path, kind, read)
+        name = "decimal" if reads.logical == "decimal" else KINDS[reads.kind]
+        return self._found(path, Kind(name, wire(reads), reads.scale), read)
 
     def _record(
         self, writer: Node, reader: Node, path: Path | None, around: tuple[Node, ...]
     ) -> Step:
-        if writer in around:
+        if writer in around or len(around) > DEEPEST:
             raise OneByOne
         pairs, missing = paired(writer, reader)
-        steps = (
-            [] if not path else [self._found(path, Kind("object"), lambda cursor: cursor.trues())]
-        )
-        steps += [self._absent(field, path) for field in missing]
+        steps = [self._absent(field, path) for field in missing]
+        if path:
+            steps.append(self._found(path, Kind("object"), Cursor.trues))
         for wrote, reads in pairs:
             to = None if path is None or reads is None else (*path, reads.name)
             node = (reads or wrote).node
@@ -127,8 +121,8 @@ class Vectors:
         self, writer: Node, reader: Node, path: Path | None, around: tuple[Node, ...]
     ) -> Step:
         """Of null and one other type, in whichever order."""
-        [*nulls] = [part for part in writer.parts if part.kind == "null"]
-        [*others] = [part for part in writer.parts if part.kind != "null"]
+        nulls = [part for part in writer.parts if part.kind == "null"]
+        others = [part for part in writer.parts if part.kind != "null"]
         if len(nulls) != 1 or len(others) != 1:
             raise OneByOne
         inner = self._value(others[0], reader, path, around)
@@ -151,6 +145,6 @@ def vectors(writer: Node, reader: Node, objects: Objects) -> AtOnce | None:
     """For the records of these schemas, if they have one."""
     try:
         made = Vectors(writer, reader)
-    except OneByOne:
+    except (OneByOne, RecursionError):
         return None
     return at_once(objects, made.kinds, made.read)

@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.decode.columns.spans import Spans
+from spark_jobs.decode.columns.varint import LONGEST, MORE, numbers
 from spark_jobs.decode.plain.texts import utf8
 from spark_jobs.values.path import Path
 
@@ -22,26 +24,10 @@ if TYPE_CHECKING:
 
 SPARE: Final = 24
 """Bytes behind the last record, so that a read at its end is in the array."""
-MORE: Final = 128
-"""The bit of a byte of a number that says that more follow."""
 LONGEST_LENGTH: Final = 5
 """Bytes of a length or a tag."""
-GROUPS: Final = (
-    (1, 0x007F007F007F007F, 0x3F803F803F803F80),
-    (2, 0x00003FFF00003FFF, 0x0FFFC0000FFFC000),
-    (4, 0x000000000FFFFFFF, 0x00FFFFFFF0000000),
-)
-"""How seven bits of each byte come together, two neighbours at a time."""
-
 Found = dict[Path, "pa.Array"]
 """Path -> the column that a schema gives there; of an object true, or null."""
-
-
-class Spans(NamedTuple):
-    """Parts of records."""
-
-    begin: Places
-    end: Places
 
 
 class Cursor:
@@ -151,31 +137,16 @@ class Cursor:
         if not len(first) or first.max() < MORE:
             self.skip(1)
             return first.astype(np.uint64), np.ones(len(first), np.uint64)
-        word = self._words[self.at]
-        ends = ~word & np.uint64(0x8080808080808080)
-        below = (ends & -ends) - np.uint64(1)  # all bits before the first byte without MORE
-        value = word & below & np.uint64(0x7F7F7F7F7F7F7F7F)
-        for shift, low, high in GROUPS:
-            value = (value & np.uint64(low)) | ((value >> np.uint64(shift)) & np.uint64(high))
-        width = (np.bitwise_count(below) // 8 + 1).astype(np.uint64)
-        long = np.flatnonzero(ends == 0)
-        if len(long):
-            tail = self._words[self.at[long] + 8]
-            ninth, tenth = tail & 255, tail >> 8 & 255
-            more = ninth >= MORE
-            self.sure[long] &= ~more | (tenth <= 1)
-            value[long] |= (ninth & 127) << 56 | np.where(more, tenth & 1, 0) << 63
-            width[long] += more
+        value, width = numbers(self._words, self.at)
+        self.sure &= width <= LONGEST
         self.skip(width)
         return value, width
 
     def digits(self, spans: Spans) -> pa.Array:
         """Spans as numbers with a sign, the first byte the highest; sure are those of 1 to 8."""
-        size = spans.end - spans.begin
-        fits = (size >= 1) & (size <= 8)  # noqa: PLR2004 - of 64 bits
+        found, fits = spans.digits(self._words)
         self.sure &= fits
-        word = self._words[spans.begin].byteswap().view(np.int64)
-        return pa.array(word >> np.where(fits, 64 - 8 * size, 0))
+        return found
 
     def texts(self, spans: Spans) -> pa.Array:
         """Spans as texts; null, and not sure, where one is no UTF-8."""
@@ -185,18 +156,5 @@ class Cursor:
         return found
 
     def bytes(self, spans: Spans) -> pa.Array:
-        """Spans as bytes. Each record's lies behind that of the one before it, so that all spans
-        and what is between them are one array of Arrow's.
-        """
-        count = len(spans.begin)
-        offsets = np.empty(2 * count + 1, np.int32)
-        offsets[0:-1:2], offsets[1::2] = spans
-        offsets[-1] = spans.end[-1] if count else 0
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self._data)]
-        every = pa.Array.from_buffers(pa.binary(), 2 * count, buffers)
-        return every.take(pa.array(np.arange(0, 2 * count, 2)))
-
-
-def signed(numbers: Numbers) -> Places:
-    """Zigzag's: 0, -1, 1, -2."""
-    return (numbers >> 1).astype(np.int64) ^ -(numbers & 1).astype(np.int64)
+        """Spans as bytes."""
+        return spans.bytes(self._data)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf.descriptor import FieldDescriptor as F
 
-from spark_jobs.decode.columns.cursor import Cursor, signed
+from spark_jobs.decode.columns.cursor import Cursor
+from spark_jobs.decode.columns.varint import signed
 
 if TYPE_CHECKING:
     from spark_jobs.decode.columns.cursor import Places
@@ -23,7 +24,7 @@ def _within(least: int, most: int, read: Callable[[Cursor], Places]) -> Callable
 
 
 def _long(cursor: Cursor) -> Places:
-    return cursor.number().view(np.int64)
+    return cursor.number().astype(np.int64)
 
 
 def _zigzag(cursor: Cursor) -> Places:
@@ -43,8 +44,8 @@ SCALARS: Final[dict[int, tuple[int, Callable[[Cursor], Values]]]] = {
     F.TYPE_FIXED32: (5, lambda cursor: cursor.word(4).astype(np.uint32).astype(np.int64)),
     F.TYPE_SFIXED32: (5, lambda cursor: cursor.word(4).astype(np.int32).astype(np.int64)),
     F.TYPE_FLOAT: (5, lambda cursor: cursor.word(4).astype(np.uint32).view(np.float32)),
-    F.TYPE_FIXED64: (1, _within(0, 2**63 - 1, lambda cursor: cursor.word(8).view(np.int64))),
-    F.TYPE_SFIXED64: (1, lambda cursor: cursor.word(8).view(np.int64)),
+    F.TYPE_FIXED64: (1, _within(0, 2**63 - 1, lambda cursor: cursor.word(8).astype(np.int64))),
+    F.TYPE_SFIXED64: (1, lambda cursor: cursor.word(8).astype(np.int64)),
     F.TYPE_DOUBLE: (1, lambda cursor: cursor.word(8).view(np.float64)),
 }
 """Type of a field -> how it is on the wire, and what reads it."""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MOST: Final = 300
 """Columns of a schema: types that have each other in them could have millions."""
 
+DEEPEST: Final = 30
+"""Records in each other, of which each is a call."""
+
 
 class OneByOne(Exception):
     """A schema needs the decoder that reads one by one."""
