@@ -24,23 +24,24 @@ class Restoring(Facts):
 
     version: int
     """The table's version to restore."""
-    restores: bool
-    """Whether the table has another one now."""
     generation: str
     """The generation whose table it is then."""
 
 
 def restore_table(facts: Restoring, scene: Scene) -> None:
-    """Give the table the rows of the version, in a commit that names this change.
+    """Give the table the rows of the version, in a commit that names this change. If it is at that
+    version, the commit changes nothing: a batch that comes late is refused behind it.
 
     Raises TableContended, or StateUnreadable if VACUUM has removed files of the version since
     somebody looked.
     """
     path = scene.paths.table
-    if not facts.restores:
-        return
     opened = delta.confirmed(path, scene.held, brief=True)
     if _committed(facts, scene) is not None:
+        return
+    if opened.version() == facts.version:
+        with _beside_others(path):
+            delta.set_property(opened, delta.FENCE, str(scene.held.fence))
         return
     try:
         with _beside_others(path):
@@ -57,9 +58,8 @@ def restore_table(facts: Restoring, scene: Scene) -> None:
 
 def restorable(facts: Restoring, scene: Scene) -> bool:
     """Whether the table has the rows of the version, or can have them yet."""
-    if not facts.restores or _committed(facts, scene) is not None:
-        return True
-    return delta.version_is_whole(scene.paths.table, facts.version)
+    done = _committed(facts, scene) is not None
+    return done or delta.version_is_whole(scene.paths.table, facts.version)
 
 
 def mark_table(facts: Restoring, scene: Scene) -> None:

@@ -37,7 +37,7 @@ from spark_jobs.root.live_place import SPARK, STAMP
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import Judged, verdict_on
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import history, table
+from spark_jobs.sink import history
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
@@ -134,7 +134,6 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
         spark=f"{SPARK}-{datetime.now(UTC):{STAMP}}",
         end=(end := checkpoint.batch(batch).end),
         version=version,
-        restores=version != table.version(paths.table),
         audited=min(cursor.audited, batch),
         judged=verdict_on(paths, known, cursor, version, batch),
         repairs=taken_back(paths, known.generations, version, end, needed(spec)),

@@ -82,7 +82,6 @@ def unrestore(
             passed = cursor.judged_table_version
             facts = Unrestored(
                 version=found.whole,
-                restores=True,
                 generation=known.generation,
                 passed=passed is not None
                 and not history.rows_changed(paths.table, passed, found.whole),

@@ -304,3 +304,22 @@ def test_a_rewind_that_slept_before_its_note_is_not_completed_by_others(world: W
     sleeps(world, rewound, ("journal.json", 1), World.drain)
     world.drain()
     assert {key.offset for key in world.rows()} == {*range(FIRST + 3)}
+
+
+@pytest.mark.parametrize("batch", [FIRST, FIRST - 1])
+@pytest.mark.parametrize("place", ["change.begun", "change.stepped"])
+def test_a_batch_that_comes_into_a_half_done_rewind_is_not_there_twice(
+    world: World, place: str, batch: int
+) -> None:
+    """The table is at the batch's version already, or it is not."""
+
+    def rewinds_and_dies(_: World) -> None:
+        failpoint.ACTIVE[place] = "raise"
+        with pytest.raises(failpoint.Failure):
+            world.rewind(batch)
+        failpoint.ACTIVE.clear()
+
+    sleeps(world, World.drain, ("delta write_deltalake", 1), rewinds_and_dies)
+    for _ in range(2):
+        world.drain()
+    assert {key.offset for key in world.rows()} == {*range(batch + 3)}

@@ -16,7 +16,7 @@ print(*outcome.trace, outcome.violation, sep="\\n")
 """
 OBJECTS, DISK = 1003, 1002
 """Seeds, the first of which came once to another end than ever after."""
-_OF_A_RUN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|now-\S+|\.kept-\S+")
+_OF_A_RUN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|now-\S+")
 """Numbers that are made anew each time, in names."""
 
 
