@@ -34,12 +34,14 @@ def dead_places(paths: Paths, now: datetime) -> list[Dead]:
 
 
 def dead_checkpoints(paths: Paths, now: datetime) -> list[UPath]:
-    """The folders that rewinds have left, if none has begun for so long."""
+    """The folders that rewinds have left, if none has begun for so long. None of later ones: then
+    identity.json is a copy of before.
+    """
     live, since = paths.checkpoint, f"{SPARK}-{now - GRACE:{STAMP}}"
     found = [*paths.version.glob(f"{SPARK}*")]
     if any(each.name > since for each in found):
         return []
-    return [each for each in found if each.name != live.name]
+    return [each for each in found if each.name < live.name]
 
 
 def remove_place(paths: Paths, dead: Dead, held: HeldLease) -> None:

@@ -90,7 +90,8 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
                 )
             # Before anything is changed: it may be damaged.
             read_failing(paths.failing)
-            carry_out(REWIND, again, paths, held, who)
+            shown = again.model_copy(update={"spark": facts.spark})
+            carry_out(REWIND, shown, paths, held, who)
 
     later = [planned for planned in checkpoint.planned() if planned > batch]
     return Intent(

@@ -232,6 +232,27 @@ def test_what_it_has_left_goes_after_days_of_grace(
     assert root.rows == [0, 1]
 
 
+def test_an_identity_of_before_a_rewind_lets_nobody_remove_the_folder_behind_it(
+    root: Drains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person has put a copy of it back."""
+    before = root.paths.identity.read_text()
+    go_back(root)
+    live = root.paths.checkpoint
+    root.paths.identity.write_text(before)
+    monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
+    if execute := maintain(SPEC, root.settings).execute:
+        execute()
+    assert live.exists()
+
+
+def test_it_shows_the_folder_that_is_live_then(root: Drains) -> None:
+    shown = rewind(SPEC, root.settings, 2)
+    assert shown.execute is not None
+    shown.execute()
+    assert any(str(root.paths.checkpoint) in line for line in shown.lines)
+
+
 def test_no_older_sluice_goes_on_in_the_folder_that_it_has_left(root: Drains) -> None:
     assert json.loads(root.paths.identity.read_text())["format_version"] == 1
     go_back(root)
