@@ -259,6 +259,35 @@ def test_a_number_beyond_its_32_bits_is_left_to_the_other_decoder() -> None:
     alike(by, objects, values)
 
 
+def test_what_nobody_wants_is_not_judged_however_deep_it_is() -> None:
+    days = logical("int", "date")
+    inner = of(("at", days), ("all", {"type": "array", "items": days}), name="S")
+    by, objects = reader(of(("a", "int"), ("s", inner)), [A])
+    far = b"\xfe\xff\xff\xff\x0f"  # the day 2**31 - 1
+    read = by.read([b"\x02" + far + b"\x02" + far + b"\0"], 0)
+    assert objects.columns(read, 1)[1] == [None]
+
+
+def test_a_schema_may_say_any_size_of_its_fixed() -> None:
+    for size in (2**31, 2**63, 2**64):
+        schema = of(("f", {"type": "fixed", "name": "F", "size": size}), ("a", "int"))
+        by, _ = reader(schema, [A])
+        assert by.at_once is not None
+        assert by.at_once.columns(pa.array([b"abc\2"]), 0).which.tolist() == [False]
+
+
+@pytest.mark.parametrize(("kind", "most"), [("double", 2**53 - 1), ("float", 2**24 - 1)])
+def test_a_whole_number_that_a_float_may_round_is_left_to_the_other_decoder(
+    kind: str, most: int
+) -> None:
+    by, objects = reader(of(("a", "long")), [Field(name="a", type=kind)])
+    # 2**63 - 1 is 2**63 as a float: each processor makes another whole number of that.
+    values = [by_fastavro(of(("a", "long")), {"a": each}) for each in (most, 2**62, 2**63 - 1)]
+    assert by.at_once is not None
+    assert by.at_once.columns(pa.array(values), 0).which.tolist() == [True, False, False]
+    alike(by, objects, values)
+
+
 def test_types_that_have_each_other_many_times_have_no_columns() -> None:
     kind: Any = "int"
     for depth in range(12):
@@ -273,9 +302,10 @@ def test_a_part_of_an_array_of_arrow_is_read_from_its_own_bytes() -> None:
     by, _ = reader(WROTE, [A])
     assert by.at_once is not None
     values = pa.array([None, b"xx", *(b"head" + by_fastavro(WROTE, each) for each in ROWS)])
-    columns, which = by.at_once.columns(values[1:], 4)
-    assert which.tolist() == [False, True, True]
-    assert columns[0].to_pylist()[1:] == [7, -70_000]
+    for kind in (pa.binary(), pa.large_binary(), pa.binary_view()):
+        columns, which = by.at_once.columns(values.cast(kind)[1:], 4)
+        assert which.tolist() == [False, True, True]
+        assert columns[0].to_pylist()[1:] == [7, -70_000]
 
 
 @pytest.mark.parametrize("there", ["before", "after", None])

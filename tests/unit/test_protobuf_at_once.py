@@ -24,7 +24,7 @@ package shop;
 import "google/protobuf/timestamp.proto";
 import "google/protobuf/wrappers.proto";
 message Order {
-  enum Status { UNKNOWN = 0; PAID = 1; GONE = -3; }
+  enum Status { option allow_alias = true; UNKNOWN = 0; PAID = 1; GONE = -3; ALSO = 1; }
   message Line { string sku = 1; google.protobuf.Timestamp at = 2; Line gift = 3; Status status = 4; }
   string s = 1; google.protobuf.Timestamp at = 2; Status status = 3;
   int32 i32 = 4; int64 i64 = 5; uint32 u32 = 6; uint64 u64 = 7; sint32 z32 = 8; sint64 z64 = 9;
@@ -125,6 +125,14 @@ PARTS = [
 def test_parts_in_any_order_are_read_alike(described: bytes, given: list[list[bytes]]) -> None:
     by, objects = reader(described, FIELDS)
     alike(by, objects, [b"".join(parts) for parts in given])
+
+
+def test_a_number_of_two_names_has_the_first_with_a_column_and_without(described: bytes) -> None:
+    by, objects = reader(described, [Field(name="status", type="string")])
+    assert by.at_once is not None
+    read_alone = objects.columns(by.read([b"\x18\x01"], 0), 1)[0]
+    for [column] in (by.at_once.columns(pa.array([b"\x18\x01"]), 0).columns, read_alone):
+        assert column.to_pylist() == ["PAID"]  # as Protobuf's JSON has it
 
 
 @pytest.mark.parametrize("field", LEFT, ids=lambda field: f"{field.type} {field.path}")

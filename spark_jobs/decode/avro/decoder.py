@@ -69,8 +69,8 @@ class _Code:
             "float_": struct.Struct("<f").unpack_from,
             "double_": struct.Struct("<d").unpack_from,
         }
-        self._functions: dict[tuple[int, int], str] = {}
-        self._waiting: list[tuple[str, Node, Node]] = []
+        self._functions: dict[tuple[int, int, bool], str] = {}
+        self._waiting: list[tuple[str, Node, Node, bool]] = []
         self._count = 0
         self._path = ""
 
@@ -90,17 +90,17 @@ class _Code:
         self._line(1, 'if p != end: raise Bad(f"{end - p} bytes follow the record")')
         self._line(1, f"return ({''.join(f'{given[name]}, ' for name in keep)})")
         while self._waiting:
-            name, wrote, reads = self._waiting.pop()
+            name, wrote, reads, raw_parts = self._waiting.pop()
             self._path = ""
             self._line(0, f"def {name}(b, p, end):")
             if reads.kind == "record":
                 every = [each.name for each in reads.fields]
-                values = self._fields(1, wrote, reads, every, ())
+                values = self._fields(1, wrote, reads, every, every if raw_parts else ())
                 pairs = ", ".join(f"{each!r}: {values[each]}" for each in every)
                 self._path = ""
                 self._line(1, f"return {{{pairs}}}, p")
             else:
-                self._line(1, f"return {self._value(1, wrote, reads)}, p")
+                self._line(1, f"return {self._value(1, wrote, reads, raw=raw_parts)}, p")
 
     def _fields(
         self, depth: int, writer: Node, reader: Node, keep: list[str], raw: Collection[str]
@@ -217,31 +217,32 @@ class _Code:
         if None in table:
             self._line(depth, f'if {out} is None: raise Bad("the reader lacks this symbol")')
 
-    def _array(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:  # noqa: ARG002
+    def _array(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:
         self._line(depth, f"{out} = []")
         self._blocks(
             depth,
             lambda at: self._line(
-                at, f"{out}.append({self._value(at, writer.parts[0], reader.parts[0])})"
+                at, f"{out}.append({self._value(at, writer.parts[0], reader.parts[0], raw=raw)})"
             ),
         )
 
-    def _map(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:  # noqa: ARG002
+    def _map(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:
         self._line(depth, f"{out} = {{}}")
 
         def pair(at: int) -> None:
             key = self._new()
             self._line(at, f'{key} = str({self._content(at)}, "utf-8")')
-            self._line(at, f"{out}[{key}] = {self._value(at, writer.parts[0], reader.parts[0])}")
+            value = self._value(at, writer.parts[0], reader.parts[0], raw=raw)
+            self._line(at, f"{out}[{key}] = {value}")
 
         self._blocks(depth, pair)
 
-    def _record(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:  # noqa: ARG002
-        pair = id(writer), id(reader)
-        if pair not in self._functions:
-            self._functions[pair] = self._name("read")
-            self._waiting.append((self._functions[pair], writer, reader))
-        self._line(depth, f"{out}, p = {self._functions[pair]}(b, p, end)")
+    def _record(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:
+        key = id(writer), id(reader), raw
+        if key not in self._functions:
+            self._functions[key] = self._name("read")
+            self._waiting.append((self._functions[key], writer, reader, raw))
+        self._line(depth, f"{out}, p = {self._functions[key]}(b, p, end)")
 
     def _blocks(self, depth: int, item: Callable[[int], None]) -> None:
         count, until, loop = self._new(), self._new(), self._new()

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 from spark_jobs.values.conversions import EPOCH
 
@@ -123,7 +123,7 @@ def _present(name: str, value: Get) -> Get:
 def _of_value(field: FieldDescriptor) -> Get:
     """What makes one value of the field one in Python."""
     if field.enum_type is not None:
-        return _symbol({n: each.name for n, each in field.enum_type.values_by_number.items()})
+        return _symbol(symbols(field.enum_type))
     name = _name(field)
     if not name:
         return _same
@@ -148,6 +148,11 @@ class _Nested:
         if self._getters is None:
             self._getters = [(each.name, _of_field(each)) for each in self._descriptor.fields]
         return {name: get(message) for name, get in self._getters}
+
+
+def symbols(enum: EnumDescriptor) -> dict[int, str]:
+    """Number -> name; of two names (`allow_alias`) the first, as in Protobuf's JSON."""
+    return {each.number: each.name for each in reversed(enum.values)}
 
 
 def _symbol(names: dict[int, str]) -> Get:

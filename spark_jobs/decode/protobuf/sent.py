@@ -11,7 +11,7 @@ from google.protobuf.descriptor import FieldDescriptor as F
 
 from spark_jobs.decode.columns.cursor import Cursor
 from spark_jobs.decode.columns.spans import Spans
-from spark_jobs.decode.protobuf.messages import FIRST_SECOND, LAST_SECOND, SECOND
+from spark_jobs.decode.protobuf.messages import FIRST_SECOND, LAST_SECOND, SECOND, symbols
 from spark_jobs.decode.protobuf.scalar import FLOATS, SCALARS
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ class Sent:
         return pc.if_else(pa.array(nulls), pa.scalar(None, array.type), array)
 
     def _symbols(self, cursor: Cursor, nulls: Bools) -> pa.Array:
-        known = self._field.enum_type.values_by_number.items()
-        names = sorted((number, each.name) for number, each in known)
+        names = sorted(symbols(self._field.enum_type).items())
         defined = np.array([number for number, _ in names])
         at = np.minimum(np.searchsorted(defined, self._numbers), len(names) - 1)
         cursor.sure &= nulls | (defined[at] == self._numbers)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Fit = Callable[["pa.Array"], Column]
 UNREAD: Final = "unread"
 """A kind of which there is no column."""
+EXACT: Final = {**BITS, "float": 25, "double": 54}
+"""Kind -> of how many bits, one of them the sign's, it has each whole number."""
 DIGITS: Final = 18
 """Of a decimal, so that it is a number of 64 bits."""
 
@@ -59,10 +61,10 @@ def _plain(kind: Kind, field: Field) -> Fit | None:
     match field.tree:
         case Decimal(precision, scale) if kind.name in {"whole number", "decimal"}:
             return _decimals(kind.scale, precision, scale)
-    if kind.name == "whole number" and field.kind in BITS:
-        most = 2 ** (BITS[field.kind] - 1) - 1
+    if kind.name == "whole number" and field.kind in EXACT:
+        most = 2 ** (EXACT[field.kind] - 1) - 1
         return lambda array: _as(array, field.type, -most - 1, most)
-    if kind.name in {"whole number", "number"} and field.kind in {"float", "double"}:
+    if kind.name == "number" and field.kind in {"float", "double"}:
         return lambda array: _exactly(array, field.type)
     return None
 
