@@ -22,6 +22,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.errors import CheckpointBroken, FormatNewer, LeaseHeld, StateUnreadable
 from spark_jobs.journal.begun import refuse_under_way, under_way
@@ -30,6 +31,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_replaced
+from spark_jobs.storage.folders import remove_folder
 from tests.harness.listener import Listener
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
@@ -251,6 +253,14 @@ def test_it_shows_the_folder_that_is_live_then(root: Drains) -> None:
     assert shown.execute is not None
     shown.execute()
     assert any(str(root.paths.checkpoint) in line for line in shown.lines)
+
+
+def test_a_cursor_that_is_lost_behind_a_rewind_is_missed(root: Drains) -> None:
+    go_back(root)
+    remove_folder(root.paths.version / "spark")
+    root.paths.cursor.unlink()
+    with fails(CheckpointBroken, "file_damaged"):
+        read_cursor(root.paths.cursor)
 
 
 def test_no_older_sluice_goes_on_in_the_folder_that_it_has_left(root: Drains) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
+from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.messages.report import StateUse
+from spark_jobs.root.live_place import SPARK
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -56,7 +57,7 @@ def read_cursor(path: UPath) -> Cursor:
     except ValueError:
         wrong = "does not parse"
     else:
-        if not Checkpoint(path.parent / "spark").committed():
+        if not any(path.parent.glob(f"{SPARK}*/commits/[0-9]*")):
             return Cursor()
         wrong = "is missing"
     raise checkpoint_broken(f"{path} {wrong}", path.parent.parent.name)
