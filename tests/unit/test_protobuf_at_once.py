@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from hypothesis import given, settings, strategies as st
 
 from spark_jobs.decode.protobuf.decoder import SchemaReader
@@ -140,6 +141,31 @@ def test_a_field_that_has_no_column_is_left_to_the_other_decoder(
     described: bytes, field: Field
 ) -> None:
     assert reader(described, [field])[0].at_once is None
+
+
+@pytest.mark.parametrize(("syntax", "at_once"), [("proto3", True), ("proto2", False)])
+@pytest.mark.parametrize(
+    ("known", "kind", "parts"),
+    [
+        ("Timestamp", "timestamp", {"seconds": 3, "nanos": 5}),
+        ("Int64Value", "bigint", {"value": 3}),
+    ],
+)
+def test_a_known_message_whose_parts_may_be_null_is_left_to_the_other_decoder(
+    syntax: str, at_once: bool, known: str, kind: str, parts: dict[str, int]
+) -> None:
+    file = FileDescriptorProto(name="a.proto", package="google.protobuf", syntax=syntax)
+    own = file.message_type.add(name=known)
+    for number, (name, type_) in enumerate(parts.items(), 1):
+        own.field.add(name=name, number=number, label="LABEL_OPTIONAL", type=type_)  # type: ignore[arg-type]
+    of_it = file.message_type.add(name="M").field.add(name="v", number=1, type="TYPE_MESSAGE")  # type: ignore[arg-type]
+    of_it.label, of_it.type_name = of_it.LABEL_OPTIONAL, f".google.protobuf.{known}"
+    described = FileDescriptorSet(file=[file]).SerializeToString()
+    field = Field(name="v", type=kind, required=False)
+    by, objects = reader(described, [field], "google.protobuf.M")
+    assert (by.at_once is not None) == at_once
+    if at_once:
+        assert alike(by, objects, [b"", b"\x0a\0", b"\x0a\x02\x08\x05"]) == [True] * 3
 
 
 def test_the_places_of_the_message_are_in_front_of_it(described: bytes, full: bytes) -> None:

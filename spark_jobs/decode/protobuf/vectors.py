@@ -60,8 +60,9 @@ class Columns:
             raise OneByOne
         if name in known.WRAPPERS and (len(types) != 1 or types[0][0] != "value"):
             raise OneByOne
+        bare = self._is_time or name in known.WRAPPERS
         for field in message.fields:
-            if field.is_required:
+            if field.is_required or (bare and (field.has_presence or field.is_repeated)):
                 raise OneByOne
             to = path if name in known.WRAPPERS else (*path, field.name)
             kinds[to], inner, tag = Kind(UNREAD), None, tag_of(field)
