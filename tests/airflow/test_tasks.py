@@ -248,7 +248,7 @@ class TestDrain:
             monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection)
         installation.spark_reports(report(), 0)
 
-        with fails(ConnectionMissing, "connection_absent"):
+        with fails(ConnectionMissing, "no_master" if connection else "connection_absent"):
             installation.run("drain")
         assert not installation.called.exists()
 

@@ -157,7 +157,6 @@ def test_a_full_disk_ends_the_drain_and_space_lets_the_next_go_on(plain, tmp_pat
             problem = plain.drain(f"full-{spare}").problem
             assert problem is not None or spare != SMALL_KIB, "the disk was not full"
             assert problem is None or problem.code in {"ROOT_NOT_WRITABLE", "DISK_FULL"}, problem
-            assert problem is None or "pace" in problem.what
             (disk / "ballast").unlink()
         if LONG:
             _fill(disk / "ballast", SMALL_KIB)
