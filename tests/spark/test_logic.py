@@ -10,10 +10,12 @@ import pytest
 from pyspark import cloudpickle
 
 from spark_jobs import failpoint
+from spark_jobs.errors import StateIncompatible
 from spark_jobs.spec import Deduplicate, Field, GroupState, Pipeline, State, Transform
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.crash import over
 from tests.harness.long_form import long_form
+from tests.harness.refused import because
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
@@ -249,8 +251,7 @@ def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_made_again_by_
     [digest] = re.findall(r"add ('\S+') to compatible_logic", refused.remedy)
     made.change(compatible_logic=(digest.strip("'"),))
     problem = made.drain("declared").problem
-    assert problem.code == "STATE_INCOMPATIBLE"
-    assert "was written with the old code, and its state is not stored yet" in problem.what
+    because(problem, StateIncompatible, "batch_half_done", what="code")
     write(COUNTS.format(wrong="pass"))
     made.run("as before")
     write(COUNTS.format(wrong="before += 1"))
