@@ -233,7 +233,7 @@ def test_the_command_line_says_it_in_one_line(broker: Broker, tmp_path: Path) ->
     ended = ran(Path(sys.executable).parent / "sluice", "plan", "flight_events", env=env, cwd=None)
     assert ended.returncode == by_code("KAFKA_REFUSED").exit_status
     [line] = [line for line in ended.stderr.splitlines() if line.strip()]
-    assert line.startswith("KAFKA_REFUSED the brokers at")
+    assert line.startswith("KAFKA_REFUSED ")
     assert str(file) in line
     assert CANARY not in ended.stdout + ended.stderr
 
