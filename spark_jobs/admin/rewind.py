@@ -115,12 +115,11 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
     known = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
     restorable = Integrity(checkpoint).restorable_batches
-    if known is None or batch not in restorable:
-        available = f"batches {restorable[0]} to {restorable[-1]}" if restorable else "no batch"
+    if known is None or not restorable:
+        raise StateUnreadable.state_of_no_batch(pipeline=spec.name)
+    if batch not in restorable:
         raise StateUnreadable.state_incomplete(
-            pipeline=spec.name,
-            batch=batch,
-            available=available,
+            pipeline=spec.name, batch=batch, first=restorable[0], last=restorable[-1]
         )
     _refuse_before_switch(paths, known, batch)
     version = history.version_after(paths.table, known.owners(spec.name), batch)

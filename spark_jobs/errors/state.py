@@ -86,10 +86,19 @@ class StateUnreadable(SluiceError):
 
     @reason(
         "The checkpoint of {pipeline} has no complete state after batch {batch}. It has that of "
-        "{available}.",
+        "batches {first} to {last}.",
         "Rewind to one of those, or start again: sluice reset {pipeline}",
     )
-    def state_incomplete(self, pipeline: object, batch: object, available: object) -> None: ...
+    def state_incomplete(
+        self, pipeline: object, batch: object, first: object, last: object
+    ) -> None: ...
+
+    @reason(
+        "The checkpoint of {pipeline} has a complete state after no batch.",
+        "If there is one, see what is damaged: sluice doctor {pipeline}. Or start again: sluice "
+        "reset {pipeline}",
+    )
+    def state_of_no_batch(self, pipeline: object) -> None: ...
 
     @reason(
         "--key is {argument!r}, which is not COLUMN=VALUE.",
