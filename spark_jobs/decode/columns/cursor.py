@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.decode.columns.spans import Spans
+from spark_jobs.decode.columns.texts import utf8
 from spark_jobs.decode.columns.varint import LONGEST, MORE, numbers
-from spark_jobs.decode.plain.texts import utf8
 from spark_jobs.values.path import Path
 
 if TYPE_CHECKING:

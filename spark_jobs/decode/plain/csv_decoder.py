@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from spark_jobs.decode.columns.texts import decoded, refused_places, utf8
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
-from spark_jobs.decode.plain.texts import decoded, refused_places, utf8
 from spark_jobs.errors import SpecInvalid
 
 if TYPE_CHECKING:

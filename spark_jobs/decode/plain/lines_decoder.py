@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spark_jobs.decode.columns.texts import decoded
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.plain.csv_decoder import refuse_absent
-from spark_jobs.decode.plain.texts import decoded
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
