@@ -20,7 +20,6 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Pipeline, Ranges, Schedule
 from tests.harness.ran import python
-from tests.harness.refused import fails
 
 REPO = Path(__file__).parents[2]
 LATER = ["drain", "check_output", "check_state", "publish"]
@@ -223,8 +222,9 @@ def test_a_refused_pipeline_fails_with_the_reason_when_it_runs_and_has_a_row_in_
     error = SpecInvalid.no_spec(pipeline="refused")
     task = refused_dag("refused", error).get_task("spec")
 
-    with fails(SpecInvalid, "no_spec", pipeline="refused"):
+    with pytest.raises(SpecInvalid) as raised:  # what the DAG processor has told of it
         task.execute({"run_id": "scheduled__1", "ti": SimpleNamespace(try_number=1)})
+    assert raised.value.what == error.what
     [row] = deltalake.DeltaTable(str(tmp_path / "ops" / "runs")).to_pyarrow_table().to_pylist()
     assert (row["pipeline"], row["run_id"]) == ("refused", "scheduled__1-try1")
     assert (row["status"], row["problem"]) == ("failed", "SPEC_INVALID")

@@ -209,7 +209,7 @@ def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_k
     unread = fails(RecordsUnreachable, "archive_broken", broken=part("removed.json"))
     with broken(archive), unread:
         plan_repair(made.spec, made.settings, Request(kind="repair", who="test"))
-    with fails(StateUnreadable, "state_incomplete"):
+    with fails(StateUnreadable, "state_of_no_batch"):
         rewind(archive.spec, made.settings, 0)
     plan = repair(made)
     assert staged(made, plan) == staged(made, from_kafka)
