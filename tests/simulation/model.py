@@ -158,7 +158,9 @@ def standing(deeds: Deeds) -> dict[str, bool]:
 
 
 def found(deeds: Deeds) -> set[str]:
-    """The repairs that found their row so, and on whose row nothing was taken back since."""
+    """The repairs that found their row so, and in whose hour nothing was taken back since: a range
+    is compared whole.
+    """
     keys = {each.repair: each.key for each in deeds if isinstance(each, Swap)}
     there: dict[str, Found] = {}
     swapped: set[str] = set()
@@ -169,7 +171,7 @@ def found(deeds: Deeds) -> set[str]:
                 swapped.add(repair)
             case Found(repair, key):
                 there[repair] = deed
-                relied[repair] = {each for each in swapped if keys[each] == key}
+                relied[repair] = {each for each in swapped if keys[each].offset == key.offset}
             case Undo(gone):
                 swapped.discard(gone)
                 there = {name: each for name, each in there.items() if gone not in relied[name]}
@@ -233,7 +235,7 @@ def _kept(deeds: Deeds, at: int, end: Begins) -> Deeds:
         and each.repair in stays
         and each.key.offset <= end.offset
         and not any(
-            isinstance(before, Swap | Undo) and keys[before.repair] == each.key
+            isinstance(before, Swap | Undo) and keys[before.repair].offset == each.key.offset
             for before in behind[:number]
         )
     )

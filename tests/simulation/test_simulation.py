@@ -199,3 +199,10 @@ def test_a_rebuild_begins_beside_a_discard_or_is_refused_in_words() -> None:
     begun = Round((("rebuild", 670519844),), seed=368626364)
     beside = Round((("discard", 730546385), ("rebuild", 1032284249)), seed=996831273)
     assert run((begun, beside), 20261600).violation is None
+
+
+def test_a_repair_that_found_its_hour_as_it_is_waits_again_where_the_hour_is_taken_back() -> None:
+    """Of two keys of one hour: a range is compared whole."""
+    first = Round((("repair", 354552924),), seed=853038871)
+    commands = (("publish", 818081291), ("repair again", 106321283), ("rewind", 105009456))
+    assert run((first, Round(commands, seed=256053910, asleep=13)), 20262432).violation is None
