@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import deltalake
+from deltalake.exceptions import DeltaError
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
@@ -81,6 +82,32 @@ def newest_batch(path: UPath, owner: str) -> int:
     return -1 if done is None else int(done)
 
 
+def _created(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> bool:
+    """Whether this call made the table: not if who holds the lease by now has."""
+    try:
+        # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
+        # An archive has no checks of rows, and removes old ones: the feed would keep those.
+        deltalake.DeltaTable.create(
+            delta_path(path),
+            deltalake.Schema.from_json(columns.json()),
+            name=spec.name,
+            description=spec.about,
+            configuration={
+                "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
+                "delta.checkpointInterval": CHECKPOINT_INTERVAL,
+                GENERATION: generation,
+            },
+            partition_by=[*PARTITIONED_BY] if spec.is_archive else None,
+            raise_if_key_not_exists=False,
+            storage_options=delta.options(path),
+        )
+    except DeltaError:
+        if not delta.is_table(path):
+            raise
+        return False
+    return True
+
+
 def ensure(
     path: UPath,
     columns: StructType,
@@ -98,23 +125,7 @@ def ensure(
     would write every row twice. Raises TableChanged if a column that the query writes is missing or
     has another type.
     """
-    if not delta.is_table(path):
-        # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
-        # An archive has no checks of rows, and removes old ones: the feed would keep those.
-        deltalake.DeltaTable.create(
-            delta_path(path),
-            deltalake.Schema.from_json(columns.json()),
-            name=spec.name,
-            description=spec.about,
-            configuration={
-                "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
-                "delta.checkpointInterval": CHECKPOINT_INTERVAL,
-                GENERATION: generation,
-            },
-            partition_by=[*PARTITIONED_BY] if spec.is_archive else None,
-            raise_if_key_not_exists=False,
-            storage_options=delta.options(path),
-        )
+    if not delta.is_table(path) and _created(path, columns, spec, generation):
         write_first_checksum(path)
         return name_invariants(path)
     table = delta.open_table(path)

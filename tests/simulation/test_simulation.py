@@ -206,3 +206,9 @@ def test_a_repair_that_found_its_hour_as_it_is_waits_again_where_the_hour_is_tak
     first = Round((("repair", 354552924),), seed=853038871)
     commands = (("publish", 818081291), ("repair again", 106321283), ("rewind", 105009456))
     assert run((first, Round(commands, seed=256053910, asleep=13)), 20262432).violation is None
+
+
+def test_who_creates_the_table_when_another_has_comes_late_and_is_told_so() -> None:
+    commands = (("rebuild", 1018047097), ("rebuild", 103929704))
+    outcome = run((Round(commands, seed=987568622, asleep=15),), 20262679)
+    assert outcome.violation is None
