@@ -47,8 +47,6 @@ KILLED: Final = {
 """How the events are written -> where its second drain is cut off."""
 REBUILT: Final = ("avro", "csv")
 """Also without the long form."""
-REBUILT: Final = ("avro", "csv")
-"""Also without the long form."""
 READER, PASSWORD, TOKEN = "reader", 'pass; "word" \'é', "Bearer t0ken"
 
 
