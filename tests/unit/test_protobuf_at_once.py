@@ -12,8 +12,10 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from hypothesis import given, settings, strategies as st
 
+from spark_jobs.decode.formats import Decoded
 from spark_jobs.decode.protobuf.decoder import SchemaReader
 from spark_jobs.decode.schemed.objects import Objects
+from spark_jobs.decode.schemed.registered import quick_or
 from spark_jobs.schemas.schema import Schema
 from spark_jobs.spec import Field
 from spark_jobs.spec.fields.place import value_places
@@ -178,3 +180,28 @@ def test_the_places_of_the_message_are_in_front_of_it(described: bytes, full: by
         _, which = by.at_once.columns(pa.array(values), 5)
         assert which.tolist() == [True, False, False, False]
         alike(by, objects, values, 5)
+
+
+@pytest.mark.parametrize("number", [8, 4, 6], ids=["sint32", "int32", "uint32"])
+def test_a_number_of_more_than_32_bits_is_left_to_the_other_decoder(
+    described: bytes, number: int
+) -> None:
+    by, objects = reader(described, FIELDS)
+    value = bytes([number << 3]) + b"\x80\x80\x80\x80\x80\x02"
+    _, which = by.at_once.columns(pa.array([value]), 0)
+    assert which.tolist() == [False]
+    assert alike(by, objects, [value]) == [False]
+
+
+def test_what_is_sure_is_not_read_one_by_one(described: bytes, full: bytes) -> None:
+    by, _ = reader(described, FIELDS)
+    left = []
+
+    def one_by_one(values: pa.Array) -> Decoded:
+        left.extend(values.to_pylist())
+        return Decoded([pa.nulls(len(values), each.type) for each in columns], ["bad"])
+
+    columns, _ = by.at_once.columns(pa.array([full]), 0)
+    found = quick_or(one_by_one, pa.array([full, b"\xff", full]), 0, by.at_once)
+    assert left == [b"\xff"]
+    assert found.reasons == [None, "bad", None]
