@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.messages.kind import Kind
 from spark_jobs.root.paths import Paths
@@ -13,6 +12,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import Source
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.held import Held
 from spark_jobs.target import Target
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Run(NamedTuple):
     identity: Identity
     run_id: str
     spark: SparkSession
-    lease: HeldLease
+    lease: Held
 
     @property
     def source(self) -> Source:

@@ -23,8 +23,8 @@ from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.answer import table_of
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.held import Held
 
 
 class _Old(NamedTuple):
@@ -37,9 +37,7 @@ class _Old(NamedTuple):
     records: int
 
 
-def kept_steps(
-    paths: Paths, before: datetime
-) -> Iterator[tuple[str, Callable[[HeldLease], object]]]:
+def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[Held], object]]]:
     """A line and a function, if the archive has records with a Kafka timestamp before this time
     ahead of all others of their partition. One whose timestamp is no time stays: how old it is
     nobody knows.
@@ -65,7 +63,7 @@ def _old(paths: Paths, before: datetime) -> list[_Old]:
     return [_Old(**row) for row in table_of(builder.execute(sql)).to_pylist()]
 
 
-def _remove(paths: Paths, old: list[_Old], held: HeldLease) -> None:
+def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
     known = read_identity(paths)
     note_removed(
         paths,

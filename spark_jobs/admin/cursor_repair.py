@@ -18,8 +18,8 @@ from spark_jobs.runs.verdict_on import verdict_on
 from spark_jobs.sink import history
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
+    from spark_jobs.storage.held import Held
 
 COLUMNS = (
     "batch_id",
@@ -65,7 +65,7 @@ def find_cursor(paths: Paths, known: Identity) -> Found:
     )
 
 
-def store_cursor(paths: Paths, known: Identity, held: HeldLease) -> None:
+def store_cursor(paths: Paths, known: Identity, held: Held) -> None:
     """Store it, and remove the accounts of later batches: the next run makes them again."""
     cursor = find_cursor(paths, known).cursor
     for table in ("batches", "slices"):

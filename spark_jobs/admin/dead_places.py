@@ -15,8 +15,8 @@ from spark_jobs.storage.folders import remove_folder
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.held import Held
 
 
 def dead_places(paths: Paths, now: datetime) -> list[Dead]:
@@ -44,7 +44,7 @@ def dead_checkpoints(paths: Paths, now: datetime) -> list[UPath]:
     return [each for each in found if each.name < live.name]
 
 
-def remove_place(paths: Paths, dead: Dead, held: HeldLease) -> None:
+def remove_place(paths: Paths, dead: Dead, held: Held) -> None:
     """Remove what is its own, then its name in live.json. Nothing of a place that is dead no more
     as it was. Raises LeaseLost.
     """

@@ -28,7 +28,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.admin.unrestored import can_unrestore, in_words, to_mend, unrestore
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
-from spark_jobs.checkpoint.lease import HeldLease, lease
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.notes.removed import read_removed
@@ -41,6 +41,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import set_aside
+from spark_jobs.storage.held import Held
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -56,7 +57,7 @@ class Mending(NamedTuple):
 
     line: str
     """What it does, for the user."""
-    execute: Callable[[HeldLease], object]
+    execute: Callable[[Held], object]
     """Does it."""
 
 
@@ -265,7 +266,7 @@ def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Mendi
     if path not in integrity.damage:
         return []
 
-    def execute(_: HeldLease) -> None:
+    def execute(_: Held) -> None:
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
         path.write_text(json.dumps({"id": str(uuid.uuid4())}))
 
@@ -295,7 +296,7 @@ def _failing_repair(paths: Paths) -> list[Mending]:
     return []
 
 
-def _remove_leftover(paths: Paths, leftover: Leftover, _: HeldLease) -> None:
+def _remove_leftover(paths: Paths, leftover: Leftover, _: Held) -> None:
     remove_leftovers(paths, [leftover], "sluice doctor")
 
 

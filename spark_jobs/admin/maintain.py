@@ -32,14 +32,14 @@ from spark_jobs.storage.object_store import require_writable
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.checkpoint.lease import HeldLease
+    from spark_jobs.storage.held import Held
 
 
 class Step(NamedTuple):
     """One step, and the words for it: "remove 12 reports" to be done, "removed 12 reports" done."""
 
     line: str
-    execute: Callable[[HeldLease], object]
+    execute: Callable[[Held], object]
 
 
 def _step(line: str, execute: Callable[[], object]) -> Step:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from spark_jobs.admin.intent import Intent
 from spark_jobs.checkpoint.identity import read_identity, refuse_older_notes
-from spark_jobs.checkpoint.lease import HeldLease, holder, lease
+from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.live import GRACE, following, read_live
 from spark_jobs.errors import CheckpointBroken, LeaseHeld, RebuildRefused, SluiceError
@@ -28,6 +28,7 @@ from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.storage.held import Held
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.seen import look
 
@@ -141,7 +142,7 @@ RESET = Change(
 )
 
 
-def _settled(paths: Paths, held: HeldLease) -> None:
+def _settled(paths: Paths, held: Held) -> None:
     """Complete what was begun; what cannot be completed is set aside, since all of it goes."""
     try:
         complete(paths, held)

@@ -24,10 +24,10 @@ from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.spans.span import EVER, Span, joined
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.storage.held import Held
 
 
 class TakenBack(BaseModel):
@@ -102,7 +102,7 @@ def _place(row: Row) -> str:
     return "which changed no row" if version is None else f"of table version {version}"
 
 
-def take_back(paths: Paths, generations: Sequence[str], taken: TakenBack, held: HeldLease) -> None:
+def take_back(paths: Paths, generations: Sequence[str], taken: TakenBack, held: Held) -> None:
     """Write it to ops.repairs and ops.merged. Once done, there is nothing to do."""
     back = [row | {"state": "swapped"} for row in _rows(paths, taken.back)]
     # In this order. What later repairs took out of the rows is in them again, before those that
@@ -115,9 +115,7 @@ def take_back(paths: Paths, generations: Sequence[str], taken: TakenBack, held: 
     repairs.end(paths.root, _rows(paths, taken.undos), generations, "undone", taken.copies, held)
 
 
-def _restore_fates(
-    paths: Paths, generations: Sequence[str], repair_id: str, held: HeldLease
-) -> None:
+def _restore_fates(paths: Paths, generations: Sequence[str], repair_id: str, held: Held) -> None:
     """Of the records of a repair that is in the table again. Without its staging nothing says them:
     the next repair of its ranges finds that nothing differs, and writes them anew.
     """

@@ -17,14 +17,12 @@ from spark_jobs.storage.delta import is_table, open_table
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Batch, Offsets
+    from spark_jobs.storage.held import Held
 
 
-def note_overtaken(
-    paths: Paths, topic_id: str, batch: Batch, first: Offsets, held: HeldLease
-) -> int:
+def note_overtaken(paths: Paths, topic_id: str, batch: Batch, first: Offsets, held: Held) -> int:
     """Add them to removed.json; how many it did not have yet. Kafka has records from the offsets
     `first` on. `held` is the archive's lease; the batch is not accounted for yet.
     """

@@ -24,13 +24,12 @@ from spark_jobs.storage.held import Held
 if TYPE_CHECKING:
     from upath import UPath
 
-HeldLease = Held
 LOCK_WAIT_SECONDS = 0.3
 """How long to try to get the file lock: `holder` takes it for an instant."""
 
 
 @contextmanager
-def lease(path: UPath, run_id: str) -> Iterator[HeldLease]:
+def lease(path: UPath, run_id: str) -> Iterator[Held]:
     """Hold the lease at `path` within the block. Raises LeaseHeld, which names the holder."""
     if is_local(path):
         refuse_local_locks(path.parent)

@@ -13,8 +13,8 @@ from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, LeaseLost
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.held import Held
 
 
 class Begun(Stored):
@@ -41,7 +41,7 @@ class Begun(Stored):
     more: bool = False
     """Whether a Sluice without a journal may have left half done what is not completed yet."""
 
-    def begin(self, paths: Paths, held: HeldLease) -> Begun:
+    def begin(self, paths: Paths, held: Held) -> Begun:
         """Put it over the note of the change before. Raises LeaseLost."""
         before = _note(paths)
         if before is not None and not before.ended:
@@ -50,13 +50,13 @@ class Begun(Stored):
         note.put(paths.journal, held)
         return note
 
-    def end(self, paths: Paths, held: HeldLease) -> None:
+    def end(self, paths: Paths, held: Held) -> None:
         """Let nothing be under way, over this note. Raises LeaseLost."""
         ended = {"facts": {}, "done": (), "fence": held.fence, "ended": True}
         self.model_copy(update=ended).put(paths.journal, held)
 
 
-def settle(paths: Paths, held: HeldLease, *, given_up: bool = False) -> None:
+def settle(paths: Paths, held: Held, *, given_up: bool = False) -> None:
     """Let what a holder before this one comes to begin be refused: nothing is under way, and the
     note has this one's number. On a disk nobody comes late.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.held import Held
 
 
 class Facts(BaseModel):
@@ -22,7 +22,7 @@ class Scene(NamedTuple):
     """Where the steps work."""
 
     paths: Paths
-    held: HeldLease
+    held: Held
     """The pipeline's lease."""
     id: str
     """The change's own: what it writes into Delta's log has it."""

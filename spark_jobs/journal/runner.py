@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs import failpoint
-from spark_jobs.checkpoint.lease import HeldLease, lease
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.live import refuse_not_live
 from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.journal.begun import Begun, has_journal, settle as settle_note, under_way
 from spark_jobs.journal.change import Change, F, Scene
 from spark_jobs.journal.changes import kind, unnoted
+from spark_jobs.storage.held import Held
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
@@ -28,7 +29,7 @@ LOG = logging.getLogger(__name__)
 
 
 @contextmanager
-def leased(paths: Paths, who: str) -> Iterator[HeldLease]:
+def leased(paths: Paths, who: str) -> Iterator[Held]:
     """Hold the pipeline's lease within the block, with nothing begun and not ended.
 
     Raises LeaseHeld, CheckpointBroken for a note that does not parse, FormatNewer for a change that
@@ -59,7 +60,7 @@ def carry_out(
     change: Change[F],
     facts: F,
     paths: Paths,
-    held: HeldLease,
+    held: Held,
     by: str,
     prepared: Any = None,
     *,
@@ -92,7 +93,7 @@ def carry_out(
         raise
 
 
-def complete(paths: Paths, held: HeldLease) -> None:
+def complete(paths: Paths, held: Held) -> None:
     """Bring to its end what was begun, or take it back."""
     note = under_way(paths)
     if note is None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from upath import UPath
 
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
+    from spark_jobs.storage.held import Held
 
 ROW_GROUP = 20_000
 """Rows that the writer of many keeps until it writes them."""
@@ -50,7 +50,7 @@ def append(root: UPath, table: str, rows: list[Row] | pa.Table) -> None:
 
 @delta.patiently
 def replace(
-    root: UPath, table: str, rows: list[Row] | pa.Table, where: str, held: HeldLease | None = None
+    root: UPath, table: str, rows: list[Row] | pa.Table, where: str, held: Held | None = None
 ) -> None:
     """Replace all rows for which the SQL condition holds, in one commit, also if there are none.
     `held` is the lease that protects them, if one does.
@@ -73,7 +73,7 @@ def replace_parts(
     table: str,
     parts: Callable[[], Iterator[pa.RecordBatch]],
     where: str,
-    held: HeldLease,
+    held: Held,
 ) -> None:
     """What `replace` does, with parts that have all columns of ops/schema.py: of any number of
     rows, of which some thousand are in memory. `parts` is called again if it must be tried again.
@@ -131,7 +131,7 @@ def remove_after(
     pipeline: str,
     generations: Iterable[str],
     batch_id: int,
-    held: HeldLease,
+    held: Held,
 ) -> None:
     """Remove the rows of these generations' later batches, in one commit."""
     where = f"{of_checkpoint(pipeline, generations)} AND batch_id > {batch_id}"
@@ -162,7 +162,7 @@ def of_checkpoint(pipeline: str, generations: Iterable[str]) -> str:
     return f"{equals({'pipeline': pipeline})} AND {among('generation', generations)}"
 
 
-def remove(root: UPath, table: str, where: str, held: HeldLease | None = None) -> None:
+def remove(root: UPath, table: str, where: str, held: Held | None = None) -> None:
     """Remove the rows for which the SQL condition holds, in one commit."""
     replace(root, table, [], where, held)
 

@@ -17,9 +17,9 @@ from spark_jobs.spans.position import Position
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
     from spark_jobs.spans.span import Span
+    from spark_jobs.storage.held import Held
 
 UNDO = "/undo"
 """The end of an undo's id, after the repair's."""
@@ -51,7 +51,7 @@ def one(root: UPath, pipeline: str, repair_id: str) -> Row | None:
     return rows[-1] if rows else None
 
 
-def put(root: UPath, rows: list[Row], held: HeldLease | None = None) -> None:
+def put(root: UPath, rows: list[Row], held: Held | None = None) -> None:
     """Write these repairs of one pipeline, in place of what was written of them before. `held` is
     the lease that protects them, if one does.
     """
@@ -60,7 +60,7 @@ def put(root: UPath, rows: list[Row], held: HeldLease | None = None) -> None:
 
 
 def put_merged(
-    root: UPath, pipeline: str, repair_id: str, rows: list[Row], held: HeldLease | None = None
+    root: UPath, pipeline: str, repair_id: str, rows: list[Row], held: Held | None = None
 ) -> None:
     """Write what became of the records that a repair used, in place of what was written before.
 
@@ -80,7 +80,7 @@ def end(
     generations: Sequence[str],
     state: State,
     copies: Sequence[Span],
-    held: HeldLease,
+    held: Held,
 ) -> None:
     """Write that these repairs, of one checkpoint's generations, are no longer in the table. The
     records that they used wait again, and those of later repairs that needed no commit because of

@@ -20,13 +20,13 @@ from spark_jobs.ops.schema import SCHEMAS
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.checkpoint.lease import HeldLease
+    from spark_jobs.storage.held import Held
 
 PLACE: Final = ["partition", "offset"]
 RECORD: Final = ["topic_id", *PLACE]
 
 
-def take_out(root: UPath, repair_id: str, places: pa.Table, of_these: str, held: HeldLease) -> None:
+def take_out(root: UPath, repair_id: str, places: pa.Table, of_these: str, held: Held) -> None:
     """Let ops.merged say no longer that records of ops.quarantine at these places are in the rows,
     because of this repair. `of_these` is the SQL condition for the rows of the checkpoint.
     """
@@ -36,7 +36,7 @@ def take_out(root: UPath, repair_id: str, places: pa.Table, of_these: str, held:
         _put(root, of_these, [left, out, _said(gone, TAKEN_OUT, repair_id)], held)
 
 
-def give_back(root: UPath, of_these: str, repair_ids: Iterable[str], held: HeldLease) -> None:
+def give_back(root: UPath, of_these: str, repair_ids: Iterable[str], held: Held) -> None:
     """Let ops.merged say again what it said before these repairs took records out. `of_these` as
     above.
     """
@@ -62,7 +62,7 @@ def _both(root: UPath, where: str) -> tuple[pa.Table, pa.Table]:
     return found.filter(pc.invert(out)), found.filter(out)
 
 
-def _put(root: UPath, where: str, rows: list[pa.Table], held: HeldLease) -> None:
+def _put(root: UPath, where: str, rows: list[pa.Table], held: Held) -> None:
     """In one commit. delta-rs refuses rows for which the condition does not hold."""
     names = SCHEMAS["merged"].names  # a join gives its keys first
     whole = pa.concat_tables([each.select(names) for each in rows])

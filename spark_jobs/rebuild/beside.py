@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.held import Held
 
 
 OF_GENERATIONS = ("batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
@@ -135,7 +135,7 @@ def discard(paths: Paths) -> Callable[[], None]:
     begun = _begun(paths)
 
     def remove() -> None:
-        held_place: HeldLease | None = None
+        held_place: Held | None = None
         with ExitStack() as held:
             # The place's own, which a switch takes too: it is refused, or it came before, and what
             # it made live is not among the folders below.

@@ -15,7 +15,6 @@ from pyspark.sql.types import StructType
 from upath import UPath
 
 from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
@@ -35,6 +34,7 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.storage.held import Held
 from spark_jobs.storage.object_store import require_writable
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, SHOPS, Key, Model, Rows
@@ -96,7 +96,7 @@ class Drain(NamedTuple):
             cursor = self._account(checkpoint.batch(batch), known, cursor, held)
             return self._judged(batch, known, cursor, held, report)
 
-    def _claim_table(self, known: Identity, folder: UPath, held: HeldLease) -> Identity:
+    def _claim_table(self, known: Identity, folder: UPath, held: Held) -> Identity:
         """With its table; behind a reset both are new."""
         if read_identity(self.paths) is None:
             known.put(self.paths.identity, held)
@@ -114,7 +114,7 @@ class Drain(NamedTuple):
             begin(folder, {0: self.topic.now.offset}, "sales")
         return known
 
-    def _batch(self, batch: int, checkpoint: Checkpoint, known: Identity, held: HeldLease) -> None:
+    def _batch(self, batch: int, checkpoint: Checkpoint, known: Identity, held: Held) -> None:
         try:
             self._write(batch, checkpoint, known, held)
         except FileExistsError:
@@ -125,7 +125,7 @@ class Drain(NamedTuple):
                 path=self.paths.table, conflict="a commit", error=error
             ) from None
 
-    def _write(self, batch: int, checkpoint: Checkpoint, known: Identity, held: HeldLease) -> None:
+    def _write(self, batch: int, checkpoint: Checkpoint, known: Identity, held: Held) -> None:
         folder = checkpoint.folder
         if batch not in checkpoint.planned():
             plan_batch(folder, batch, {0: _first(checkpoint, batch) + 1}, topic="sales")
@@ -147,7 +147,7 @@ class Drain(NamedTuple):
         (store / f"{batch + 1}.snapshot").write_bytes(b"state")
         commit_batch(folder, batch)
 
-    def _account(self, done: Batch, known: Identity, cursor: Cursor, held: HeldLease) -> Cursor:
+    def _account(self, done: Batch, known: Identity, cursor: Cursor, held: Held) -> Cursor:
         counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
         now, batch = table.version(self.paths.table), done.id
         told = counts | {
@@ -168,7 +168,7 @@ class Drain(NamedTuple):
         return self._moved(cursor, held, audited=batch)
 
     def _judged(
-        self, batch: int, known: Identity, cursor: Cursor, held: HeldLease, report: Report
+        self, batch: int, known: Identity, cursor: Cursor, held: Held, report: Report
     ) -> Report:
         """Great Expectations' part: no row that is not judged yet is bad."""
         judged = table.version(self.paths.table)
@@ -204,7 +204,7 @@ class Drain(NamedTuple):
             }
         )
 
-    def _moved(self, cursor: Cursor, held: HeldLease, **changes: int | str | None) -> Cursor:
+    def _moved(self, cursor: Cursor, held: Held, **changes: int | str | None) -> Cursor:
         moved = cursor.model_copy(update=changes)
         moved.put(self.paths.cursor, held)
         return moved

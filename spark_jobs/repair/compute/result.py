@@ -17,11 +17,11 @@ from spark_jobs.sink import table
 
 if TYPE_CHECKING:
     from spark_jobs.analysis.ranged import Ranged
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.root.paths import Paths
     from spark_jobs.runs.run_outcome import RunOutcome
     from spark_jobs.spans.span import Span
+    from spark_jobs.storage.held import Held
 
 
 def put_staged(
@@ -31,7 +31,7 @@ def put_staged(
     outcome: RunOutcome,
     differing: Sequence[Span],
     merged: tuple[MergedRecord, ...],
-    held: HeldLease,
+    held: Held,
     *,
     good: bool,
 ) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from spark_jobs import failpoint
 from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.lease import HeldLease, lease
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
 from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.fingerprint.fields import in_force
@@ -51,6 +51,7 @@ from spark_jobs.settings.installation import record_bytes
 from spark_jobs.spans.span import Span
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
+from spark_jobs.storage.held import Held
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -92,7 +93,7 @@ class _Scene(NamedTuple):
     paths: Paths
     plan: RepairPlan
     spark: SparkSession
-    held: HeldLease
+    held: Held
     """That of stagings: who slept for longer than it lasts stages nothing any more."""
 
 

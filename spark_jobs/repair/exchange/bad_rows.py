@@ -23,16 +23,16 @@ from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.repair.manifest import Manifest
     from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.held import Held
 
 BAD = "bad"
 """The folder of a staging that has them, as rows of ops.quarantine."""
 PLACES = pa.schema([SCHEMAS["quarantine"].field(name) for name in PLACE])
 
 
-def put_bad(paths: Paths, manifest: Manifest, held: HeldLease) -> None:
+def put_bad(paths: Paths, manifest: Manifest, held: Held) -> None:
     """Put them there, in place of what an earlier try put. Nothing is done twice."""
     known = read_identity(paths)
     generations = known.generations if known else (manifest.generation,)
@@ -43,15 +43,13 @@ def put_bad(paths: Paths, manifest: Manifest, held: HeldLease) -> None:
     _take_out(paths, manifest, there, generations, held)
 
 
-def take_out_bad(
-    paths: Paths, manifest: Manifest, generations: Sequence[str], held: HeldLease
-) -> None:
+def take_out_bad(paths: Paths, manifest: Manifest, generations: Sequence[str], held: Held) -> None:
     """Take the fates of replayed records among them once more: the repair is in the table again."""
     _take_out(paths, manifest, _Staged(paths, manifest).there(generations), generations, held)
 
 
 def _take_out(
-    paths: Paths, manifest: Manifest, there: pa.Table, generations: Sequence[str], held: HeldLease
+    paths: Paths, manifest: Manifest, there: pa.Table, generations: Sequence[str], held: Held
 ) -> None:
     if there.num_rows:
         of_these = ops_tables.of_checkpoint(manifest.pipeline, generations)

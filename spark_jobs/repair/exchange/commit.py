@@ -19,8 +19,8 @@ from spark_jobs.storage.features import DELETION_VECTORS, untried
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.repair.exchange.base import Base
+    from spark_jobs.storage.held import Held
 
 FEW_SPANS = 8
 """Up to so many, the commit's condition is one of spans. delta-rs evaluates it for each file: 64 of
@@ -44,7 +44,7 @@ def condition(table: deltalake.DeltaTable, manifest: Manifest, rows: pa.Table) -
     return position.sql_among(sorted(times)) if 0 < len(times) <= MOST_POSITIONS else spans
 
 
-def replace(base: Base, claim: Claim, rows: pa.Table, where: str, held: HeldLease) -> int:
+def replace(base: Base, claim: Claim, rows: pa.Table, where: str, held: Held) -> int:
     """Replace the rows for which the condition holds; the commit's version. The lease is held, and
     `base` are the rows that go.
 
@@ -68,7 +68,7 @@ def replace(base: Base, claim: Claim, rows: pa.Table, where: str, held: HeldLeas
 
 
 @delta.patiently
-def _commit(base: Base, claim: Claim, rows: pa.Table, where: str, held: HeldLease) -> None:
+def _commit(base: Base, claim: Claim, rows: pa.Table, where: str, held: Held) -> None:
     table = delta.confirmed(base.table, held)
     if base.touched():
         if history.repair_version(base.table, claim.repair_id, base.version) is None:

@@ -27,9 +27,9 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.sink import history
 
 if TYPE_CHECKING:
-    from spark_jobs.checkpoint.lease import HeldLease
     from spark_jobs.ops.schema import Row
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.held import Held
 
 SETTLED = frozenset({"canonical", "swapped"})
 """States of a repair that is in the table."""
@@ -126,7 +126,7 @@ def since(paths: Paths, version: int | None) -> datetime:
     return committed or datetime.now(UTC)
 
 
-def put_fates(paths: Paths, manifest: Manifest, held: HeldLease) -> None:
+def put_fates(paths: Paths, manifest: Manifest, held: Held) -> None:
     """Let ops.merged say what became of the records of a repair that is in the table."""
     known = {
         "pipeline": manifest.pipeline,

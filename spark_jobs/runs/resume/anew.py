@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import read_cursor
@@ -22,6 +21,7 @@ from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
 from spark_jobs.root.paths import Paths
 from spark_jobs.storage import delta
+from spark_jobs.storage.held import Held
 
 
 class Anew(NamedTuple):
@@ -89,7 +89,7 @@ class BeginAnew(GoesLive):
     superseded: Superseded
 
 
-def begin_anew(now: Present, paths: Paths, held: HeldLease, run_id: str) -> tuple[str, ...]:
+def begin_anew(now: Present, paths: Paths, held: Held, run_id: str) -> tuple[str, ...]:
     """Let a new place be live where that is due; lines of what was done."""
     due = anew_due(now, paths)
     if due is None:

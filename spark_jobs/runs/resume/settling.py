@@ -7,15 +7,15 @@ from __future__ import annotations
 from contextlib import suppress
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.lease import HeldLease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.repartitioned import FIELD, moves_state
 from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.errors import CheckpointBroken, SluiceError
 from spark_jobs.root.paths import Paths
+from spark_jobs.storage.held import Held
 
 
-def settle(paths: Paths, held: HeldLease) -> tuple[str, ...]:
+def settle(paths: Paths, held: Held) -> tuple[str, ...]:
     """Let the checkpoint name its own files, and identity.json the stores that the newest batch
     has, under the pipeline's lease; lines of what was done.
 
@@ -30,7 +30,7 @@ def settle(paths: Paths, held: HeldLease) -> tuple[str, ...]:
     return (*lines, *_settled(paths, held))
 
 
-def _settled(paths: Paths, held: HeldLease) -> tuple[str, ...]:
+def _settled(paths: Paths, held: Held) -> tuple[str, ...]:
     checkpoint = Checkpoint(paths.checkpoint)
     try:
         known = read_identity(paths)
