@@ -23,6 +23,7 @@ from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.taken import taken
 from spark_jobs.decode.unread_headers import with_headers, without_headers
+from spark_jobs.messages.carried import carried
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.gap import Unheld
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
@@ -62,12 +63,15 @@ def decode(
     unnamed = notes.keys.accumulator if notes and notes.keys else None
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = prepared.decoder()
+        with carried():
+            decoder = prepared.decoder()
         raw_filter = RawFilter(topic, capture, unheld) if capture else None
         counter = SliceCounter(topic, noted[0]) if noted else None
         keys = UnnamedKeys(topic) if unnamed else None
         for batch in batches:
-            yield _decoded(batch, prepared, decoder, raw_filter, failing or {}, counter, keys)
+            with carried():
+                made = _decoded(batch, prepared, decoder, raw_filter, failing or {}, counter, keys)
+            yield made
         if noted and counter:
             noted[1].add([*counter.slices.values()])
         if unnamed and keys and keys.task[0]:

@@ -194,10 +194,11 @@ class SwapRefused(SluiceError):
     def nothing_swapped_in(self, repair: object, pipeline: object, state: object) -> None: ...
 
     @reason(
-        "{what}: {answer}, and the table stays as it is.",
-        "If that is right, nothing is left to do. To be asked again, {again}",
+        "Repair {repair} of {pipeline} is rejected: {answer}. The table stays as it is.",
+        "If that is right, nothing is left to do. To be asked again, compute the range again. In "
+        "Airflow, clear the task `plan` of the run.",
     )
-    def answered_no(self, what: object, answer: object, again: object) -> None: ...
+    def answered_no(self, repair: object, pipeline: object, answer: object) -> None: ...
 
     @reason(
         "Repair {repair} is of the kind {kind}, which never changes the table.",
@@ -206,14 +207,15 @@ class SwapRefused(SluiceError):
     def kind_never_swaps(self, repair: object, kind: object, pipeline: object) -> None: ...
 
     @reason(
-        "{what}.",
-        "{upper}{again}",
+        "Repair {repair} of {pipeline} has ended: it is {state}.",
+        "Compute the range again, as a repair of its own. In Airflow, clear the task `plan` of the "
+        "run.",
     )
-    def repair_ended(self, what: object, upper: object, again: object) -> None: ...
+    def repair_ended(self, repair: object, pipeline: object, state: object) -> None: ...
 
     @reason(
-        "Repair {repair} of {pipeline} has ranges. Since it was computed, the spec says that "
-        "none can be computed by itself: {why}.",
+        "The spec of {pipeline} changed since repair {repair} was computed: its ranges can no "
+        "longer be computed ({why}).",
         "If that is right, nothing is left to do: the table stays as it is. Otherwise revert the "
         "spec, and clear the task `approve` in Airflow.",
     )

@@ -13,6 +13,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs import failpoint
 from spark_jobs.limits import RunLimits
+from spark_jobs.messages.carried import carried
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import commit, contention, history
@@ -71,6 +72,7 @@ def _writer(
     target = run.target
     commit_batch = commit.commit_strategy(run.spec)
 
+    @carried()
     def write(batch: DataFrame, batch_id: int) -> None:
         if not limits.admit(run.checkpoint.batch(batch_id)):
             # The batch stays planned and uncommitted. The driver sees that a limit is reached and

@@ -16,10 +16,11 @@ from pendulum import instance
 from sluice_airflow.dags.accept import accept_id
 from sluice_airflow.dags.backfill_dag import backfill_id
 from sluice_airflow.dags.maintain import DAG_ID as MAINTAIN, maintain_dag
-from spark_jobs.errors import SpecInvalid
+from spark_jobs.errors import PipelineUnknown, SpecInvalid
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Pipeline, Ranges, Schedule
 from tests.harness.ran import python
+from tests.harness.refused import fails
 
 REPO = Path(__file__).parents[2]
 LATER = ["drain", "check_output", "check_state", "publish"]
@@ -213,21 +214,29 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(monkeypatch
     assert all(len(bag.dags[name].tasks) > 1 for name in names)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        SpecInvalid.no_spec(pipeline="refused"),
+        PipelineUnknown.archive_absent(pipeline="refused", archives="other"),
+        SpecInvalid.dag_refused(why="KeyError: 'id'"),
+    ],
+    ids=lambda error: error.reason,
+)
 def test_a_refused_pipeline_fails_with_the_reason_when_it_runs_and_has_a_row_in_ops_runs(
-    in_task, tmp_path, monkeypatch
+    in_task, tmp_path, monkeypatch, error
 ):
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     from sluice_airflow.dags.refused import refused_dag  # noqa: PLC0415 - fixtures come first
 
-    error = SpecInvalid.no_spec(pipeline="refused")
-    task = refused_dag("refused", error).get_task("spec")
+    given = KeyError("id") if error.reason == "dag_refused" else error
+    task = refused_dag("refused", given).get_task("spec")
 
-    with pytest.raises(SpecInvalid) as raised:  # what the DAG processor has told of it
+    with fails(type(error), error.reason, **error.parameters):  # as the DAG processor has told it
         task.execute({"run_id": "scheduled__1", "ti": SimpleNamespace(try_number=1)})
-    assert raised.value.what == error.what
     [row] = deltalake.DeltaTable(str(tmp_path / "ops" / "runs")).to_pyarrow_table().to_pylist()
     assert (row["pipeline"], row["run_id"]) == ("refused", "scheduled__1-try1")
-    assert (row["status"], row["problem"]) == ("failed", "SPEC_INVALID")
+    assert (row["status"], row["problem"]) == ("failed", error.code)
 
 
 PARSE = """

@@ -6,8 +6,10 @@ import pytest
 from confluent_kafka import Producer
 
 from local import registry
+from spark_jobs.errors import RegistryUnreachable
 from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.encoded import Encoding, encodings
+from tests.harness.refused import because
 from tests.harness.registry import JARS
 from tests.harness.scene import Scene
 
@@ -74,5 +76,5 @@ def test_an_id_of_records_that_come_after_the_look_ends_the_run_with_its_code(
     with monkeypatch.context() as unseen:
         unseen.setattr("spark_jobs.runs.query.look", lambda *_: None)
         report = made.drain("early")
-    assert report.problem.code == "REGISTRY_UNREACHABLE"
+    because(report.problem, RegistryUnreachable, "schema_not_kept")
     made.run("next")

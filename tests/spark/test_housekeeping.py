@@ -10,6 +10,7 @@ import pytest
 from spark_jobs.checkpoint import lease
 from spark_jobs.errors import LeaseLost
 from spark_jobs.sink import commit
+from tests.harness.refused import because
 
 
 def test_compaction_and_vacuum_beside_a_drain_change_nothing(scene, monkeypatch):
@@ -40,12 +41,12 @@ def test_a_run_that_lost_its_lease_commits_nothing_and_the_next_goes_on(scene, m
 
     def lost(_held) -> None:
         if next(asked) >= held:
-            raise LeaseLost("taken by another run.", "Nothing of its last batch was committed.")
+            raise LeaseLost.change_elsewhere(path="journal.json")
 
     with monkeypatch.context() as slept:
         slept.setattr(lease.FileLock, "confirm", lost)
         report = made.drain("slept")
-    assert report.problem.code == "LEASE_LOST"
+    because(report.problem, LeaseLost, "change_elsewhere", path="journal.json")
     assert made.paths.table.exists() == (held > 2)
     assert (held == 2) or made.table() == []
     made.run("next")

@@ -26,7 +26,7 @@ from spark_jobs.source import topic_state
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Ranges
-from tests.harness.refused import fails, has
+from tests.harness.refused import fails
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hour, hours, row
 
@@ -128,7 +128,7 @@ def test_an_hour_whose_repair_a_person_declined_waits_for_none_and_is_late_again
     assert states(found(root)) == "lscccc" + "oooo", "and the other one still waits"
     assert root.states() == {"r1": "rejected", "r2": "staged"}
     approve(root.paths, "r1", "bob")  # at once with her
-    with fails(SwapRefused, "answered_no", what=has("sales_hourly")):
+    with fails(SwapRefused, "answered_no", pipeline="sales_hourly"):
         root.swap("r1")
     approve(root.paths, "r2", "bob")
     root.swap("r2")

@@ -1,15 +1,25 @@
 """What a query that failed says, from the text that Spark makes of it."""
 
+import socket
+import traceback
+
 import pytest
+from py4j.clientserver import ClientServerConnection, JavaParameters, PythonParameters
+from py4j.java_gateway import GatewayProperty
+from py4j.protocol import Py4JNetworkError
 
 from spark_jobs import errors
 from spark_jobs.errors import (
     CheckFailed,
     JarsMissing,
-    LeaseLost,
+    ProcessDied,
+    RegistryUnreachable,
     RowRefused,
+    SparkFailed,
     unexpected,
 )
+from spark_jobs.messages.carried import carried
+from spark_jobs.messages.report import Problem
 from spark_jobs.runs.failures.spark_errors import translate_error
 from tests.harness.refused import because
 from tests.harness.roots import ROOT
@@ -188,18 +198,37 @@ def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, w
     assert told.endswith("sluice doctor mine")
 
 
-def test_an_error_of_sluices_own_keeps_its_code_on_its_way_through_spark() -> None:
-    text = (
-        "[STREAM_FAILED] Query [id = 1] terminated with exception: Return Message: Traceback "
-        "(most recent call last):\n"
-        '  File "x", line 1, in write\n'
-        "spark_jobs.errors.LeaseLost: "
-        f"{LeaseLost('taken by another.', 'Nothing is lost.')}\n"
-        " SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: mine [id = 1]"
+@pytest.mark.parametrize("of", ["a worker", "foreachBatch"])
+def test_an_error_of_sluices_own_is_whole_after_its_way_through_spark(of: str) -> None:
+    own = RegistryUnreachable.answered_error(url="http://r/\u202e", said="a\nb", status=503)
+    with pytest.raises(RegistryUnreachable), carried():
+        raise own
+    trace = "".join(traceback.format_exception(own))
+    if of == "a worker":
+        text = f"An exception was thrown from the Python worker:\n{trace} SQLSTATE: 39000\n\tat org.apache.spark"
+    else:
+        text = f"Return Message: {trace}\n SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: m"
+    assert Problem.of(translate_error(RuntimeError(text), "mine")) == Problem.of(own)
+
+
+def test_of_a_server_that_refuses_nobody_says_that_sparks_jvm_died() -> None:
+    for said in ("java.net.ConnectException: Connection refused", "Connection reset by peer"):
+        because(translate_error(RuntimeError(said), "mine"), SparkFailed, "unexpected")
+    with pytest.raises(ConnectionRefusedError) as refused:
+        socket.create_connection(("127.0.0.1", 1))
+    because(translate_error(refused.value, "mine"), SparkFailed, "unexpected")
+
+
+def test_a_jvm_that_py4j_no_longer_finds_has_died() -> None:
+    nobody = JavaParameters(port=1)
+    with pytest.raises(ConnectionRefusedError) as refused:
+        ClientServerConnection(
+            nobody, PythonParameters(), GatewayProperty(False, None), None
+        ).connect_to_java_server()
+    because(translate_error(refused.value, "mine"), ProcessDied, "jvm_died")
+    because(
+        translate_error(Py4JNetworkError("Error while sending"), "mine"), ProcessDied, "jvm_died"
     )
-    error = translate_error(RuntimeError(text), "mine")
-    assert isinstance(error, LeaseLost)
-    assert str(error) == "LEASE_LOST: taken by another. Nothing is lost."
 
 
 def test_a_timestamp_that_sparks_own_reader_cannot_read_is_named_with_the_jar_that_can() -> None:

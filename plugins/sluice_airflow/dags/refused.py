@@ -1,5 +1,5 @@
-"""The DAG of a pipeline with an invalid spec: it takes the place of the pipeline's DAG, and every
-run of it fails.
+"""The DAG of a pipeline whose DAGs cannot be built: it takes their place, and every run of it fails
+with the error.
 
 Airflow removes all DAGs of a file with an import error. With this DAG, an invalid spec stops only
 its own pipeline.
@@ -17,15 +17,18 @@ from sluice_airflow.dags.dag import TAG
 from sluice_airflow.retries import attempt, one_line_errors
 from sluice_airflow.telling.told import CALLBACKS
 from spark_jobs.errors import SluiceError, SpecInvalid
+from spark_jobs.messages.report import Problem
 
 
 class RefusedOperator(BaseOperator):
-    """Raises SpecInvalid with the reason, after the row of this run is in ops.runs."""
+    """Raises the error, after the row of this run is in ops.runs. `problem` is a Problem as JSON:
+    Airflow carries text.
+    """
 
-    def __init__(self, *, pipeline: str, why: str, **kwargs: Any) -> None:
+    def __init__(self, *, pipeline: str, problem: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.pipeline = pipeline
-        self.why = why
+        self.problem = problem
 
     def execute(self, context: Context) -> None:
         from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
@@ -35,19 +38,17 @@ class RefusedOperator(BaseOperator):
             root_credentials(),
             recorded(self.pipeline, attempt(context)),
         ):
-            raise SpecInvalid.dag_refused(why=self.why)
+            raise Problem.model_validate_json(self.problem).error()
 
 
 def refused_dag(pipeline: str, error: Exception) -> DAG:
-    """A DAG with the pipeline's id that fails every hour with the reason.
-
-    It replaces the DAG that cannot be built.
-    """
-    why = error.what if isinstance(error, SluiceError) else f"{type(error).__name__}: {error}"
+    """A DAG with the pipeline's id that fails every hour with the error."""
+    if not isinstance(error, SluiceError):
+        error = SpecInvalid.dag_refused(why=f"{type(error).__name__}: {error}")
     with DAG(
         dag_id=pipeline,
-        description=f"REFUSED: {why}"[:1000],
-        doc_md=f"### {pipeline}: its spec is invalid\n\n```\n{why}\n```\n",
+        description=f"REFUSED: {error.what}"[:1000],
+        doc_md=f"### {pipeline}: {error.code}\n\n```\n{error.what}\n{error.remedy}\n```\n",
         schedule=CronDataIntervalTimetable("0 * * * *", timezone="UTC"),
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
@@ -55,5 +56,6 @@ def refused_dag(pipeline: str, error: Exception) -> DAG:
         tags=[TAG, "spec refused"],
         auto_register=False,
     ) as dag:
-        RefusedOperator(task_id="spec", pipeline=pipeline, why=why, retries=0, **CALLBACKS)
+        problem = Problem.of(error).model_dump_json()
+        RefusedOperator(task_id="spec", pipeline=pipeline, problem=problem, retries=0, **CALLBACKS)
     return dag

@@ -47,21 +47,16 @@ def refuse_ended(manifest: Manifest, row: Row | None) -> None:
         state = "rejected"
     if state not in ENDED:
         return
-    what = f"repair {manifest.repair_id} of {manifest.pipeline} is {state}"
-    again = (
-        "compute the range again, as a repair of its own. In Airflow, clear the task `plan` of the "
-        "run: the rest follows."
-    )
-    if state != "rejected":
-        raise SwapRefused.repair_ended(
-            what=what,
-            upper=again[0].upper(),
-            again=again[1:],
+    if state == "rejected":
+        raise SwapRefused.answered_no(
+            repair=manifest.repair_id,
+            pipeline=manifest.pipeline,
+            answer=_no(manifest),
         )
-    raise SwapRefused.answered_no(
-        what=what,
-        answer=_no(manifest),
-        again=again,
+    raise SwapRefused.repair_ended(
+        repair=manifest.repair_id,
+        pipeline=manifest.pipeline,
+        state=state,
     )
 
 

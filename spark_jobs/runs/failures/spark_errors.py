@@ -6,8 +6,10 @@ Spark wraps the cause in a thousand lines.
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable
 
+from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException
 
 from spark_jobs.checkpoint.log import checkpoint_broken
@@ -23,10 +25,10 @@ from spark_jobs.errors import (
     SparkFailed,
     SpecInvalid,
     StateMisused,
-    by_code,
     unexpected,
 )
 from spark_jobs.fingerprint.environment import resume_remedy
+from spark_jobs.messages.carried import carried_in
 from spark_jobs.root.store import sluice_url
 from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.runs.failures.code_errors import (
@@ -115,8 +117,8 @@ MACHINE: tuple[tuple[str, Callable[[object], SluiceError]], ...] = (
         ProcessDied.executors_died,
     ),
     (
-        "OutOfMemoryError|Answer from Java side is empty|Error while sending or "
-        "receiving|Connection refused|Connection reset",
+        r"OutOfMemoryError|py4j\.protocol\.Py4JNetworkError|Answer from Java side is empty|"
+        "Error while sending or receiving",
         ProcessDied.jvm_died,
     ),
     (
@@ -146,8 +148,6 @@ _CAUSE = re.compile(r"^(?:: |Caused by: )(?P<name>[\w.$]+): (?P<text>.+)$", re.M
 _RAISED = re.compile(
     r"^(?P<name>[A-Za-z_][\w.]*)(?:: ?(?P<text>.*)|(?<=Error)|(?<=Exception))$", re.MULTILINE
 )
-_OWN = re.compile(r"(?P<code>[A-Z_]+): (?P<what>.+)")
-"""A SluiceError as text."""
 _UNREADABLE = re.compile(
     r"ChecksumException: Checksum error: (?:file:)?(?P<changed>[^\n]+?)(?= at -?\d+ exp:|\n|$)"
     r"|FileNotFoundException: (?:File )?(?:file:)?(?P<gone>/[^\n]+/state/\S+)"
@@ -171,8 +171,10 @@ def translate_error(error: BaseException, pipeline: str, lost: str = "") -> Slui
     if isinstance(error, AnalysisException):
         said = text.strip().splitlines()[0].rstrip("; ")
         return SpecInvalid.query_unplannable(pipeline=pipeline, said=said)
+    if _jvm_gone(error):
+        return ProcessDied.jvm_died("")
     known = (
-        _own_error(text)
+        carried_in(text)
         or _reader_error(text)
         or _checkpoint_error(text, pipeline)
         or constraint_error(text, pipeline)
@@ -184,12 +186,13 @@ def translate_error(error: BaseException, pipeline: str, lost: str = "") -> Slui
     return known or driver_error(error, pipeline) or unexpected(error)
 
 
-def _own_error(text: str) -> SluiceError | None:
-    """A SluiceError that a decoder raised in a Python worker."""
-    error = _raised(_worker_text(text)) if _WORKER in text else None
-    own = _OWN.match(error["text"] or "") if error else None
-    found = by_code(own["code"]) if own else SluiceError
-    return found(own["what"]) if own and found is not SluiceError else None
+def _jvm_gone(error: BaseException) -> bool:
+    """Whether Py4J found nobody at the JVM's port. It passes on the socket's own error, which other
+    servers give too: only the place tells them apart.
+    """
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    by_py4j = any(frame.f_globals["__name__"].startswith("py4j.") for frame in frames)
+    return isinstance(error, Py4JNetworkError) or (isinstance(error, ConnectionError) and by_py4j)
 
 
 def _reader_error(text: str) -> SluiceError | None:
@@ -295,7 +298,7 @@ def _machine_error(text: str) -> SluiceError | None:
 
 
 def _sink_error(text: str) -> SluiceError | None:
-    """The error of Sluice's own code in foreachBatch.
+    """An error that Sluice's own code met in foreachBatch.
 
     Py4J carries it to the JVM and back; its last line has the error.
     """
@@ -303,8 +306,6 @@ def _sink_error(text: str) -> SluiceError | None:
     raised = [one for one in _RAISED.finditer(proxy.partition("\n\tat ")[0]) if one["text"]]
     if not raised:
         return None
-    if (own := _OWN.match(raised[-1]["text"])) and by_code(own["code"]) is not SluiceError:
-        return by_code(own["code"])(own["what"])
     # For a Java exception, the text has Py4J's error first and Java's own after it.
     last = next(reversed([*_CAUSE.finditer(proxy)]), raised[-1])
     return SparkFailed.unexpected(kind=last["name"].rpartition(".")[2], text=last["text"][:300])
