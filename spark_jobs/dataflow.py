@@ -8,10 +8,11 @@ to the sink)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import DataFrame, Observation, functions as F
+from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.analysis.unheld import unheld
 from spark_jobs.classify.archived import all_good, archive_rows
@@ -23,8 +24,11 @@ from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Pipeline
+from spark_jobs.spec import Pipeline, Topic
+from spark_jobs.spec.several import COLUMN
+from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.steps import chain
+from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -32,23 +36,51 @@ if TYPE_CHECKING:
     from spark_jobs.steps.timers import Timers
 
 
+class Way(NamedTuple):
+    """What becomes of some of the records. In a stream each topic has one, since each moves the
+    watermark by itself; a batch query has one for all.
+    """
+
+    classified: DataFrame
+    stateful_input: DataFrame
+    by_decoder: DataFrame
+
+
 class Dataflow(NamedTuple):
     """The DataFrames that callers use. Spark runs nothing until one is written or collected."""
 
     spec: Pipeline
-    classified: DataFrame
-    """Every record.
+    ways: tuple[Way, ...]
 
-    Columns: the topic's fields, kafka, MALFORMED string, and OUTCOME string, one of
-    outcome.CLASSIFIED (values/own_columns.py).
-    """
-    stateful_input: DataFrame
-    """The good records after the Transforms before the first stateful step, with the column kafka.
-    """
-    by_decoder: DataFrame
-    """As `classified`, by no expression of the spec: among these, records are looked for that one
-    fails on. Those that a GroupState cannot hold are good.
-    """
+    @property
+    def classified(self) -> DataFrame:
+        """Every record.
+
+        Columns: the topic's fields, kafka, MALFORMED string, and OUTCOME string, one of
+        outcome.CLASSIFIED (values/own_columns.py).
+        """
+        return _union(way.classified for way in self.ways)
+
+    @property
+    def stateful_input(self) -> DataFrame:
+        """The good records after the Transforms before the first stateful step, with the column
+        kafka.
+        """
+        return _union(way.stateful_input for way in self.ways)
+
+    @property
+    def by_decoder(self) -> DataFrame:
+        """As `classified`, by no expression of the spec: among these, records are looked for that
+        one fails on. Those that a GroupState cannot hold are good.
+        """
+        return _union(way.by_decoder for way in self.ways)
+
+    def entering(self, condition: Column) -> Dataflow:
+        """The same, where only these rows of the stateful input enter."""
+        some = (
+            way._replace(stateful_input=way.stateful_input.where(condition)) for way in self.ways
+        )
+        return self._replace(ways=tuple(some))
 
     def output(self, root: UPath, timers: Timers, topic_id: str = "") -> DataFrame:
         """The rows for the sink: the stateful input after the first stateful step and all later
@@ -56,11 +88,12 @@ class Dataflow(NamedTuple):
         """
         if self.spec.is_archive:
             return archive_rows(self.stateful_input, self.spec.topic.event_time, topic_id)
-        return chain.stateful_output(self.stateful_input, self.spec, root, timers)
+        inputs = [way.stateful_input for way in self.ways]
+        return chain.stateful_output(inputs, self.spec, root, timers)
 
 
 def dataflow(  # noqa: PLR0913 - all on which a record's way depends
-    records: DataFrame,
+    records: DataFrame | Sequence[DataFrame],
     spec: Pipeline,
     settings: Settings,
     capture: CapturePolicy | None = None,
@@ -72,7 +105,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     counts: Observation | None = None,
 ) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, millis,
-    raw>, as source/port.py reads them.
+    raw>, as source/port.py reads them; of a stream, for each topic.
 
     `capture` limits which records keep their raw bytes; without it, and for an archive, all do.
     With `capture` and `observed`, the query also observes counts and rejected records, for the
@@ -88,22 +121,54 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     `counts` observes outcome_counts in a batch query.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
-    topic, limits = spec.topic, unheld(spec)
+    topics, limits = spec.topic.each, unheld(spec)
     # An archive keeps every raw byte, and of the fields only the one that it has a column for.
-    wanted, kept = ([topic.event_time], None) if spec.is_archive else (None, capture)
-    prepared = prepare(topic, settings.root, settings, wanted)
-    decoded = decode(records, prepared, kept, failing, notes, limits)
-    if spec.is_archive:
-        classified = by_decoder = all_good(decoded)
-    else:
+    wanted, kept = ([spec.topic.event_time], None) if spec.is_archive else (None, capture)
+
+    def classified_of(topic: Topic, given: DataFrame) -> tuple[DataFrame, DataFrame]:
+        """Classified, and by the decoder alone."""
+        prepared = prepare(topic, settings.root, settings, wanted)
+        decoded = decode(given, prepared, kept, failing, notes, limits)
+        if topic is not spec.topic:
+            decoded = _as_one_of(spec.topic, topic, decoded)
+        if spec.is_archive:
+            return (all_good(decoded),) * 2
         by_decoder = classify(decoded, topic, clock)
         held = refuse_unheld(decoded, topic, limits)
-        classified = by_decoder if held is decoded else classify(held, topic, clock)
-    if capture and observed:
-        classified = observe_classified(classified, spec)
-    if counts:
-        classified = classified.observe(counts, *outcome_counts())
-    stateful_input = chain.stateful_input(good_records(classified, topic), spec)
-    if capture and observed:
-        stateful_input = observe_stateful_input(stateful_input, spec, capture)
-    return Dataflow(spec, classified, stateful_input, by_decoder)
+        return by_decoder if held is decoded else classify(held, topic, clock), by_decoder
+
+    def way(number: int, given: Sequence[tuple[Topic, DataFrame]]) -> Way:
+        each = [classified_of(topic, frame) for topic, frame in given]
+        classified, by_decoder = (_union(frames) for frames in zip(*each, strict=True))
+        if capture and observed:
+            classified = observe_classified(classified, spec, number)
+        if counts:
+            classified = classified.observe(counts, *outcome_counts())
+        stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)
+        if capture and observed:
+            stateful_input = observe_stateful_input(stateful_input, spec, capture, number)
+        return Way(classified, stateful_input, by_decoder)
+
+    if isinstance(records, DataFrame):
+        ways = [[*zip(topics, _by_topic(records, len(topics)), strict=True)]]
+    else:
+        ways = [[pair] for pair in zip(topics, records, strict=True)]
+    return Dataflow(spec, tuple(way(number, given) for number, given in enumerate(ways)))
+
+
+def _by_topic(records: DataFrame, topics: int) -> list[DataFrame]:
+    """Records of a batch query by the numbers of their topics. Each reads all of them."""
+    if topics == 1:
+        return [records]
+    number = F.shiftright("kafka.partition", PARTITIONS.bit_length() - 1)
+    return [records.where(number == n) for n in range(topics)]
+
+
+def _as_one_of(all_: Topic, topic: Topic, decoded: DataFrame) -> DataFrame:
+    """Its fields in the order of all, and the column with its name."""
+    named = decoded.withColumn(COLUMN, F.lit(topic.name))
+    return named.select(*all_.columns, KAFKA, MALFORMED)
+
+
+def _union(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionAll, frames)

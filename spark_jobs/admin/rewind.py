@@ -190,6 +190,7 @@ def move_cursor(facts: Rewind, scene: Scene) -> None:
             "audited": facts.audited,
             "judged": facts.judged.batch,
             "open_records": None,
+            "newest": (),  # of batches that are taken back too
             "judged_table_version": restored if facts.judged.whole else facts.judged.table_version,
         }
     ).put(scene.paths.cursor, scene.held)

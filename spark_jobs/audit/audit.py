@@ -15,6 +15,7 @@ from functools import cached_property
 from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts, balance
+from spark_jobs.audit.by_topic import TopicAccount, by_topic, rejected_by_topic
 from spark_jobs.audit.fresh_keys import fresh_keys
 from spark_jobs.audit.groups import Counting, Grouped
 from spark_jobs.audit.operator_metrics import operator_metrics
@@ -135,6 +136,10 @@ class Audit:
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)
             account = balance(self._spec, batch, progress, records, rows_out)
+        topics = self._by_topic(batch, progress, records)
+        differing = sum(each.unaccounted for each in topics.values())
+        if differing > (account.unaccounted or 0):  # those of two topics hide each other in the sum
+            account = account.model_copy(update={"unaccounted": differing})
         self._say_unknown(batch, account, progress, records)
         self._note_overtaken(batch, records)
         fired = self._timers.fired.get(batch.id, {}) if self._timers else {}
@@ -150,6 +155,7 @@ class Audit:
             operators,
             self._grouped(account, progress, records, written),
             records.schemas if records else None,
+            topics,
         )
         where = key(self.run, batch)
         row = {**where, "run_id": self.run.run_id} | done.row(self._cursor)
@@ -159,6 +165,13 @@ class Audit:
         failpoint.at("audited")
         self.accounts[batch.id] = account
         self._move(done.cursor_after(self._cursor))
+
+    def _by_topic(
+        self, batch: Batch, progress: Progress | None, records: RecordCounts | None
+    ) -> dict[str, TopicAccount]:
+        whole = records is not None and not (records.gone or records.compacted)
+        counted = records.topics if records and whole else None
+        return by_topic(self._spec.topic, batch, progress, counted)
 
     def _grouped(
         self,
@@ -202,6 +215,7 @@ class Audit:
             aborted=shown.aborted,
             compacted=batch.covered != progress.read and self._compacted,
             schemas=schemas,
+            topics=rejected_by_topic(rejected),
         )
 
     def _read_of_lost(self, batch: Batch) -> RecordCounts:

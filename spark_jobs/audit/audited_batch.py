@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.audit.balance import RecordCounts
+from spark_jobs.audit.by_topic import TopicAccount
 from spark_jobs.audit.groups import Grouped
 from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
 from spark_jobs.audit.progress import Progress
@@ -43,6 +46,8 @@ class AuditedBatch(NamedTuple):
     """None without an Aggregate that counts its records, and if a source of it is lost."""
     schemas: Ids | None = None
     """The ids of schemas that its records begin with; None if not known."""
+    topics: Mapping[str, TopicAccount] = MappingProxyType({})
+    """Of several topics: name -> account."""
 
     def state(self, before: Cursor) -> StateUse:
         """State after the batch: as it reported, else as the last batch that reported state did."""
@@ -70,9 +75,17 @@ class AuditedBatch(NamedTuple):
             if self.operators is None
             else [operator.row() for operator in self.operators],
             "schemas": json.dumps(dict(self.schemas)) if self.schemas else None,
+            "topics": self._topics(),
             "table_version": self.written.version if self.written else None,
             "audited_at": datetime.now(UTC),
         }
+
+    def _topics(self) -> str | None:
+        by = {
+            name: each.counts | {"unaccounted": each.unaccounted}
+            for name, each in self.topics.items()
+        }
+        return json.dumps(by) if by else None
 
     def cursor_after(self, before: Cursor) -> Cursor:
         """The cursor once this batch has its row."""
@@ -87,8 +100,20 @@ class AuditedBatch(NamedTuple):
                 "last_event_time": newest,
                 "still_batches": still if self.account.accepted else before.still_batches,
                 "timers_waiting": waiting,
+                "newest": _newer(before.newest, self.topics),
             }
         )
+
+
+def _newer(
+    newest: tuple[tuple[str, datetime], ...], topics: Mapping[str, TopicAccount]
+) -> tuple[tuple[str, datetime], ...]:
+    """The newest event time of each topic, after this batch."""
+    found = dict(newest)
+    for name, each in topics.items():
+        if each.newest is not None:
+            found[name] = max(each.newest, found.get(name, each.newest))
+    return tuple(found.items())
 
 
 def event_times(

@@ -9,7 +9,9 @@ written   Delta's history of the table
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from spark_jobs.audit.gaps import tell_apart
@@ -50,6 +52,8 @@ class RecordCounts(NamedTuple):
     """The ids of schemas that the records begin with; None if not known."""
     fresh: int | None = None
     """Accepted records with a key that was not in the state of a Deduplicate; None if not known."""
+    topics: Mapping[int, Mapping[str, int]] = MappingProxyType({})
+    """The same by the topics' numbers (by_topic.py); empty with one topic, or if some are gone."""
 
     def removed(self, seen: int, covered: int) -> int:
         """How many of the `seen` records Kafka has removed since, of `covered` offsets."""

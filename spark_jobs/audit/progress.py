@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterable, Mapping
+from operator import add
+from typing import Any, Final, NamedTuple, Self
 
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.audit.repeated import Repeated
+from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN, seen
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.operator_metrics import KEYS_COUNTED, REPORTED, keys_observation
 
@@ -60,6 +62,45 @@ class OperatorProgress(NamedTuple):
         return self.reported["memoryUsedBytes"] + int(self.custom.get("rocksdbSstFileSize") or 0)
 
 
+class OfTopic(NamedTuple):
+    """What Spark saw of one topic in one batch. Two counts of its own: its source's, and those of
+    the expressions behind the decoder.
+    """
+
+    read: int
+    classified: Mapping[str, Any]
+    entered: Mapping[str, Any]
+    """Observed metrics as classify/capture.py has them; empty of no records."""
+
+    @classmethod
+    def of(cls, event: Event, number: int) -> Self:
+        """From the batch's JSON."""
+        observed = event.get("observedMetrics") or {}
+        return cls(
+            event["sources"][number]["numInputRows"],
+            *(observed.get(seen(name, number)) or {} for name in (CLASSIFIED_SEEN, ENTERED_SEEN)),
+        )
+
+    @property
+    def newest_us(self) -> int | None:
+        """The largest event time of what entered, in microseconds since the epoch."""
+        return self.entered.get("last_event_us")
+
+
+ENDS: Final = {"first_event_us": min, "last_event_us": max}
+
+
+def _together(of: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The observed metrics of all topics: sums, records one after the other, and first and last."""
+    found: dict[str, Any] = {}
+    for seen_of in of:
+        for name, what in seen_of.items():
+            if what is not None:
+                join = ENDS.get(name, add)
+                found[name] = join(found[name], what) if name in found else what
+    return found
+
+
 class Progress(NamedTuple):
     """One batch's StreamingQueryProgress."""
 
@@ -68,17 +109,25 @@ class Progress(NamedTuple):
     read: int
     observed: dict[str, dict[str, Any]]
     """Name of an observed metric -> its fields as JSON: numbers, and under `kept` a list of
-    records.
+    records. What was seen of each topic (classify/capture.py) is there of all too.
     """
     operators: tuple[OperatorProgress, ...]
     """In the order of the pipeline's steps; Spark lists them from the last to the first."""
     repeated: bool = False
     """Whether a stage may have run more than once, so that counts may be too high."""
+    topics: tuple[OfTopic, ...] = ()
+    """By the topics' numbers."""
 
     @classmethod
     def of(cls, event: Event) -> Self:
         """From its JSON."""
+        topics = tuple(OfTopic.of(event, n) for n in range(len(event.get("sources") or ())))
         observed = event.get("observedMetrics") or {}
+        if len(topics) > 1:
+            observed |= {
+                CLASSIFIED_SEEN: _together(topic.classified for topic in topics),
+                ENTERED_SEEN: _together(topic.entered for topic in topics),
+            }
         operators = tuple(
             OperatorProgress.of(operator).with_keys(observed.get(keys_observation(number)))
             for number, operator in enumerate(reversed(event["stateOperators"]))
@@ -90,6 +139,7 @@ class Progress(NamedTuple):
             event["numInputRows"],
             observed,
             operators,
+            topics=topics,
         )
 
     @property

@@ -73,7 +73,7 @@ class RejectedRecord(NamedTuple):
         """Its columns in ops.quarantine, without those of the batch."""
         return self._raw(topic) | {
             "kind": self.outcome.value,
-            "reason": self._reason(topic, batch),
+            "reason": self._reason(topic.of_partition(self.partition), batch),
             "planned_at": moment(batch.clock_ms * 1000) if batch.clock_ms else None,
             "left_out": None,
         }
@@ -91,7 +91,7 @@ class RejectedRecord(NamedTuple):
 
     def _raw(self, topic: Topic) -> Row:
         return {
-            "topic": topic.name,
+            "topic": topic.of_partition(self.partition).name,
             "partition": self.partition,
             "offset": self.offset,
             "kafka_timestamp": self.kafka_timestamp,

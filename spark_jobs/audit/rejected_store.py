@@ -86,7 +86,7 @@ def _keep_in(
     # Spark's own commit to a Delta table would not see that of another pipeline's run, whose
     # writer is delta-rs: on a local disk the later one of the two takes the other's place.
     schema = SCHEMAS[table].remove(SCHEMAS[table].get_field_index("pipeline"))
-    readers = tasks(run.spec.reader_options, len(batch.end))
+    readers = tasks(run.spec.reader_options, len(batch.end), len(run.spec.topic.each))
     as_row, outcomes = _Rows(run, spec, batch, readers), TABLES[table]
 
     def rows(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

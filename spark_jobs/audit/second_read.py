@@ -4,6 +4,9 @@ dataflow, and stores the rejected records.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.analysis.lateness import late_for_certain
@@ -18,6 +21,8 @@ from spark_jobs.classify.classifier import (
     read_counts,
     resolve_outcomes,
     resolved_counts,
+    resolved_topic_counts,
+    topic_counts,
 )
 from spark_jobs.classify.outcome import REJECTED
 from spark_jobs.dataflow import Dataflow, dataflow
@@ -56,7 +61,7 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
     notes = SliceNotes(run.spark, policy)
     few = (
         _outcomes(run, spec, there, read, capture, notes)
-        .observe(counted, *resolved_counts(spec))
+        .observe(counted, *resolved_counts(spec), *resolved_topic_counts(spec))
         .where(has_outcome(REJECTED))
         .observe(rejected, F.count_if(F.col("kafka.raw").isNull()).alias("dropped"))
         .where(F.col("kafka.raw").isNotNull())
@@ -73,12 +78,24 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
     gaps = there.covered - read.get["read"]
     aborted = visible(run.source, run.spark, there).aborted if gaps else 0
     counts = counted.get | read.get | stored
-    return RecordCounts(**counts, gone=gone, aborted=aborted, schemas=schemas)
+    topics = {} if gone else _by_topic(counts)
+    whole = {name: count for name, count in counts.items() if name in RecordCounts._fields}
+    return RecordCounts(**whole, gone=gone, aborted=aborted, schemas=schemas, topics=topics)
+
+
+def _by_topic(counts: Mapping[str, int | None]) -> dict[int, dict[str, int]]:
+    """Number of a topic -> what was counted of it."""
+    found: defaultdict[int, dict[str, int]] = defaultdict(dict)
+    for name, count in counts.items():
+        what, _, number = name.rpartition("_")
+        if number.isdigit() and count is not None:
+            found[int(number)][what] = count
+    return dict(found)
 
 
 def _few(run: Run, part: Batch) -> CapturePolicy:
     """Captures the raw bytes of rejected records while they may pass the driver."""
-    readers = tasks(run.spec.reader_options, len(part.end))
+    readers = tasks(run.spec.reader_options, len(part.end), len(run.spec.topic.each))
     return CapturePolicy(part.late_before_ms, COLLECTED_BYTES // max(1, readers), part.clock_ms)
 
 
@@ -110,7 +127,7 @@ def _outcomes(
             observed=False,
         )
 
-    counted = records.observe(read, *read_counts()) if read else records
+    counted = records.observe(read, *read_counts(), *topic_counts(spec)) if read else records
     return resolve_outcomes(
         classified(counted).classified,
         lambda: classified(records).stateful_input,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec.topic import PARTITIONS
 
 DataLoss = dict[int, tuple[int, int]]
 """Partition -> the first and last offset of the records that Kafka removed before the checkpoint
@@ -23,13 +26,23 @@ def data_loss(paths: Paths, topic: SourceState) -> DataLoss:
     next_to_read = (
         checkpoint.batch(committed[-1]).end if committed else checkpoint.batch(planned[0]).start
     )
-    # A partition that no batch has yet will be read from 0.
-    unread = {p: (next_to_read.get(p, 0), first - 1) for p, first in topic.earliest.items()}
+    # A topic that no batch has yet will be read from where its source once found it to begin, as
+    # behind a rewind, or from where it begins then. A partition of another one, from 0.
+    asked, has = ({p // PARTITIONS for p in of} for of in (topic.earliest, next_to_read))
+    for number in asked - has:
+        next_to_read |= checkpoint.initial_offsets(number)
+    known = {0} | {p // PARTITIONS for p in next_to_read}
+    unread = {
+        p: (next_to_read.get(p, 0), first - 1)
+        for p, first in topic.earliest.items()
+        if p // PARTITIONS in known
+    }
     return {p: (at, last) for p, (at, last) in unread.items() if last >= at}
 
 
-def format_data_loss(loss: DataLoss) -> str:
+def format_data_loss(loss: DataLoss, shown: Callable[[int], str] = str) -> str:
     """The number of records and the offsets of each partition, on one line."""
     return ", ".join(
-        f"partition {p}: {last - at + 1} records ({at} to {last})" for p, (at, last) in loss.items()
+        f"partition {shown(p)}: {last - at + 1} records ({at} to {last})"
+        for p, (at, last) in loss.items()
     )

@@ -3,8 +3,9 @@ and its watermark.
 
 The files are those of OffsetSeqLog and CommitLog (org.apache.spark.sql.execution.streaming): a line
 with the format's version, then JSON. Spark writes `offsets/<N>` before batch N runs, and
-`commits/<N>` after its sink has committed. `sources/0/0` has the offsets at which the first batch
-started; KafkaSourceInitialOffsetWriter puts a zero byte before its version line.
+`commits/<N>` after its sink has committed. An entry of the offset log has a line for each topic,
+`-` of one that no batch has. `sources/<n>/0` has the offsets at which the first batch of the topic
+with this number started; KafkaSourceInitialOffsetWriter puts a zero byte before its version line.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.source.micro_batch import Batch, Offsets
+from spark_jobs.spec.topic import PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     from upath import UPath
 
 
-PARTITIONS = "spark.sql.shuffle.partitions"
+NO_OFFSETS = "-"
+"""The line of a source of which no batch has anything (OffsetSeqLog.SERIALIZED_VOID_OFFSET)."""
+STORES = "spark.sql.shuffle.partitions"
 """The option in an entry of the offset log that says how many state stores a step has."""
 
 
@@ -80,12 +84,12 @@ class Checkpoint:
         """
         metadata, end = self._read(batch_id)
         before, start = (
-            self._read(batch_id - 1)
-            if batch_id
-            else ({"batchWatermarkMs": 0}, self._initial_offsets())
+            self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, dict[int, int]())
         )
         # A partition that was added since the batch before starts at 0: Kafka has no earlier record
-        # of it.
+        # of it. Of a topic whose first batch this is, it may have none from 0 on.
+        for number in _topics(end) - _topics(start):
+            start |= self.initial_offsets(number)
         return Batch(
             batch_id,
             start,
@@ -123,7 +127,7 @@ class Checkpoint:
 
         Reads no other batch's file.
         """
-        number = self._read(batch_id)[0].get("conf", {}).get(PARTITIONS)
+        number = self._read(batch_id)[0].get("conf", {}).get(STORES)
         return None if number is None else int(number)
 
     def stores(self, batch_id: int) -> dict[int, int]:
@@ -172,26 +176,38 @@ class Checkpoint:
     def _read(self, batch_id: int) -> tuple[dict[str, Any], Offsets]:
         path = self.folder / "offsets" / str(batch_id)
         try:
-            _, metadata, *sources = path.read_text().splitlines()
-            return json.loads(metadata), _offsets(sources[0]) if sources and sources[
-                0
-            ] != "-" else {}
+            _, metadata, *topics = path.read_text().splitlines()
+            return json.loads(metadata), {
+                partition: offset
+                for number, line in enumerate(topics)
+                if line != NO_OFFSETS
+                for partition, offset in _offsets(line, number).items()
+            }
         except ValueError:
             raise checkpoint_broken(
                 f"{path} does not parse", self.folder.parent.parent.name
             ) from None
 
-    def _initial_offsets(self) -> Offsets:
-        """Where the first batch started.
+    def initial_offsets(self, number: int) -> Offsets:
+        """Where the first batch of this topic started.
 
         Not at 0 in a partition whose first records retention had removed by then.
         """
-        path = self.folder / "sources" / "0" / "0"
-        return _offsets(path.read_text().splitlines()[-1]) if path.exists() else {}
+        path = self.folder / "sources" / str(number) / "0"
+        return _offsets(path.read_text().splitlines()[-1], number) if path.exists() else {}
 
 
-def _offsets(line: str) -> Offsets:
-    return {int(p): int(o) for offsets in json.loads(line).values() for p, o in offsets.items()}
+def _offsets(line: str, number: int) -> Offsets:
+    """By the numbers that partitions have among several topics."""
+    first = number * PARTITIONS
+    return {
+        first + int(p): int(o) for offsets in json.loads(line).values() for p, o in offsets.items()
+    }
+
+
+def _topics(offsets: Offsets) -> set[int]:
+    """The numbers of the topics of which there are offsets."""
+    return {partition // PARTITIONS for partition in offsets}
 
 
 def versions(store: UPath) -> set[int]:

@@ -15,11 +15,14 @@ Source: OffsetSeqLog, OffsetSeqMetadata and MicroBatchExecution.populateStartOff
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import LeaseLost
 from spark_jobs.root.files import create_whole
+from spark_jobs.spans.span import EPOCH
 from spark_jobs.spec import Pipeline
 
 if TYPE_CHECKING:
@@ -57,6 +60,10 @@ class Clock(NamedTuple):
     """
     unread: bool = False
     """Whether the topic has records that no batch has read; asked only if `newest` is ahead."""
+    topics: Mapping[str, datetime] = MappingProxyType({})
+    """Of several topics: name -> the newest event time (Cursor.newest)."""
+    silent: frozenset[str] = frozenset()
+    """Those of them that have given nothing for silent_after, and have nothing unread."""
 
 
 def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | None:
@@ -76,11 +83,45 @@ def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | N
         if since != clock.newest:
             reason += f", since the last batch with records, of {since:%F %H:%M:%S}"
         return NoDataBatch(silent, reason, by_silence=True)
+    slowest = _slowest_ms(spec, clock)
+    if slowest > max(moved, last.watermark_ms):
+        return NoDataBatch(slowest, _of_slowest(clock))
     if moved > last.watermark_ms:
         return NoDataBatch(moved, "the watermark moved, and no batch has used it yet")
     if spec.endless and clock.rows and not clock.no_data_batch_ran:
         return NoDataBatch(last.watermark_ms, "processing-time timers or TTL may be due")
     return None
+
+
+def _slowest_ms(spec: Pipeline, clock: Clock) -> int:
+    """The watermark of several topics, in milliseconds since the epoch; 0 without one.
+
+    It is that of the slowest topic which is not silent; if all are, of the fastest: none of them
+    holds another back then. One whose newest event time nobody knows holds all back.
+
+    Spark's own stays where one of them had no record since the run began (steps/chain.py).
+    """
+    names = [topic.name for topic in spec.topic.each]
+    if len(names) == 1 or spec.watermark_delay is None or not clock.rows:
+        return 0
+    heard_of = [name for name in names if name not in clock.silent]
+    times = [clock.topics.get(name) for name in heard_of or names]
+    known = [time for time in times if time is not None]
+    if not known or (heard_of and len(known) < len(times)):
+        return 0
+    return _ms(min(known) if heard_of else max(known)) - _ms(EPOCH + spec.watermark_delay)
+
+
+def _of_slowest(clock: Clock) -> str:
+    silent = ", ".join(sorted(clock.silent))
+    if silent:
+        return f"nothing has come for silent_after: {silent} does not hold the watermark back"
+    return "the watermark of the slowest topic moved, and no batch has used it yet"
+
+
+def _ms(at: datetime) -> int:
+    """Down, as Spark takes it."""
+    return (at - EPOCH) // timedelta(milliseconds=1)
 
 
 def heard(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> datetime | None:
@@ -133,9 +174,7 @@ def _silence_watermark_ms(spec: Pipeline, clock: Clock, since: datetime | None) 
         return 0
     if since is None or clock.now - since < spec.close_after:
         return 0
-    return (
-        clock.now - spec.close_after - spec.watermark_delay - datetime(1970, 1, 1, tzinfo=UTC)
-    ) // timedelta(milliseconds=1)
+    return _ms(clock.now - spec.close_after - spec.watermark_delay)
 
 
 def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:

@@ -23,6 +23,7 @@ from spark_jobs.fingerprint.environment import all_changes
 from spark_jobs.fingerprint.fields import FROZEN, Change, Declared, Fingerprint, idle_declarations
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.spec.several import BETWEEN
 
 
 class Standing(NamedTuple):
@@ -89,7 +90,7 @@ class Standing(NamedTuple):
             if change.field not in FROZEN and change.field in self.now.fingerprint
         }
         now = self.now.model_copy(update={"fingerprint": self.fields | accepted})
-        return made.changed_to(now, self.paths)
+        return made.changed_to(now, self.paths).model_copy(update={"topic_id": topic.id})
 
     def _refuse_changes(self) -> None:
         refused = [change for change in self.differences if change.weight == "refused"]
@@ -108,13 +109,13 @@ class Standing(NamedTuple):
     def _refuse_other_records(self, topic: SourceState, made: Identity) -> None:
         """Unless what the checkpoint will read next is what follows on what it has read."""
         paths = self.paths
-        if made.topic_id != topic.id:
-            raise TopicRemade.remade_since_checkpoint(
-                topic=self.now.fingerprint["topic.name"],
-                found=topic.id,
-                made=made.topic_id,
-                reset=_reset_remedy(paths),
-            )
+        names = str(self.now.fingerprint["topic.name"]).split(BETWEEN)
+        # A topic that was added has no id there; its name is among the fields.
+        for name, id_, was in zip(names, topic.id.split(), made.topic_id.split(), strict=False):
+            if id_ != was:
+                raise TopicRemade.remade_since_checkpoint(
+                    topic=name, found=id_, made=was, reset=_reset_remedy(paths)
+                )
         refuse_damaged_logs(Checkpoint(paths.checkpoint), paths.pipeline)
         if self.declared.keeps_state:
             refuse_half_moved(paths)
@@ -122,7 +123,7 @@ class Standing(NamedTuple):
         self._refuse_shortened_topic(topic)
         loss = data_loss(paths, topic)
         if loss and not self.declared.skips_lost:
-            told = format_data_loss(loss)
+            told = format_data_loss(loss, self.declared.topic.shown)
             raise RecordsGone.unread_removed(loss=told, reset=_reset_remedy(paths))
 
     def _declaration(self, refused: list[Change]) -> str:
@@ -151,7 +152,8 @@ class Standing(NamedTuple):
         }
         if short:
             where = ", ".join(
-                f"partition {p} ends at {latest}, but the checkpoint has offsets up to {end}"
+                f"partition {self.declared.topic.shown(p)} ends at {latest}, but the checkpoint "
+                f"has offsets up to {end}"
                 for p, (latest, end) in short.items()
             )
             raise OffsetsWentBack.topic_went_back(

@@ -23,23 +23,36 @@ KEPT, SUSPECT = own("kept"), own("suspect")
 """Columns that are there while they are observed."""
 
 
+def seen(name: str, number: int) -> str:
+    """Under which the records of one of several topics are observed.
+
+    >>> seen(ENTERED_SEEN, 0), seen(ENTERED_SEEN, 2)
+    ('entered', 'entered_2')
+    """
+    return f"{name}_{number}" if number else name
+
+
 # The input of the aggregates is a column of its own: Spark interprets an expression within them for
 # every row.
-def observe_classified(classified: DataFrame, spec: Pipeline) -> DataFrame:
-    """The same rows.
+def observe_classified(classified: DataFrame, spec: Pipeline, number: int = 0) -> DataFrame:
+    """The same rows, of the topic with this number.
 
     Observes under "fate": outcome_counts, and kept array<struct>: the raw malformed and premature
     records.
     """
     rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(OUTCOME), F.col(MALFORMED)))
     counted = (*outcome_counts(), F.collect_list(KEPT).alias("kept"))
-    return classified.withColumn(KEPT, rejected).observe(CLASSIFIED_SEEN, *counted).drop(KEPT)
+    return (
+        classified.withColumn(KEPT, rejected)
+        .observe(seen(CLASSIFIED_SEEN, number), *counted)
+        .drop(KEPT)
+    )
 
 
 def observe_stateful_input(
-    stateful_input: DataFrame, spec: Pipeline, policy: CapturePolicy
+    stateful_input: DataFrame, spec: Pipeline, policy: CapturePolicy, number: int = 0
 ) -> DataFrame:
-    """The same rows.
+    """The same rows, of the topic with this number.
 
     Observes under "entered": stateful_input_metrics, late bigint (by `policy`), and kept
     array<struct>: the raw late records.
@@ -50,7 +63,8 @@ def observe_stateful_input(
     rows = stateful_input.withColumn(SUSPECT, is_late(spec, policy.late_before_ms))
     rows = rows.withColumn(KEPT, F.when(F.col(SUSPECT), late))
     counted = (F.count_if(F.col(SUSPECT)).alias("late"), F.collect_list(KEPT).alias("kept"))
-    return rows.observe(ENTERED_SEEN, *stateful_input_metrics(spec), *counted).drop(SUSPECT, KEPT)
+    metrics = stateful_input_metrics(spec)
+    return rows.observe(seen(ENTERED_SEEN, number), *metrics, *counted).drop(SUSPECT, KEPT)
 
 
 def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.classify.outcome import CLASSIFIED, RESOLVED, Outcome
 from spark_jobs.classify.premature import is_premature
 from spark_jobs.spec import Pipeline, Topic
+from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.steps.chain import is_late
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME
 
@@ -54,6 +55,31 @@ def read_counts() -> list[Column]:
     Kafka timestamp is no time.
     """
     return [F.count(F.lit(1)).alias("read"), F.count(F.col("kafka.millis")).alias("undated")]
+
+
+def topic_counts(spec: Pipeline) -> list[Column]:
+    """Aggregates over records as they were read, bigint: for each of several topics `read_<n>`."""
+    return [F.count_if(of).alias(f"read_{n}") for n, of in _topics(spec)]
+
+
+def resolved_topic_counts(spec: Pipeline) -> list[Column]:
+    """Aggregates over resolved records, bigint: for each of several topics one for each of
+    RESOLVED, and last_event_us as resolved_counts has it; `<name>_<n>`.
+    """
+    moved = has_outcome((Outcome.LATE, Outcome.ACCEPTED))
+    found = list[Column]()
+    for n, of in _topics(spec):
+        found += [F.count_if(of & _is(each)).alias(f"{each.value}_{n}") for each in RESOLVED]
+        newest = F.max(F.when(of & moved, F.col(spec.topic.event_time)))
+        found.append(F.unix_micros(newest).alias(f"last_event_us_{n}"))
+    return found
+
+
+def _topics(spec: Pipeline) -> list[tuple[int, Column]]:
+    """Of several topics the number, and whether a record is of it."""
+    several = len(spec.topic.each) if len(spec.topic.each) > 1 else 0
+    number = F.shiftright("kafka.partition", PARTITIONS.bit_length() - 1)
+    return [(n, number == n) for n in range(several)]
 
 
 def stateful_input_metrics(spec: Pipeline) -> list[Column]:

@@ -15,7 +15,7 @@ commands = typer.Typer(rich_markup_mode="rich")
     epilog=examples("sluice schema flight_events > flights.schema.json"),
 )
 def schema(pipeline: PipelineName) -> None:
-    """Print the fields of a pipeline's topic as a JSON Schema, draft 2020-12.
+    """Print the fields of a pipeline's topic as a JSON Schema, draft 2020-12; of each of several.
 
     What JSON Schema has no word for is under x-sluice: a column's name, its type, the form of a
     time. Whoever edits the document can declare a topic by it:
@@ -24,4 +24,5 @@ def schema(pipeline: PipelineName) -> None:
     from spark_jobs.spec.json_schema.writing import as_json_schema  # noqa: PLC0415 - no other command needs it
 
     with one_line_errors():
-        typer.echo(as_json_schema(registry.load(pipeline).topic))
+        for topic in registry.load(pipeline).topic.each:
+            typer.echo(as_json_schema(topic))

@@ -58,5 +58,10 @@ class SliceNotes:
         taken = [self._noted.pop(place) for place in found]
         if not batch.clock_ms:
             return taken
-        most_us = batch.clock_ms * 1000 + topic.max_ahead // timedelta(microseconds=1)
-        return [each.settled(most_us) for each in taken]
+        return [each.settled(_latest_us(batch, topic, each)) for each in taken]
+
+
+def _latest_us(batch: Batch, topic: Topic, each: Slice) -> int:
+    """The latest event time that is not premature, in microseconds since 1970."""
+    ahead = topic.of_partition(each.partition).max_ahead
+    return batch.clock_ms * 1000 + ahead // timedelta(microseconds=1)

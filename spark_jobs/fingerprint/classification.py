@@ -7,11 +7,13 @@ by the values that its records were classified with, which a checkpoint keeps.
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import zip_longest
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.spec import Field, Pipeline
+from spark_jobs.spec import Field, Pipeline, Topic
+from spark_jobs.spec.several import Several
 
 FACTS: Final = ("path", "one_of", "pattern", "at_least", "at_most")
 """What of a field may change, and makes other records malformed; besides `required`."""
@@ -30,17 +32,24 @@ class Classification(BaseModel):
     facts: dict[str, dict[str, Any]] = {}
     """Field of the topic -> those of FACTS that are not as usual."""
     tombstones: Literal["malformed", "dropped"] = "malformed"
+    topics: tuple[Classification, ...] = ()
+    """Of several topics, each one's. One that is not here is newer."""
 
 
 def classification(spec: Pipeline) -> Classification:
     """What the records of a run with this spec are classified with."""
-    required = {field.name: field.required for field in spec.topic.fields}
-    facts = {field.name: _facts(field) for field in spec.topic.fields}
+    return _of(spec.topic)
+
+
+def _of(topic: Topic) -> Classification:
+    required = {field.name: field.required for field in topic.fields}
+    facts = {field.name: _facts(field) for field in topic.fields}
     return Classification(
-        max_ahead=spec.topic.max_ahead,
+        max_ahead=topic.max_ahead,
         required=required,
         facts={name: of for name, of in facts.items() if of},
-        tombstones=spec.topic.tombstones,
+        tombstones=topic.tombstones,
+        topics=tuple(map(_of, topic.members)) if isinstance(topic, Several) else (),
     )
 
 
@@ -53,22 +62,40 @@ def with_classification(spec: Pipeline, stored: Classification, *, other_code: b
 
     With `other_code` the newer fields stay, none of them required: the present code may use them.
     """
+    topic = spec.topic
+    if isinstance(topic, Several):
+        before = stored.topics or (stored,)  # of a pipeline that read one topic
+        pairs = zip_longest(topic.members, before[: len(topic.members)])
+        members = [_with(each, was, other_code=other_code) if was else each for each, was in pairs]
+        # A newer field is in none of them, as in those that were there.
+        known = {*members[0].columns}
+        topic = topic.with_members(_only(each, known) for each in members)
+    else:
+        topic = _with(topic, stored, other_code=other_code)
+    return spec if topic == spec.topic else spec.model_copy(update={"topic": topic})
+
+
+def _with(topic: Topic, stored: Classification, *, other_code: bool) -> Topic:
     fields = tuple(
         field.model_copy(
             update={"required": stored.required.get(field.name, False)}
             | _stored(stored.facts.get(field.name, {}))
         )
-        for field in spec.topic.fields
+        for field in topic.fields
         if other_code or field.name in stored.required
     )
-    topic = spec.topic.model_copy(
+    return topic.model_copy(
         update={
             "fields": fields,
             "max_ahead": stored.max_ahead,
             "tombstones": stored.tombstones,
         }
     )
-    return spec if topic == spec.topic else spec.model_copy(update={"topic": topic})
+
+
+def _only(topic: Topic, names: set[str]) -> Topic:
+    fields = tuple(field for field in topic.fields if field.name in names)
+    return topic.model_copy(update={"fields": fields})
 
 
 def _stored(facts: dict[str, Any]) -> dict[str, Any]:

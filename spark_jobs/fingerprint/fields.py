@@ -12,9 +12,17 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from spark_jobs.fingerprint.correction import expressions, replaced
-from spark_jobs.fingerprint.record_form import ABSENT, only_more, only_named, record_form, why_kept
+from spark_jobs.fingerprint.record_form import (
+    ABSENT,
+    in_topic,
+    only_more,
+    only_named,
+    record_form,
+    why_kept,
+)
 from spark_jobs.registry import find as registry, logic
 from spark_jobs.spec import Field, Pipeline, State
+from spark_jobs.spec.several import BETWEEN
 
 Fingerprint = dict[str, object]
 _ABOUT: Any = {"__all__": {*Field.model_fields} - {"name", "type", "required"}}
@@ -95,6 +103,8 @@ class Declared:
         self.whole_rows = any(step.state_key(None) is None for step in spec.steps)
         """Whether the key of a step is all columns that enter it."""
         self.keeps_state = spec.keeps_state
+        self.topic = spec.topic
+        """How its partitions are told."""
         self.skips_lost = spec.on_lost_records == "skip"
         """Whether records that retention removed unread are skipped."""
 
@@ -163,12 +173,17 @@ def movable(stored: Fingerprint, form: object) -> bool:
 def _weight(
     name: str, was: object, now: object, declared: Declared, stored: Fingerprint
 ) -> Literal["warned", "refused"]:
+    if (of_topic := in_topic(name, stored)) is not None:
+        stored, name = of_topic
+        if not stored:  # the topic is new
+            return "warned"
     more_fields = only_more(name, was, now, stored) and not (declared.whole_rows and was == ABSENT)
     corrected = replaced(name, was, now)
     known = name == "logic" and was in declared.logic
     known = known or bool(corrected and {*corrected} <= {*declared.expressions})
     newer = name == "spark" and _newer_minor(str(was), str(now))
     newer = newer or only_named(name, was, stored)
+    newer = newer or (name == "topic.name" and str(now).startswith(f"{was}{BETWEEN}"))
     free = name in (*FROZEN, "watermark_delay") or more_fields or known or newer
     return "warned" if free else "refused"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.spec.formats.format import JSON, TEXT
+from spark_jobs.spec.several import COLUMN, Several
 from spark_jobs.values.path import as_text
 
 if TYPE_CHECKING:
@@ -22,7 +23,37 @@ ABSENT: Final = "(absent)"
 
 
 def record_form(topic: Topic) -> dict[str, object]:
-    """Dotted field -> value, as JSON types."""
+    """Dotted field -> value, as JSON types.
+
+    Of several topics the first one's, and what is theirs alone of the others behind `topics[<n>].`:
+    so topics can be added to a pipeline that reads one.
+    """
+    if not isinstance(topic, Several):
+        return _record_form(topic)
+    found = _record_form(topic.members[0]) | {f"{PREFIX}{COLUMN}": "string"}
+    for number, other in enumerate(topic.members[1:], 1):
+        found |= {f"topics[{number}].{name}": of for name, of in _record_form(other).items()}
+    return found
+
+
+def in_topic(name: str, stored: Mapping[str, object]) -> tuple[dict[str, object], str] | None:
+    """Of a field of another topic than the first: what is stored of that topic, and the field's
+    name, both as of the first one. None for another field.
+
+    >>> in_topic("topics[1].topic.format.kind", {"topics[1].topic.fields.id": "string"})
+    ({'topic.fields.id': 'string'}, 'topic.format.kind')
+    """
+    if not name.startswith("topics["):
+        return None
+    prefix, _, own = name.partition(".")
+    prefix += "."
+    found = {
+        each.removeprefix(prefix): of for each, of in stored.items() if each.startswith(prefix)
+    }
+    return found, own
+
+
+def _record_form(topic: Topic) -> dict[str, object]:
     found: dict[str, object] = {"topic.envelope": topic.envelope} if topic.envelope else {}
     for part, given, usual in (("format", topic.format, JSON), ("key", topic.key, TEXT)):
         if given != usual:

@@ -35,12 +35,12 @@ def held_back_line(partition: str | int, held: HeldBack) -> str:
     return f"partition {partition}: {held.offsets:,} offsets wait behind an open transaction, {age}"
 
 
-def held_back_lines(held: Mapping[int, HeldBack]) -> tuple[str, ...]:
-    """One line for each partition, ascending, and what to do; none without any."""
+def held_back_lines(held: Mapping[str, HeldBack]) -> tuple[str, ...]:
+    """One line for each partition, in this order, and what to do; none without any."""
     if not held:
         return ()
     return (
-        *(held_back_line(partition, held[partition]) for partition in sorted(held)),
+        *(held_back_line(partition, waits) for partition, waits in held.items()),
         "no drain reads these offsets until that transaction ends. One that stays open is of a "
         "producer that died: `kafka-transactions.sh find-hanging` and `abort` end it",
     )

@@ -182,6 +182,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "id of a schema -> the records that begin with it, as JSON; of keys with 'key ' before "
             "the id; null without a registry, or if not known",
         ),
+        Column(
+            "topics",
+            _STRING,
+            "of several topics: name -> its account, as JSON; null with one",
+        ),
         Column("audited_at", _TIME, "when the audit accounted for the batch"),
     ),
     "quarantine": (

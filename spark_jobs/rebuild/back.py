@@ -16,6 +16,7 @@ from spark_jobs.repair.offsets.archived import archived_or_why, located
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
+from spark_jobs.source.union import same_topics
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
@@ -60,7 +61,7 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
     ours = Paths(settings.root, live)
     paths, known, audited = ready_back(ours, former)
     topic = source_of(former, settings).state()
-    if topic.id != known.topic_id:
+    if not same_topics(known.topic_id, topic.id):
         raise TopicRemade.remade_since_switch(topic=former.topic.name, pipeline=former.name)
     end = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else {}
     again = sum(max(0, at - end.get(p, 0)) for p, at in read_to(ours).items())

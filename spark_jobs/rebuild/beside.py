@@ -23,6 +23,7 @@ from spark_jobs.fingerprint.record_form import ABSENT
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.live_place import FOLDER, Place, first_table, unused
 from spark_jobs.root.paths import Paths
+from spark_jobs.source.union import same_topics
 from spark_jobs.storage.folders import remove_folder
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
             differences="; ".join(differing),
             begin_anew=begin_anew,
         )
-    if begun.topic_id != topic_id:
+    if not same_topics(begun.topic_id, topic_id):
         raise RebuildRefused.topic_remade(
             pipeline=name,
             topic=following.topic.name,

@@ -30,6 +30,8 @@ def unusable(spec: Pipeline, following: Pipeline) -> str | None:
     """Why a rebuild of `spec`, which drains, can take nothing from the archive; None if it can."""
     if why := unranged(following):
         return why
+    if len(following.topic.each) > 1:
+        return "it takes nothing from the archives of several topics"
     if _clock(spec.topic) != _clock(following.topic):
         return (
             f"its event times are those of {spec.topic.event_time!r} as SPEC has it, and NEXT goes "

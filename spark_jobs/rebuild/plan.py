@@ -29,6 +29,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
+from spark_jobs.source.union import same_topics
 from spark_jobs.spec import Pipeline
 
 Lost = tuple[tuple[int, int, int], ...]
@@ -89,7 +90,7 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     if older_root(paths).exists():
         raise RebuildRefused.older_rebuild(folder=older_root(paths), pipeline=spec.name)
     topic = source_of(spec, settings).state()
-    if topic.id != known.topic_id:
+    if not same_topics(known.topic_id, topic.id):
         raise TopicRemade.remade_since_table(topic=spec.topic.name, pipeline=spec.name)
     begun = read_begun(paths)
     if begun:

@@ -151,7 +151,8 @@ def _archived_topics() -> list[Topic]:
         with suppress(Exception):
             found.append(getattr(_module(name), "SPEC", None))
     specs = [spec for spec in found if isinstance(spec, Pipeline)]
-    return [spec.topic for spec in specs if spec.topic.archive is not None]
+    topics = (topic for spec in specs for topic in spec.topic.each)
+    return [topic for topic in topics if topic.archive is not None]
 
 
 def _archive(name: str) -> ArchiveSpec:

@@ -39,11 +39,12 @@ MADE_UP = ("'1'", "'2026-01-01'")
 
 def refuse_what_a_drain_refuses(spark: SparkSession, spec: Pipeline, settings: Settings) -> None:
     """Raises AnalysisException, SpecInvalid or CheckBroken."""
-    records = source_of(spec, settings).stream(spark)
+    streams = source_of(spec, settings).stream(spark)
     with tempfile.TemporaryDirectory(prefix="sluice-validate-") as folder:
         source = UPath(folder) / "source"
         source.mkdir()
-        empty = spark.readStream.schema(records.schema).parquet(spark_url(source))
+        no_files = [spark.readStream.schema(each.schema) for each in streams]
+        empty = [reader.parquet(spark_url(source)) for reader in no_files]
         rows = dataflow(empty, spec, settings).output(
             Paths(settings.root, spec).root, Timers(spark)
         )

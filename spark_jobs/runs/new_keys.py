@@ -75,7 +75,7 @@ def declarations(topic: Topic, paths_: Paths) -> tuple[str, ...]:
     known = found.keys
     for key in known[:MOST_LINES]:
         taken.add(name := key.name(taken))
-        lines.append(f"{key.line}. {_how(topic, key, name)}")
+        lines.append(f"{key.line}. {_how(topic.of_partition(key.partition), key, name)}")
     more = len(known) - len(lines)
     return (
         *lines,

@@ -23,6 +23,7 @@ from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
+from spark_jobs.runs.silence import silent_topics
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import history
 from spark_jobs.source.micro_batch import Offsets
@@ -90,7 +91,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         partition: latest - done.get(partition, found.topic.earliest.get(partition, 0))
         for partition, latest in found.topic.latest.items()
     }
-    clock = _clock(ours, found, settings)
+    clock = _clock(ours, found, settings, done)
     reasons = _unfinished(found, paths, sum(new.values())) or _due(ours, found, clock)
     to_publish = publication.to_publish(paths, spec, announced)
     return Plan(
@@ -147,10 +148,16 @@ def _of_nobodys_verdict(found: Preflight, paths: Paths) -> tuple[str, ...]:
     return (f"versions {judged + 1} to {newest} of the table have not passed the checks yet",)
 
 
-def _clock(spec: Pipeline, found: Preflight, settings: Settings) -> no_data_batch.Clock:
-    source = source_of(spec, settings)
-    newest = source.newest(found.topic.latest) if spec.close_after else None
-    return no_data_batch.Clock(datetime.now(UTC), newest, found.cursor.state.rows)
+def _clock(
+    spec: Pipeline, found: Preflight, settings: Settings, done: Offsets
+) -> no_data_batch.Clock:
+    source, now, latest = source_of(spec, settings), datetime.now(UTC), found.topic.latest
+    newest = source.newest(latest) if spec.close_after else None
+    silent = silent_topics(spec, source, latest, done, now)
+    cursor = found.cursor
+    return no_data_batch.Clock(
+        now, newest, cursor.state.rows, topics=dict(cursor.newest), silent=silent
+    )
 
 
 def _due(spec: Pipeline, found: Preflight, clock: no_data_batch.Clock) -> tuple[str, ...]:
@@ -181,7 +188,8 @@ def _lines(
         *(() if spec.is_archive else declarations(spec.topic, paths)),
         *(lag_lines(found.topic, done) if spec.is_archive else ()),
         *(
-            f"partition {p}: next {done.get(p, 0)}, end {found.topic.latest[p]}, {new[p]} new"
+            f"partition {spec.topic.shown(p)}: next {done.get(p, 0)}, end {found.topic.latest[p]}, "
+            f"{new[p]} new"
             for p in sorted(new)
         ),
     )

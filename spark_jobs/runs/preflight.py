@@ -9,6 +9,7 @@ used.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -53,6 +54,8 @@ class Preflight(NamedTuple):
     """
     told: tuple[str, ...] = ()
     """One line for each thing of this installation that a person should know."""
+    shown: Callable[[int], str] = str
+    """How a partition is told."""
 
     def earlier(self, ours: Pipeline) -> Pipeline:
         """The spec in force, with the expressions of the newest batch, and with what its records
@@ -81,7 +84,7 @@ class Preflight(NamedTuple):
             *self.warnings,
             *self.told,
             "Skipping records deleted by retention (on_lost_records='skip'): "
-            f"{format_data_loss(self.lost)}",
+            f"{format_data_loss(self.lost, self.shown)}",
         )
 
 
@@ -91,7 +94,7 @@ def preflight(now: Present, source: Source, paths: Paths, settings: Settings) ->
     Raises KafkaUnreachable, KafkaRefused or TopicMissing; StateIncompatible, TopicRemade,
     OffsetsWentBack, CheckpointBroken, CheckpointForeign or RecordsGone; TableReplaced.
     """
-    topic = source.state()
+    topic, shown = source.state(), now.declared.topic.shown
     held = standing(now, paths)
     identity = held.identity(topic)
     gone = data_loss(paths, topic)
@@ -104,9 +107,9 @@ def preflight(now: Present, source: Source, paths: Paths, settings: Settings) ->
     told = (
         *_slow_clock(topic, datetime.now(UTC)),
         *_long_replay(identity, settings),
-        *held_back_lines(topic.held),
+        *held_back_lines({shown(p): waits for p, waits in sorted(topic.held.items())}),
     )
-    return Preflight(topic, identity, target, cursor, gone, made, held.warnings, told)
+    return Preflight(topic, identity, target, cursor, gone, made, held.warnings, told, shown)
 
 
 def _slow_clock(topic: SourceState, now: datetime) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower
 from spark_jobs.audit.repeated import Repeated
 from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.checkpoint.fitted import fit
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow
@@ -32,6 +33,7 @@ from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.new_keys import tell
 from spark_jobs.runs.schema_look import look
+from spark_jobs.runs.silence import silent_topics
 from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import StallWatch
 from spark_jobs.runs.watch.stillness import PULSE
@@ -77,6 +79,7 @@ class Query:
             PULSE.querying = False
 
     def _run_all(self) -> None:
+        fit(self._run.checkpoint, len(self._run.spec.topic.each), self._run.lease)
         if self._waiting() and not self._limits.asked:
             run, committed = self._run, self._run.checkpoint.committed()
             done = run.checkpoint.batch(committed[-1]).end if committed else {}
@@ -109,12 +112,23 @@ class Query:
         newest = run.source.newest(self._latest) if closes else None
         rows, ran = self._audit.cursor.state.rows, self._limits.no_data_batch_ran
         clock = no_data_batch.Clock(datetime.now(UTC), newest, rows, ran, self._closed)
+        clock = clock._replace(
+            topics=dict(self._audit.cursor.newest), silent=self._silent(clock.now)
+        )
         if no_data_batch.is_ahead(run.spec, clock):  # silent only if nothing has come since
             ends = run.source.state().latest
             clock = clock._replace(unread=self._waiting(ends))
         if said := no_data_batch.clock_ahead(run.spec, clock):
             LOG.warning("%s: %s", run.spec.name, said)
         return no_data_batch.due(run.spec, run.checkpoint, clock)
+
+    def _silent(self, now: datetime) -> frozenset[str]:
+        run = self._run
+        if run.spec.silent_after is None:
+            return frozenset()
+        committed, latest = run.checkpoint.committed(), run.source.state().latest
+        done = run.checkpoint.batch(committed[-1]).end if committed else {}
+        return silent_topics(run.spec, run.source, latest, done, now)
 
     def _consume(self) -> None:
         """Run a query to its end. One that fails on single records runs again without them."""
@@ -228,7 +242,8 @@ class Query:
         clock_ms = int(time.time() * 1000)
         if planned[-1:] != committed[-1:]:  # that batch is run again, by the clock that it had
             clock_ms = min(clock_ms, checkpoint.batch(planned[-1]).clock_ms)
-        readers = tasks(self._run.spec.reader_options, len(self._latest))
+        spec = self._run.spec
+        readers = tasks(spec.reader_options, len(self._latest), len(spec.topic.each))
         return CapturePolicy.of(watermark_ms, readers, clock_ms)
 
     def _slice_policy(self, capture: CapturePolicy) -> SlicePolicy:

@@ -9,7 +9,7 @@ costs one more read of the new offsets, of five bytes a record.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.decode.schemed.counted import registries
 from spark_jobs.decode.schemed.registered import GUID, HEAD, header_of, schema_id
@@ -17,8 +17,11 @@ from spark_jobs.errors import RegistryRefused, RegistryUnreachable
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
 from spark_jobs.source.sources import source_of
+from spark_jobs.spec.topic import PARTITIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.settings.installation import Settings
@@ -56,13 +59,13 @@ def look(
     parts = _parts(topic, done)
     if not parts:
         return
-    for part, format_ in registries(spec.topic):
-        records = source_of(spec, settings).read(spark, parts)
+    for own, part, format_ in _registries(spec, parts):
+        records = source_of(spec, settings).read(spark, own)
         found = _ids(records, part, in_header=format_.reads_headers)
         if len(found) > MOST_IDS:
             raise RegistryRefused.not_registry_ids(
                 part=part,
-                topic=spec.topic.name,
+                topic=spec.topic.of_partition(next(iter(own))).name,
                 ids=len(found),
             )
         kept = Kept(settings.root, format_.registry)
@@ -78,6 +81,13 @@ def look(
             LOG.warning(
                 "%s: the registry has no schema %s: these records are malformed", spec.name, missing
             )
+
+
+def _registries(spec: Pipeline, parts: Parts) -> Iterator[tuple[Parts, str, Any]]:
+    """Of each topic that has new records: their offsets, and what `registries` says of it."""
+    for number, topic in enumerate(spec.topic.each):
+        own = {p: ranges for p, ranges in parts.items() if p // PARTITIONS == number}
+        yield from ((own, part, format_) for part, format_ in registries(topic) if own)
 
 
 def _hold(spec: Pipeline, kept: Kept, ids: list[str], settings: Settings) -> None:
@@ -96,7 +106,7 @@ def ask_again(spec: Pipeline, settings: Settings) -> None:
     """Ask once more for the ids that the registry lacked: a replay brings in records whose schema
     was registered after them. What the registry does not answer stays missing, with a warning.
     """
-    for _, format_ in registries(spec.topic):
+    for format_ in (each for topic in spec.topic.each for _, each in registries(topic)):
         kept = Kept(settings.root, format_.registry)
         missing = [each for each, schema in kept.schemas().items() if schema is None]
         try:

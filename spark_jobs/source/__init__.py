@@ -1,5 +1,5 @@
 """Source: the port by which records come, their identity, positions and places; Kafka and a
-topic's archive are two of it.
+topic's archive are two of it, several topics a third.
 
 May import: any room below. Imported by: any room above.
 Never here: what a record says.

@@ -43,10 +43,10 @@ class KafkaSource(NamedTuple):
     def compacted(self) -> bool:
         return is_compacted(self.settings, self.spec.topic.name)
 
-    def stream(self, spark: SparkSession) -> DataFrame:
+    def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         from spark_jobs.source.kafka_reader import read_stream  # noqa: PLC0415 - Spark
 
-        return read_stream(spark, self.spec, self.settings)
+        return (read_stream(spark, self.spec, self.settings),)
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:
         from pyspark.sql import DataFrame  # noqa: PLC0415 - as above

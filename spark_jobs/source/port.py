@@ -1,8 +1,8 @@
 """Port: what a pipeline's source is asked for, whatever it is.
 
 A source has partitions, and in each of them records at offsets that only grow. Kafka is one
-(kafka.py), a topic's archive another (archive.py). Outside this room nobody knows more of it;
-sources.py has which one a spec declares.
+(kafka.py), a topic's archive another (archive.py), several topics a third (union.py). Outside this
+room nobody knows more of it; sources.py has which one a spec declares.
 Without Spark, until records are read.
 """
 
@@ -76,8 +76,9 @@ class Source(Records, Protocol):
     def compacted(self) -> bool:
         """Whether records may go from between others."""
 
-    def stream(self, spark: SparkSession) -> DataFrame:
-        """The records as a stream, from the first offset or from the checkpoint's last one.
+    def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
+        """The records as a stream for each topic, from the first offset or from the checkpoint's
+        last one.
 
-        Column: as above. Spark's offset log has one line for it: name -> partition -> offset.
+        Column: as above. Spark's offset log has one line for each: name -> partition -> offset.
         """

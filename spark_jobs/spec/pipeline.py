@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Literal, Self
+from typing import Any, Literal, Self, cast
 
 from pydantic import Field as Described, model_validator
 
@@ -16,6 +16,7 @@ from spark_jobs.spec.model import Model, refuse
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.reader_options import ReaderOptions
+from spark_jobs.spec.several import Several
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in
 from spark_jobs.spec.state_metrics import STATE_METRICS
@@ -134,7 +135,16 @@ class Pipeline(Model):
 
     name: Name = Described(description="the name of the folder, the table and the DAG")
     about: str = Described(description="one sentence for the list of DAGs", min_length=1)
-    topic: Topic = Described(description="the topic that it reads")
+    topic: Topic = Described(
+        default=cast("Topic", None),  # nobody sees it: `topics` gives it, or it is refused
+        validate_default=False,
+        description="the topic that it reads",
+    )
+    topics: tuple[Topic, ...] = Described(
+        default=(),
+        description="in place of `topic`: several, read as one; add new ones at the end: "
+        "docs/records.md",
+    )
     watermark_delay: Duration | None = Described(
         default=None,
         strict=False,
@@ -197,6 +207,12 @@ class Pipeline(Model):
         description="once the topic is silent for this long, event time advances to now minus "
         "this, so windows close",
     )
+    silent_after: Duration | None = Described(
+        default=None,
+        strict=False,
+        description="how long one of several topics may give nothing until it holds the others' "
+        "watermark back no more; default: for ever",
+    )
     state: State = Described(default_factory=State, description="how Spark stores state")
     compatible_logic: tuple[str, ...] = Described(
         default=(),
@@ -224,9 +240,23 @@ class Pipeline(Model):
         default=(), description="state metrics without their default check"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_topic(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Of `topics`, `topic` is what they have in common (spec/several.py)."""
+        topics, topic = given.get("topics") or (), given.get("topic")
+        if not topics or not all(isinstance(each, Topic) for each in topics):
+            return given
+        if topic is not None and not isinstance(topic, Several):
+            refuse("topic", topic.name, "topics is there too", "Set one of the two")
+        return given | {"topic": Several.of(tuple(topics))}
+
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if self.topic is None:
+            refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_watermark()
+        self._refuse_silence()
         self._refuse_close_after()
         positive("stall_timeout", self.stall_timeout)
         columns: Columns = self.topic.columns
@@ -358,6 +388,18 @@ class Pipeline(Model):
                 str(self.close_after),
                 "it moves the watermark, and the pipeline has none",
                 "Set watermark_delay too",
+            )
+
+    def _refuse_silence(self) -> None:
+        if self.silent_after is None:
+            return
+        positive("silent_after", self.silent_after)
+        if self.watermark_delay is None or len(self.topic.each) == 1:
+            refuse(
+                "silent_after",
+                str(self.silent_after),
+                "it is about topics that hold one watermark back",
+                "Set topics and watermark_delay too, or leave it out",
             )
 
     def _refuse_unknown_columns(

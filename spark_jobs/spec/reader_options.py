@@ -121,6 +121,6 @@ def _options(given: dict[str, str]) -> dict[str, str]:
 ReaderOptions = Annotated[dict[str, str], AfterValidator(_options)]
 
 
-def tasks(options: dict[str, str], partitions: int) -> int:
+def tasks(options: dict[str, str], partitions: int, topics: int = 1) -> int:
     """About how many tasks read this number of partitions; Spark rounds."""
-    return max(partitions, int(options.get("minPartitions", 0)))
+    return max(partitions, topics * int(options.get("minPartitions", 0)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -27,6 +27,9 @@ from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat
 from spark_jobs.spec.model import Model, refuse
 
 __all__ = ["Field", "Name", "Topic"]
+
+PARTITIONS: Final = 2**16
+"""More partitions than a topic has (spec/several.py)."""
 
 
 def _topic_name(given: str) -> str:
@@ -150,6 +153,19 @@ class Topic(Model):
     def columns(self) -> tuple[str, ...]:
         """The record's columns in declared order."""
         return tuple(field.name for field in self.fields)
+
+    @property
+    def each(self) -> tuple[Topic, ...]:
+        """Itself; the topics that it stands for, by their numbers (spec/several.py)."""
+        return (self,)
+
+    def of_partition(self, partition: int) -> Topic:  # noqa: ARG002 - of one topic all are its own
+        """The topic of a partition, by the partition's number."""
+        return self
+
+    def shown(self, partition: int) -> str:
+        """A partition as people know it: Kafka's number; of several topics `orders_us/3`."""
+        return str(partition)
 
     @property
     def value_places(self) -> tuple[Place, ...]:

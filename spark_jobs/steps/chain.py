@@ -5,6 +5,8 @@ Observed metrics count the rows after each step. The audit balances these counts
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
@@ -38,14 +40,22 @@ def stateful_input(rows: DataFrame, spec: Pipeline) -> DataFrame:
     return rows
 
 
-def stateful_output(rows: DataFrame, spec: Pipeline, root: UPath, timers: Timers) -> DataFrame:
-    """The stateful input with the pipeline's watermark, after the first stateful step and all later
-    steps.
+def stateful_output(
+    inputs: Sequence[DataFrame], spec: Pipeline, root: UPath, timers: Timers
+) -> DataFrame:
+    """The stateful input of each topic with the pipeline's watermark, after the first stateful step
+    and all later steps.
+
+    Each topic has a watermark of its own. Spark goes by the smallest of them, and one that has
+    given nothing since the query's start has none: then the query's stays (WatermarkTracker;
+    pinned/sql_settings.py). no_data_batch.py moves it on.
     """
-    rows = rows.drop("kafka")
     event_time = spec.topic.event_time
+    each = [rows.drop("kafka") for rows in inputs]
     if spec.watermark_delay is not None:
-        rows = rows.withWatermark(event_time, interval(spec.watermark_delay))
+        delay = interval(spec.watermark_delay)
+        each = [rows.withWatermark(event_time, delay) for rows in each]
+    rows = reduce(DataFrame.unionAll, each)
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         applied = operator(step)
         rows = held(rows, spec, index, event_time)

@@ -75,10 +75,10 @@ class FolderSource(NamedTuple):
         ]
         return _kafka(spark.createDataFrame(rows, ROW))
 
-    def stream(self, spark: SparkSession) -> DataFrame:
+    def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         spark.dataSource.register(Lines)
         named = {"folder": self.topic.folder, "topic": self.topic.name}
-        return _kafka(spark.readStream.format("sluice-folder").options(**named).load())
+        return (_kafka(spark.readStream.format("sluice-folder").options(**named).load()),)
 
 
 def folder_source(spec: Pipeline, settings: Settings) -> Source:

@@ -44,7 +44,7 @@ class Said(NamedTuple):
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:
         raise NotImplementedError
 
-    def stream(self, spark: SparkSession) -> DataFrame:
+    def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         raise NotImplementedError
 
 

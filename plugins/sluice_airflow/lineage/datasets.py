@@ -21,6 +21,7 @@ from spark_jobs.analysis.origins import origins_of
 from spark_jobs.registry import archive_spec
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec.origin import Origin, Origins
+from spark_jobs.spec.topic import PARTITIONS
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import DatasetFacet
@@ -42,7 +43,7 @@ class Datasets:
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
         paths = Paths(root, spec)
         self._spec = spec
-        self._topic = topic_name(brokers, spec.topic.name) if brokers else None
+        self._topics = [topic_name(brokers, each.name) for each in spec.topic.each if brokers]
         self._table = table_name(str(paths.table))
         self._published = table_name(str(paths.published_table))
         self._stagings = table_name(str(paths.stagings))
@@ -50,25 +51,28 @@ class Datasets:
         self._quarantine = table_name(str(paths.ops("quarantine")))
 
     def topic(self, report: Report | None) -> list[InputDataset]:
-        """The topic, with the offsets that were read; nothing where its brokers are not known."""
-        if self._topic is None:
-            return []
+        """The topic, or several, with the offsets that were read; nothing where their brokers are
+        not known.
+        """
+        return [self._input(n, name, report) for n, name in enumerate(self._topics)]
+
+    def _input(self, number: int, name: Name, report: Report | None) -> InputDataset:
         facets: dict[str, Any] = {}
         if report is not None:
-            facets = {
-                OFFSETS: OffsetsFacet(start=report.offsets_start, end=report.offsets_end),
-                "inputStatistics": read_rows.InputStatisticsInputDatasetFacet(
-                    rowCount=report.account.read
-                ),
-            }
+            start, end = (_own(of, number) for of in (report.offsets_start, report.offsets_end))
+            facets[OFFSETS] = OffsetsFacet(start=start, end=end)
+        if report is not None and len(self._topics) == 1:
+            facets["inputStatistics"] = read_rows.InputStatisticsInputDatasetFacet(
+                rowCount=report.account.read
+            )
         fields = [
             schema.SchemaDatasetFacetFields(
                 name=field.name, type=field.type, description=field.about or None
             )
-            for field in self._spec.topic.fields
+            for field in self._spec.topic.each[number].fields
         ]
         shape: DatasetFacet = schema.SchemaDatasetFacet(fields=fields)
-        return [InputDataset(*self._topic, facets={"schema": shape}, inputFacets=facets)]
+        return InputDataset(*name, facets={"schema": shape}, inputFacets=facets)
 
     def table(self, version: int | None, rows: int | None = None) -> OutputDataset:
         """The pipeline's table as a run has left it, after it wrote so many rows."""
@@ -150,7 +154,12 @@ class Datasets:
         return {"schema": schema.SchemaDatasetFacet(fields=fields)} if fields else {}
 
     def _from_topic(self) -> dict[str, Any]:
-        return _fields(origins_of(self._spec), self._topic) if self._topic else {}
+        known = {each.name for each in self._spec.topic.each[0].fields}  # not the topic's name
+        origins = {
+            name: tuple(origin for origin in found if origin.column in known)
+            for name, found in origins_of(self._spec).items()
+        }
+        return _fields(origins, *self._topics) if self._topics else {}
 
     def _asset(self) -> dict[str, Any]:
         known = symlinks.Identifier("x-sluice://tables", self._spec.name, "TABLE")
@@ -165,16 +174,23 @@ def _rows(count: int | None) -> dict[str, Any]:
     }
 
 
-def _fields(origins: Origins, of: Name) -> dict[str, Any]:
-    """The facet of column lineage: from columns of one dataset."""
+def _own(offsets: dict[str, int], number: int) -> dict[str, int]:
+    """Of the topic with this number, by Kafka's own partitions."""
+    places = ((divmod(int(partition), PARTITIONS), at) for partition, at in offsets.items())
+    return {str(own): at for (topic, own), at in places if topic == number}
+
+
+def _fields(origins: Origins, *of: Name) -> dict[str, Any]:
+    """The facet of column lineage: from columns of these datasets."""
     fields = {
         name: lineage.Fields(
             inputFields=[
                 lineage.InputField(
-                    *of,
+                    *dataset,
                     column,
                     transformations=[lineage.Transformation(type="DIRECT", subtype=SUBTYPES[how])],
                 )
+                for dataset in of
                 for column, how in found
             ]
         )

@@ -85,7 +85,7 @@ def overview(names: list[str]) -> Overview:
 def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:
     """One rejected record. Raises HTTPException: 404."""
     try:
-        topic = registry.load(pipeline).topic
+        topic = registry.load(pipeline).topic.of_partition(place.partition)
     except SluiceError:  # the record is there, whatever became of the spec
         topic = None
     with installed(kept=False) as root:

@@ -37,6 +37,10 @@ class Cursor(Stored):
     """The state after the last batch that reported it: a run without new data reports none."""
     last_event_time: datetime | None = None
     """The largest event time of all audited batches."""
+    newest: tuple[tuple[str, datetime], ...] = ()
+    """Of several topics: name and the largest event time of its audited batches. Nothing is known
+    of one that is not there.
+    """
     still_batches: int = 0
     """How many consecutive batches, up to the last, took in records without a newer event time than
     any before.

@@ -121,9 +121,9 @@ def of_all(tasks: Iterable[Task]) -> list[Seen]:
 
 
 def names_of(topic: Topic) -> Names:
-    """The keys that the fields of a topic's rows name."""
+    """The keys that the fields of a topic's rows name; of several topics, those of any."""
     names = Names()
-    for place in topic.value_places:
+    for place in (place for each in topic.each for place in each.value_places):
         if place.field.part == "value":
             for path in place.paths:
                 names.put(path, None if place.field.format else place.field.tree)

@@ -10,6 +10,7 @@ from spark_jobs.repair.find.late import LateRecord
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
+from spark_jobs.source.union import id_of
 
 Places = set[tuple[int, int]]
 """Partition and offset of records."""
@@ -36,7 +37,7 @@ def fates(
             rows = way.rows_of(touched)
             if any(s.start <= rows.start and rows.end <= s.end for s in plan.spans):
                 yield MergedRecord(
-                    topic_id=plan.topic_id,
+                    topic_id=id_of(plan.topic_id, record.partition),
                     partition=record.partition,
                     offset=record.offset,
                     source=source,

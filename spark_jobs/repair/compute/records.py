@@ -11,9 +11,8 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions 
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_jobs.repair.compute import kept
-from spark_jobs.repair.offsets.archived import archive_paths
+from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.root.path_forms import spark_url
-from spark_jobs.source.archive import ArchiveRecords
 from spark_jobs.source.sources import source_of
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def records(
     accept the record, and its bytes are from ops.late or ops.quarantine.
     """
     found, has = [], kept.write(paths, plan)
-    archive = ArchiveRecords(archive_paths(paths.root, spec.topic).table, plan.topic_id)
+    archive = archive_records(paths.root, spec.topic, plan.topic_id)
     reads = [
         source.read(spark, parts)
         for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))

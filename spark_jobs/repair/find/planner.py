@@ -34,13 +34,12 @@ from spark_jobs.repair.find.plan import RepairPlan, digest, offsets_in
 from spark_jobs.repair.find.plan_text import Closed, left_lines, plan_lines, replay_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.find.replaying import Replaying
-from spark_jobs.repair.offsets.archived import archive_paths
+from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.sink import table
-from spark_jobs.source.archive import ArchiveRecords
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
 from spark_jobs.spans.span import Span, joined
@@ -97,7 +96,7 @@ def plan_repair(
     topic = closed.found.topic
     try:
         refuse_lost(spec.name, where, reach.slices.newest_at(where.lost))
-        archive = ArchiveRecords(archive_paths(paths.root, spec.topic).table, topic.id)
+        archive = archive_records(paths.root, spec.topic, topic.id)
         counted = count_holes(source, archive, where)
         if not request.without_lost:
             refuse_holes(spec.name, counted)

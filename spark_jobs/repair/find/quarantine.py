@@ -4,7 +4,7 @@ have: a replay has brought them there. Without Spark, some thousand records afte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from spark_jobs.analysis.unheld import unheld
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
-from spark_jobs.decode.formats import Records
+from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables
@@ -21,8 +21,10 @@ from spark_jobs.repair.find.late import waiting_sql
 from spark_jobs.runs.failures.data_error import fails_still
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import FIRST, LAST, Span
+from spark_jobs.spec.topic import PARTITIONS
 
 if TYPE_CHECKING:
+    from spark_jobs.decode.record_decoder import RecordDecoder
     from spark_jobs.ops.schema import Row
     from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
@@ -58,8 +60,9 @@ def waiting(
     """
     limits = unheld(spec)
     fields = [spec.topic.event_time, *(limit.field for limit in limits)]
-    decoder = prepare(spec.topic, str(paths.root), settings, fields).decoder()
-    text = reason.lower()
+    decoders = [
+        prepare(topic, str(paths.root), settings, fields).decoder() for topic in spec.topic.each
+    ]
     parts = ops_tables.stream(
         paths.root,
         "quarantine",
@@ -68,23 +71,34 @@ def waiting(
         f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
         "merged",
     )
-    for part in parts:
-        rows: list[Row] = [
-            row for row in part.to_pylist() if text in f"{row['kind']}: {row['reason']}".lower()
-        ]
-        columns, malformed = decoder.decode(_records(rows))
+    for rows, (columns, malformed) in _decoded(parts, decoders, reason.lower()):
         times, *limited = (column.to_pylist() for column in columns)
         for number, (row, time, why) in enumerate(zip(rows, times, malformed, strict=True)):
             held = (
                 limit.reason(values[number]) for limit, values in zip(limits, limited, strict=True)
             )
             # Named by a person, it stays until one asks for it by its reason.
-            aside = not text and row["reason"].startswith(PUT_ASIDE)
+            aside = not reason and row["reason"].startswith(PUT_ASIDE)
             still = why or next(filter(None, held), "") or (row["reason"] if aside else "")
             bad = f"malformed: {still}" if still else _bad(spec, row, time)
             if row["left_out"] is not None:
                 bad = f"{row['kind']}: {row['reason']}"
             yield bad or Replayable(row["partition"], row["offset"], time)
+
+
+def _decoded(
+    parts: Iterable[pa.RecordBatch], decoders: Sequence[RecordDecoder], text: str
+) -> Iterator[tuple[list[Row], Decoded]]:
+    """The rows with this text in kind and reason, each topic's by its decoder."""
+    for part in parts:
+        for number, decoder in enumerate(decoders):
+            rows: list[Row] = [
+                row
+                for row in part.to_pylist()
+                if text in f"{row['kind']}: {row['reason']}".lower()
+                and row["partition"] // PARTITIONS == number
+            ]
+            yield rows, decoder.decode(_records(rows))
 
 
 def _records(rows: Sequence[Row]) -> Records:
@@ -149,6 +163,7 @@ def _bad(spec: Pipeline, row: Row, time: Any) -> str:
         return f"its event time is not of the years {FIRST.year} to {LAST.year}, and in no range"
     # The clock of its batch, and not today's: a wrong clock does not become right by waiting.
     clocks = [at for at in (row["kafka_timestamp"], row["planned_at"]) if at is not None]
-    if clocks and time - min(clocks) > spec.topic.max_ahead:
-        return f"premature: its event time is more than {spec.topic.max_ahead} ahead"
+    ahead = spec.topic.of_partition(row["partition"]).max_ahead
+    if clocks and time - min(clocks) > ahead:
+        return f"premature: its event time is more than {ahead} ahead"
     return ""

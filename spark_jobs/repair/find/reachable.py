@@ -13,6 +13,7 @@ from spark_jobs.repair.offsets.archived import located
 from spark_jobs.repair.offsets.slices import clipped
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
+from spark_jobs.source.union import same_topics
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
@@ -30,7 +31,7 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
     if not plan.parts:
         return
     topic, name = source_of(spec, settings).state(), spec.topic.name
-    if topic.id != plan.topic_id:
+    if not same_topics(plan.topic_id, topic.id):
         raise StagingStale.topic_remade(
             pipeline=spec.name,
             name=name,

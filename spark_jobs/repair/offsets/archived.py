@@ -17,13 +17,16 @@ from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.offsets.beginning import beginning
 from spark_jobs.repair.offsets.slices import without
 from spark_jobs.root.paths import Paths
+from spark_jobs.source.archive import ArchiveRecords
 from spark_jobs.source.micro_batch import Parts
+from spark_jobs.source.union import BETWEEN, UnionRecords, numbered
 from spark_jobs.spec import Archive
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.port import Records
     from spark_jobs.spec import Topic
 
 
@@ -41,12 +44,29 @@ def archive_paths(root: UPath, topic: Topic) -> Paths:
     return Paths(str(root), archive_spec(topic, topic.archive or Archive()))
 
 
+def archive_records(root: UPath, topic: Topic, topic_id: str) -> Records:
+    """What the archive has of a topic, or of several, those of each."""
+    ids = topic_id.split(BETWEEN)
+    of = [
+        ArchiveRecords(archive_paths(root, each).table, id_)
+        for each, id_ in zip(topic.each, ids, strict=False)
+    ]
+    return of[0] if len(of) == 1 else UnionRecords(tuple(of))
+
+
 def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
-    """The offsets of this topic that its archive has; none without an archive.
+    """The offsets of this topic that its archive has; none without an archive. Of several topics,
+    those of each.
 
     An archive that is no longer declared has its records still. Raises CheckpointBroken or
     FormatNewer.
     """
+    ids = topic_id.split(BETWEEN)
+    each = (_archived(root, one, id_) for one, id_ in zip(topic.each, ids, strict=False))
+    return numbered(each)
+
+
+def _archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
     paths = archive_paths(root, topic)
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if known is None or known.topic_id != topic_id or audited < 0:

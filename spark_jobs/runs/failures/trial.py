@@ -33,8 +33,7 @@ def trial(run: Run, known: FailingRecords, entering: Column) -> DataError | None
     assert spec.state.takes_trials
     records = source_of(spec, run.settings).stream(run.spark)
     flow = dataflow(records, spec, run.settings, failing=known.reasons)
-    some = flow._replace(stateful_input=flow.stateful_input.where(entering))
-    rows = some.output(run.paths.root, Timers(run.spark), run.identity.topic_id)
+    rows = flow.entering(entering).output(run.paths.root, Timers(run.spark), run.identity.topic_id)
 
     def compute(batch: DataFrame, _: int) -> None:
         batch.write.format("noop").mode("append").save()

@@ -20,6 +20,7 @@ from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
 from spark_jobs.root.paths import Paths
+from spark_jobs.source.union import same_topics
 from spark_jobs.storage import delta
 from spark_jobs.storage.held import Held
 
@@ -95,7 +96,8 @@ def begin_anew(now: Present, paths: Paths, held: Held, run_id: str) -> tuple[str
     if due is None:
         return ()
     before = read_superseded(paths)
-    earlier = before.generations if before and before.topic_id == due.known.topic_id else ()
+    same = before is not None and same_topics(before.topic_id, due.known.topic_id)
+    earlier = before.generations if before and same else ()
     place = paths.unused()
     facts = BeginAnew(
         live=following(paths, paths.state_version, place),

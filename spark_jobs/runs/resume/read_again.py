@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
 from spark_jobs.ops import ops_tables
 from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.union import same_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +32,7 @@ def take_out_read_again(run: Run) -> None:
     note = read_superseded(run.paths)
     if note is None:
         return
-    if note.topic_id == run.identity.topic_id:
+    if same_topics(note.topic_id, run.identity.topic_id):
         now, before = (_rows(run, each) for each in (run.identity.generations, note.generations))
         first, end = _reach(now)
         if now:

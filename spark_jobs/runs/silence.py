@@ -1,0 +1,36 @@
+"""Silence: which of several topics have given nothing for so long that they hold nothing back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.spec.topic import PARTITIONS
+
+if TYPE_CHECKING:
+    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.port import Source
+    from spark_jobs.spec import Pipeline
+
+
+def silent_topics(
+    spec: Pipeline, source: Source, latest: Offsets, done: Offsets, now: datetime
+) -> frozenset[str]:
+    """The names of those without a record for silent_after, by Kafka's timestamps; none without it.
+
+    One with records that no batch has read is not silent, whatever their timestamps. Nor is one
+    whose newest timestamp is still to come: by a wrong clock nobody knows when it came.
+    """
+    if spec.silent_after is None:
+        return frozenset()
+    partitions: defaultdict[int, list[int]] = defaultdict(list)
+    for partition in latest:
+        partitions[partition // PARTITIONS].append(partition)
+    found = set()
+    for number, topic in enumerate(spec.topic.each):
+        unread = any(latest[p] > done.get(p, 0) for p in partitions[number])
+        newest = None if unread else source.newest(partitions[number])
+        if not unread and (newest is None or now - newest >= spec.silent_after):
+            found.add(topic.name)
+    return frozenset(found)

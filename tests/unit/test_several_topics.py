@@ -1,0 +1,247 @@
+"""Several topics as one: their declarations, their lines in Spark's log, and their watermark."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from spark_jobs.audit.by_topic import by_topic
+from spark_jobs.audit.progress import Progress
+from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.checkpoint.data_loss import data_loss
+from spark_jobs.checkpoint.fitted import fit
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.fingerprint.classification import classification, with_classification
+from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.silence import silent_topics
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.port import SourceState
+from spark_jobs.source.union import UnionSource
+from spark_jobs.spec import Field, Pipeline, Topic
+from spark_jobs.spec.topic import PARTITIONS
+from tests.harness.refused import fails
+from tests.harness.sources import Said
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.specs import FIELDS, pipeline, topic
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+OTHERS = (FIELDS[1], Field(name="id", type="string", path="key"), *FIELDS[2:])
+EU, US = topic(name="eu"), topic(name="us", fields=OTHERS, max_ahead="1 hour")
+
+
+def both(*topics: Topic, **changes: Any) -> Pipeline:
+    return pipeline(topic=None, topics=topics or (EU, US), **changes)
+
+
+class Alone:
+    """A lease that nobody else wants."""
+
+    fence = 0
+
+    def confirm(self) -> None:
+        pass
+
+
+def test_what_topics_have_in_common_is_a_topic_with_a_column_more():
+    found = both().topic
+    assert found.columns == ("id", "at", "shop", "amount", "topic")
+    assert [each.name for each in found.each] == ["eu", "us"]
+    assert [found.of_partition(p).name for p in (3, PARTITIONS)] == ["eu", "us"]
+    assert [found.shown(p) for p in (3, PARTITIONS + 1)] == ["eu/3", "us/1"]
+    assert [pipeline().topic.shown(p) for p in (3, 70_000)] == ["3", "70000"]
+
+
+def test_a_field_is_required_where_it_is_in_all():
+    optional = topic(
+        name="us", fields=(FIELDS[0].model_copy(update={"required": False}), *FIELDS[1:])
+    )
+    required = {field.name: field.required for field in both(EU, optional).topic.fields}
+    assert (required["id"], required["shop"]) == (False, True)
+
+
+def retyped(name: str, kind: str) -> Topic:
+    fields = (each if each.name != name else Field(name=name, type=kind) for each in FIELDS)
+    return topic(name="us", fields=tuple(fields))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"topics": (EU, retyped("amount", "double"))}, "'amount'"),
+        ({"topics": (EU, topic(name="us", fields=FIELDS[:3]))}, "'amount'"),
+        ({"topics": (topic(name="us", fields=FIELDS[:3]), EU)}, "'amount'"),
+        ({"topics": (EU, EU)}, "eu"),
+        ({"topics": (EU, topic(name="us", fields=(*FIELDS, Field(name="topic", type="string"))))}, "us"),
+        ({"topics": (EU, US), "topic": EU}, "eu"),
+        ({"topics": ()}, "None"),
+        ({"topic": EU, "silent_after": "1 hour"}, "1:00:00"),
+    ],
+    ids=["type", "lacks", "has", "twice", "column", "both", "neither", "silence of one"],
+)  # fmt: skip
+def test_topics_that_do_not_agree_are_refused_by_the_field(given, said):
+    with fails(SpecInvalid, "fields_refused") as refused:
+        pipeline(**{"topic": None} | given)
+    assert said in str(refused.value)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two batches of one topic."""
+    folder = begin(tmp_path / "spark", {0: 4})
+    for batch, end in enumerate((12, 20)):
+        plan_batch(folder, batch, {0: end}, 1000)
+        commit_batch(folder, batch, 1000)
+    return folder
+
+
+def test_a_topic_more_has_a_line_that_says_nothing_and_begins_where_its_source_found_it(folder):
+    checkpoint = Checkpoint(folder)
+    before = [checkpoint.batch(batch) for batch in (0, 1)]
+    fit(checkpoint, 2, Alone())
+    fit(checkpoint, 2, Alone())
+    assert [checkpoint.batch(batch) for batch in (0, 1)] == before
+    lines = (folder / "offsets" / "1").read_text().splitlines()
+    assert lines[2:] == ['{"flights":{"0":20}}', "-"]
+    assert not (folder / "offsets" / ".1.crc").exists()
+    (folder / "sources" / "1").mkdir()
+    (folder / "sources" / "1" / "0").write_bytes(b'\0v1\n{"us":{"0":7,"2":0}}')
+    plan_batch(folder, 2, {0: 20}, 1000)
+    with (folder / "offsets" / "2").open("a") as entry:
+        entry.write('\n{"us":{"0":9,"2":3}}')
+    batch = checkpoint.batch(2)
+    assert batch.start == {0: 20, PARTITIONS: 7, PARTITIONS + 2: 0}
+    assert batch.covered == 5
+
+
+def test_what_retention_took_of_a_new_topic_is_not_lost_until_a_batch_was_to_begin_there(tmp_path):
+    paths = Paths(str(tmp_path), both())
+    folder = begin(tmp_path / paths.checkpoint.relative_to(tmp_path), {0: 4})
+    for batch, end in enumerate((12, 20)):
+        plan_batch(folder, batch, {0: end})
+        commit_batch(folder, batch)
+    topic_now = SourceState("a b", {0: 9, PARTITIONS: 7}, {0: 30, PARTITIONS: 9})
+    assert data_loss(paths, topic_now) == {}
+    (folder / "sources" / "1").mkdir()
+    (folder / "sources" / "1" / "0").write_bytes(b'\0v1\n{"us":{"0":2}}')
+    assert data_loss(paths, topic_now) == {PARTITIONS: (2, 6)}, "as behind a rewind"
+
+
+def test_a_topic_that_no_batch_has_read_can_be_taken_back(folder):
+    fit(Checkpoint(folder), 3, Alone())
+    fit(Checkpoint(folder), 1, Alone())
+    assert len((folder / "offsets" / "1").read_text().splitlines()) == 3
+
+
+def test_a_planned_batch_keeps_the_lines_of_all_topics(folder):
+    checkpoint = Checkpoint(folder)
+    fit(checkpoint, 2, Alone())
+    batch = no_data_batch.write(checkpoint, NoDataBatch(5000, "due"), NOON)
+    assert (folder / "offsets" / str(batch)).read_text().splitlines()[3] == "-"
+    assert checkpoint.batch(batch).end == {0: 20}
+
+
+def due(folder, topics: dict[str, datetime], silent=(), rows=5) -> datetime | None:
+    clock = Clock(NOON, None, rows, topics=topics, silent=frozenset(silent))
+    found = no_data_batch.due(both(), Checkpoint(folder), clock)
+    return found and datetime.fromtimestamp(found.watermark_ms / 1000, UTC) + 2 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("topics", "silent", "held_to"),
+    [
+        ({"eu": NOON, "us": NOON - HOUR}, (), NOON - HOUR),
+        ({"eu": NOON, "us": NOON - HOUR}, ("us",), NOON),
+        ({"eu": NOON, "us": NOON - HOUR}, ("us", "eu"), NOON),
+        ({"eu": NOON}, (), None),
+        ({"eu": NOON}, ("us",), NOON),
+        ({"us": NOON}, ("us",), None),
+        ({}, ("us", "eu"), None),
+    ],
+    ids=["slowest", "silent", "all silent", "unknown", "unknown is silent", "one unknown", "none"],
+)
+def test_the_watermark_is_of_the_slowest_topic_that_is_not_silent(folder, topics, silent, held_to):
+    assert due(folder, topics, silent) == held_to
+    assert due(folder, topics, silent, rows=0) is None
+
+
+def says(latest: int, newest: datetime | None) -> Said:
+    return Said(lambda: SourceState("id", {0: 0}, {0: latest}), newest)
+
+
+def test_a_topic_is_silent_by_kafkas_timestamps_if_nothing_of_it_waits():
+    spec = both(silent_after="1 hour")
+    source = UnionSource((says(5, NOON), says(9, NOON - HOUR)))
+    state = source.state()
+    assert (state.id, state.latest) == ("id id", {0: 5, PARTITIONS: 9})
+    done = dict(state.latest)
+    assert silent_topics(spec, source, state.latest, done, NOON) == {"us"}
+    assert silent_topics(both(), source, state.latest, done, NOON) == frozenset()
+    done[PARTITIONS] = 8
+    assert silent_topics(spec, source, state.latest, done, NOON) == frozenset()
+    empty = UnionSource((says(5, NOON), says(0, None)))
+    assert silent_topics(spec, empty, {0: 5, PARTITIONS: 0}, {0: 5}, NOON) == {"us"}
+
+
+def weights(was: Pipeline, now: Pipeline) -> set[str]:
+    stored, wanted = (fingerprint(each, "4.2.0") for each in (was, now))
+    return {change.weight for change in changes(stored, wanted, Declared(now))}
+
+
+def test_a_topic_may_be_added_at_the_end_and_none_be_removed_moved_or_read_otherwise():
+    more = topic(name="asia")
+    assert weights(both(), both()) == set()
+    assert weights(both(), both(EU, US, more)) == {"warned"}
+    assert weights(pipeline(topic=EU), both()) == {"warned"}
+    for other in (both(EU), both(US, EU), both(EU, more), both(EU, topic(name="us"))):
+        assert "refused" in weights(both(), other)
+
+
+def test_each_topics_rules_are_those_that_its_records_were_classified_with():
+    stored = classification(both())
+    changed = both(EU, topic(name="us", fields=OTHERS, max_ahead="9 hours"))
+    found = with_classification(changed, stored, other_code=False)
+    assert [each.max_ahead for each in found.topic.each] == [timedelta(minutes=10), HOUR]
+    assert with_classification(both(), stored, other_code=False) == both()
+    one = classification(pipeline(topic=topic(name="eu", max_ahead="3 hours")))
+    found = with_classification(both(), one, other_code=False)
+    assert [each.max_ahead for each in found.topic.each] == [3 * HOUR, HOUR], "it read one topic"
+
+
+def progress(**of_us: int) -> Progress:
+    """Eight good records of EU, and of US what is given."""
+    eu = {"fate": {"good": 8}, "entered": {"rows": 8, "last_event_us": 10}}
+    us = {
+        "fate_1": {"good": of_us["good"], "malformed": of_us["malformed"]},
+        "entered_1": {"rows": of_us["good"], "last_event_us": 7},
+    }
+    event = {
+        "batchId": 3,
+        "durationMs": {},
+        "numInputRows": 8 + of_us["read"],
+        "observedMetrics": eu | us,
+        "stateOperators": [],
+        "sources": [{"numInputRows": 8}, {"numInputRows": of_us["read"]}],
+    }
+    return Progress.of(json.loads(json.dumps(event)))
+
+
+def test_each_topic_has_an_account_whose_sources_can_disagree():
+    batch = Batch(3, {}, {0: 8, PARTITIONS: 5}, 0, 0)
+    seen = progress(read=4, good=3, malformed=1)
+    assert seen.counted("fate", "good") == 11
+    assert seen.observed["entered"]["last_event_us"] == 10
+    found = by_topic(both().topic, batch, seen, {1: {"malformed": 1}})
+    assert found["us"].counts["gaps"] == 1
+    assert [each.unaccounted for each in found.values()] == [0, 0]
+    assert by_topic(pipeline().topic, batch, seen, {}) == {}
+    lost = by_topic(both().topic, batch, seen, {0: {"malformed": 1}})
+    assert [each.unaccounted for each in lost.values()] == [1, 1], "in the sum they hide each other"
+    less = by_topic(
+        both().topic, batch, progress(read=4, good=2, malformed=1), {1: {"malformed": 1}}
+    )
+    assert less["us"].unaccounted == 1
