@@ -72,7 +72,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                 _identity_text(paths) != seen or _draining(Paths(*of), spec).place != paths.place
             ):
                 raise LeaseHeld.overtaken(pipeline=spec.name, again=f"sluice reset {spec.name}")
-            _settled(Paths(*of), held)
+            instead = not _settled(Paths(*of), held)
             now = _draining(Paths(*of), spec)
             place = _next(now, goes_on=goes_on)
             facts = Reset(
@@ -80,7 +80,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                 releases=now.table.name if goes_on else "",
                 staged=now.stagings.name,
             )
-            carry_out(RESET, facts, now, held, WHO)
+            carry_out(RESET, facts, now, held, WHO, instead=instead)
         return (f"{spec.name} begins again in {paths.above / place.folder}",)
 
     of = settings.root, spec
@@ -142,8 +142,10 @@ RESET = Change(
 )
 
 
-def _settled(paths: Paths, held: Held) -> None:
-    """Complete what was begun; what cannot be completed is set aside, since all of it goes."""
+def _settled(paths: Paths, held: Held) -> bool:
+    """Complete what was begun. False if nobody can: its note is kept aside, and stays until the
+    reset's own takes its place, since all that it would change goes.
+    """
     try:
         complete(paths, held)
         settle(paths, held)
@@ -154,7 +156,8 @@ def _settled(paths: Paths, held: Held) -> None:
             aside = paths.version / f"given-up-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
             aside.mkdir(parents=True, exist_ok=True)
             (aside / paths.journal.name).write_bytes(note.text.encode(errors="surrogateescape"))
-        settle(paths, held, given_up=True)
+        return False
+    return True
 
 
 def _is_begun(paths: Paths) -> bool:

@@ -41,12 +41,19 @@ class Begun(Stored):
     more: bool = False
     """Whether a Sluice without a journal may have left half done what is not completed yet."""
 
-    def begin(self, paths: Paths, held: Held) -> Begun:
-        """Put it over the note of the change before. Raises LeaseLost."""
-        before = _note(paths)
-        if before is not None and not before.ended:
-            raise LeaseLost.change_elsewhere(path=paths.journal)
-        note = self.behind(before)
+    def begin(self, paths: Paths, held: Held, *, instead: bool = False) -> Begun:
+        """Put it over the note of the change before. Raises LeaseLost.
+
+        `instead`: over any note, also of a change that nobody can complete. So there is no moment
+        at which that one is given up, and this one has not begun.
+        """
+        if instead:
+            note = self.over(paths.journal)
+        else:
+            before = _note(paths)
+            if before is not None and not before.ended:
+                raise LeaseLost.change_elsewhere(path=paths.journal)
+            note = self.behind(before)
         note.put(paths.journal, held)
         return note
 
@@ -56,11 +63,9 @@ class Begun(Stored):
         self.model_copy(update=ended).put(paths.journal, held)
 
 
-def settle(paths: Paths, held: Held, *, given_up: bool = False) -> None:
+def settle(paths: Paths, held: Held) -> None:
     """Let what a holder before this one comes to begin be refused: nothing is under way, and the
     note has this one's number. On a disk nobody comes late.
-
-    `given_up`: over any note, also of a change that nobody can complete.
     """
     none = Begun(
         change="",
@@ -73,8 +78,8 @@ def settle(paths: Paths, held: Held, *, given_up: bool = False) -> None:
         facts={},
         ended=True,
     )
-    note = none.over(paths.journal) if given_up else _note(paths)
-    if given_up or note is None or note.more or note.fence != held.fence:
+    note = _note(paths)
+    if note is None or note.more or note.fence != held.fence:
         (note or none).model_copy(update={"more": False}).end(paths, held)
 
 

@@ -65,9 +65,10 @@ def carry_out(
     prepared: Any = None,
     *,
     more: bool = False,
+    instead: bool = False,
 ) -> None:
-    """Begin the change, and bring it to its end. The lease is held, with nothing begun before.
-    `more`: see Begun.
+    """Begin the change, and bring it to its end. The lease is held, with nothing begun before, or
+    `instead` of what is. `more`: see Begun.
     """
     note = Begun(
         change=change.name,
@@ -80,7 +81,7 @@ def carry_out(
         facts=facts.model_dump(mode="json"),
         more=more,
     )
-    note = note.begin(paths, held)
+    note = note.begin(paths, held, instead=instead)
     failpoint.at("change.begun")
     scene = Scene(paths, held, note.id, prepared)
     try:

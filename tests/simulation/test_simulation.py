@@ -110,6 +110,12 @@ FEARED = {
         Round((("rewind", NUMBER),), at=At("dies", "delta set_table_properties")),
         *(Round(((kind, NUMBER),)) for kind in ("newer", "drain", "publish", "repair")),
     ),
+    "a reset was killed when it had given up what a newer Sluice began": (
+        Round((("rewind", TWO_BACK),), at=At("dies", "delta set_table_properties")),
+        Round((("newer", NUMBER),)),
+        Round((("reset", NUMBER),), at=At("dies", "journal.json", 2)),
+        *(Round(((kind, NUMBER),)) for kind in ("drain", "publish")),
+    ),
     "a drain comes late, before its commit, behind a rewind": (
         Round(
             (("drain", NUMBER), ("rewind", TWO_BACK), ("drain", NUMBER), ("drain", NUMBER)),
