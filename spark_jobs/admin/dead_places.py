@@ -7,6 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_live
 from spark_jobs.published.table import has_shown
 from spark_jobs.root.live_place import SPARK, STAMP
@@ -34,14 +35,16 @@ def dead_places(paths: Paths, now: datetime) -> list[Dead]:
 
 
 def dead_checkpoints(paths: Paths, now: datetime) -> list[UPath]:
-    """The folders that rewinds have left, if none has begun for so long. None of later ones: then
-    identity.json is a copy of before.
+    """The folders that rewinds and repartitions have left, if none has begun for so long, nor is
+    live for less. None of later ones: then identity.json is a copy of before.
     """
-    live, since = paths.checkpoint, f"{SPARK}-{now - GRACE:{STAMP}}"
+    known, since = read_identity(paths), f"{SPARK}-{now - GRACE:{STAMP}}"
     found = [*paths.version.glob(f"{SPARK}*")]
-    if any(each.name > since for each in found):
+    if known is None or any(each.name > since for each in found):
         return []
-    return [each for each in found if each.name < live.name]
+    if known.since is not None and known.since > now - GRACE:
+        return []
+    return [each for each in found if each.name < known.spark]
 
 
 def remove_place(paths: Paths, dead: Dead, held: Held) -> None:

@@ -32,7 +32,6 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.notes.removed import read_removed
-from spark_jobs.checkpoint.repartitioned import moves_state
 from spark_jobs.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.journal.runner import leased
 from spark_jobs.repair.exchange.leftovers import Leftover, leftovers, remove_leftovers
@@ -201,7 +200,7 @@ def _log_repairs(
     before = paths.checkpoint / "offsets" / str(newest - 1)
     readable = spec.keeps_state and sound and before not in damage
     incomplete = newest > last or commit in damage
-    if readable and incomplete and moves_state(checkpoint, newest):
+    if readable and incomplete and checkpoint.moves_state(newest):
         return [_go_back(spec, settings, integrity, newest - 1)]
     if last in restorable or not committed:
         if newest == last or (newest == last + 1 and sound):

@@ -124,7 +124,7 @@ def _left(spec: Pipeline, paths: Paths, *, goes_on: bool) -> tuple[str, ...]:
 def release_table(facts: Reset, scene: Scene) -> None:
     """Let the next generation write an archive's table."""
     if facts.releases:
-        table.release(scene.paths.tables / facts.releases)
+        table.release(scene.paths.tables / facts.releases, scene.held)
 
 
 def remove_stagings(facts: Reset, scene: Scene) -> None:

@@ -12,6 +12,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.errors import StateUnreadable, TableContended
 from spark_jobs.journal.change import Facts, Scene
+from spark_jobs.repair.exchange.commit import refuse_features
 from spark_jobs.sink import history, table
 from spark_jobs.storage import delta
 
@@ -39,6 +40,7 @@ def restore_table(facts: Restoring, scene: Scene) -> None:
     opened = delta.confirmed(path, scene.held, brief=True)
     if _committed(facts, scene) is not None:
         return
+    refuse_features(opened)
     if opened.version() == facts.version:
         with _beside_others(path):
             delta.set_property(opened, delta.FENCE, str(scene.held.fence))
@@ -69,6 +71,7 @@ def mark_table(facts: Restoring, scene: Scene) -> None:
     path = scene.paths.table
     opened = delta.confirmed(path, scene.held, brief=True)
     if table.generation(path) != facts.generation:
+        refuse_features(opened)
         with _beside_others(path):
             said = {history.MARK: scene.id}
             delta.set_property(opened, history.GENERATION, facts.generation, said)
@@ -81,12 +84,14 @@ def restored_version(facts: Restoring, scene: Scene) -> int:
 
 @contextmanager
 def _beside_others(path: UPath) -> Iterator[None]:
-    """Within the block a person may write to the table: the same command completes the change."""
+    """Within the block a person may write to the table: whoever takes the lease next completes the
+    change.
+    """
     try:
         yield
     except CommitFailedError as error:
         why = str(error).splitlines()[0].rstrip(". ")
-        raise TableContended.changed_meanwhile(path=path, why=why) from None
+        raise TableContended.restored_later(path=path, why=why) from None
 
 
 def _committed(facts: Restoring, scene: Scene) -> int | None:

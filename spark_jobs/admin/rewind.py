@@ -8,7 +8,6 @@ generation, so that Delta does not take its batches for those that it already ha
 from __future__ import annotations
 
 import uuid
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.admin.intent import Intent, after_what_was_begun
@@ -21,19 +20,17 @@ from spark_jobs.admin.restoring import (
 )
 from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
 from spark_jobs.analysis.ranged import needed
+from spark_jobs.checkpoint.branch import branch, name_one
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.checkpoint.parts import up_to
-from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.errors import LeaseHeld, StateUnreadable
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.exchange.commit import refuse_features
-from spark_jobs.root.live_place import SPARK, STAMP
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import Judged, verdict_on
 from spark_jobs.settings.installation import Settings
@@ -42,7 +39,6 @@ from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 from spark_jobs.storage.delta import version_is_whole
-from spark_jobs.storage.folders import copy
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -131,7 +127,7 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
         generation=uuid.uuid4().hex[:12],
         generations=known.generations,
         left=paths.checkpoint.name,
-        spark=f"{SPARK}-{datetime.now(UTC):{STAMP}}",
+        spark=name_one(),
         end=(end := checkpoint.batch(batch).end),
         version=version,
         audited=min(cursor.audited, batch),
@@ -147,17 +143,9 @@ def _to_judge(batch: int, facts: Rewind) -> tuple[str, ...]:
 
 
 def copy_checkpoint(facts: Rewind, scene: Scene) -> None:
-    """Begin a folder with what Spark has noted and stored up to the batch. The one before stays
-    as it is, and is dead: nobody removes an entry by whose name another may come late.
-    """
-    checkpoint = Checkpoint(_now(facts, scene.paths))
-    copy(
-        scene.paths.version / facts.left,
-        checkpoint.folder,
-        scene.held.confirm,
-        lambda path: up_to(facts.batch, path),
-    )
-    follow(checkpoint.folder, scene.held.confirm)
+    """Begin the folder. The one before stays as it is, and is dead."""
+    paths = scene.paths
+    branch(paths.version / facts.left, _now(facts, paths), facts.batch, scene.held.confirm)
 
 
 def remove_accounts(facts: Rewind, scene: Scene) -> None:
@@ -213,12 +201,9 @@ def begin_generation(facts: Rewind, scene: Scene) -> None:
     assert known is not None  # nobody else writes it
     if known.generation != facts.generation:
         number = Checkpoint(_now(facts, paths)).partitions(facts.batch)
-        began = {
-            "generation": facts.generation,
-            "rewound": facts.generations,
-            "spark": facts.spark,
-        }
-        known.with_partitions(number).model_copy(update=began).put(paths.identity, scene.held)
+        began = {"generation": facts.generation, "rewound": facts.generations}
+        now = known.with_partitions(number).in_folder(facts.spark).model_copy(update=began)
+        now.put(paths.identity, scene.held)
 
 
 REWIND = Change(

@@ -4,17 +4,20 @@ it.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
 from spark_jobs.checkpoint.notes.live import refuse_dead, refuse_older_switch
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.checkpoint.repartitioned import FIELD
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.fingerprint.classification import Classification
 from spark_jobs.fingerprint.environment import Environment
 from spark_jobs.root.live_place import SPARK
 from spark_jobs.root.paths import Paths
+
+FIELD = "state.shuffle_partitions"
+"""The field of the fingerprint that has the number of stores of each step."""
 
 
 class Identity(Stored):
@@ -31,7 +34,12 @@ class Identity(Stored):
     have these.
     """
     spark: str = SPARK
-    """The name of the folder beside it with Spark's checkpoint: a rewind begins another one."""
+    """The name of the folder beside it with Spark's checkpoint: a rewind or a repartition begins
+    another one.
+    """
+    since: datetime | None = None
+    """Since when this names the folder; None of the first one, and where an older Sluice wrote it.
+    """
     topic_id: str
     table_id: str = ""
     """Delta's id of the table; empty until the first run has created it.
@@ -103,6 +111,10 @@ class Identity(Stored):
         else:
             before = None
         return self.model_copy(update={"before": before}).with_partitions(number)
+
+    def in_folder(self, spark: str) -> Identity:
+        """This identity, of a checkpoint that goes on in the folder of this name."""
+        return self.model_copy(update={"spark": spark, "since": datetime.now(UTC)})
 
     def with_partitions(self, number: int | None) -> Identity:
         """This identity, of a checkpoint whose state is in so many stores for each step; itself if

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.file_check import MISSING, corrupt_ssts, find_damage, sst_files
-from spark_jobs.checkpoint.late_commit import wrong_stores
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken, versions
-from spark_jobs.errors import CheckpointBroken
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -35,7 +32,6 @@ class Integrity:
         """File -> what is wrong with it, as words that follow its name."""
         damage = {path: reason for path in _files(self._folder) if (reason := find_damage(path))}
         damage |= {path: MISSING for path in self._missing_entries() if not path.exists()}
-        damage |= self._late_commit()
         oldest = self._oldest_batches()
         unknown = max(oldest.values(), default=0)
         for batch in self._checkpoint.committed():
@@ -59,14 +55,6 @@ class Integrity:
         if any(path.parent.name == "_metadata" for path in self.damage):
             return []
         return [batch for batch in self._checkpoint.readable() if self._is_restorable(batch)]
-
-    def _late_commit(self) -> dict[UPath, str]:
-        """The newest commit, if it is not of its batch."""
-        for batch in self._checkpoint.committed()[-1:]:
-            with suppress(CheckpointBroken):  # told as the damage of that entry
-                if wrong := wrong_stores(self._checkpoint, batch):
-                    return {self._folder / "commits" / str(batch): wrong}
-        return {}
 
     def _oldest_batches(self) -> dict[UPath, int]:
         """State store -> the oldest batch that it must have: Spark may have purged older ones, in
@@ -133,8 +121,8 @@ class Integrity:
 
 
 def refuse_damaged_logs(checkpoint: Checkpoint, pipeline: str) -> None:
-    """Raise CheckpointBroken if a log entry from which Spark resumes is torn, changed, missing or
-    not of its batch.
+    """Raise CheckpointBroken if a log entry from which Spark resumes is torn, changed or
+    missing.
     """
     planned, committed = checkpoint.planned(), checkpoint.committed()
     newest = max([*planned, *committed], default=-1)
@@ -148,10 +136,6 @@ def refuse_damaged_logs(checkpoint: Checkpoint, pipeline: str) -> None:
     needed += [checkpoint.folder / "commits" / str(batch) for batch in committed[-1:]]
     for path in (checkpoint.folder / "metadata", *needed):
         if reason := find_damage(path):
-            raise checkpoint_broken(f"{path} {reason}", pipeline)
-    for batch in committed[-1:]:
-        if reason := wrong_stores(checkpoint, batch):
-            path = checkpoint.folder / "commits" / str(batch)
             raise checkpoint_broken(f"{path} {reason}", pipeline)
 
 

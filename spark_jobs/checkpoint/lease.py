@@ -12,9 +12,10 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.file_system import refuse_local_locks
@@ -59,6 +60,7 @@ class FileLock:
     """
 
     fence = 0
+    told: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, path: UPath, descriptor: int, content: bytes) -> None:
         self.path = path

@@ -130,6 +130,15 @@ class Checkpoint:
         number = self._read(batch_id)[0].get("conf", {}).get(STORES)
         return None if number is None else int(number)
 
+    def moves_state(self, batch_id: int) -> bool:
+        """Whether the batch was planned with another number of stores than the one before: Spark
+        runs no such batch. False if nobody can tell.
+        """
+        if not {batch_id - 1, batch_id} <= {*self.planned()}:
+            return False
+        was, now = self.partitions(batch_id - 1), self.partitions(batch_id)
+        return None not in {was, now} and was != now
+
     def stores(self, batch_id: int) -> dict[int, int]:
         """Spark's number of each stateful operator -> how many state stores the batch's commit
         names of it; empty where it names none, or does not parse.

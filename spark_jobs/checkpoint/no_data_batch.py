@@ -15,7 +15,8 @@ Source: OffsetSeqLog, OffsetSeqMetadata and MicroBatchExecution.populateStartOff
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -208,17 +209,28 @@ def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:
     return last + 1
 
 
-def remove(checkpoint: Checkpoint) -> None:
+def remove(checkpoint: Checkpoint, confirm: Callable[[], None] = lambda: None) -> None:
     """Remove a no-data batch that was planned and refused, and never ran: the next run would begin
-    with it, without need.
+    with it, without need. Raises what `confirm` does: then the next run has it, or has it again,
+    since it may have begun with it.
     """
     planned = checkpoint.planned()
     if not planned or checkpoint.batch(planned[-1]).covered:
         return
     path, commit = (checkpoint.folder / log / str(planned[-1]) for log in ("offsets", "commits"))
-    if not commit.exists():  # looked up by its name: a listing may be older than the commit
-        path.unlink()
-        _remove_checksum(path)
+    if commit.exists():  # looked up by its name: a listing may be older than the commit
+        return
+    entry = path.read_text()
+    confirm()
+    path.unlink()
+    _remove_checksum(path)
+    try:
+        confirm()
+    except LeaseLost:
+        with suppress(FileExistsError):
+            if not path.exists():  # on a disk it would be replaced
+                create_whole(path, entry)
+        raise
 
 
 def _remove_checksum(path: UPath) -> None:

@@ -16,10 +16,6 @@ classes write those logs; see docs/deploy.md.
 
 Nor can it write a note (checkpoint/notes/): each is put over what was read, and the store compares.
 So a change that it begins late is refused too: each holder puts its number into journal.json first.
-
-That does not fence a repartition: another run takes its batch back, and the number is free again.
-Its entries may come late, and then late_commit.py and repartitioned.py (refuse_half_moved) tell the
-next run, from the number of stores.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ import obstore
 from obstore.exceptions import BaseError
 
 from spark_jobs.errors import LeaseHeld, LeaseLost
-from spark_jobs.root.path_forms import delta_path
+from spark_jobs.root.path_forms import delta_path, spark_url
 from spark_jobs.storage.object_store import client
 from spark_jobs.storage.seen import ABSENT, look, put_over
 
@@ -143,7 +139,14 @@ class ObjectLease:
         another's, or gone.
         """
         text = json.dumps(self._content | {"released": released})
-        self._seen = put_over(self._object, self._seen, text, alone=False)
+        mark = "" if released else self._content["token"]
+        self._seen = put_over(self._object, self._seen, text, alone=False, mark=mark)
+
+    @property
+    def told(self) -> dict[str, str]:
+        """Its object, and the mark that it has while it is held."""
+        holder = self._content["token"]
+        return {"sluice.lease.path": spark_url(self._object), "sluice.lease.holder": holder}
 
     @property
     def _object(self) -> UPath:

@@ -11,7 +11,6 @@ from spark_jobs.checkpoint.integrity import refuse_damaged_logs
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import MadeBy, Present
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.repartitioned import refuse_half_moved
 from spark_jobs.errors import (
     CheckpointForeign,
     OffsetsWentBack,
@@ -117,8 +116,6 @@ class Standing(NamedTuple):
                     topic=name, found=id_, made=was, reset=_reset_remedy(paths)
                 )
         refuse_damaged_logs(Checkpoint(paths.checkpoint), paths.pipeline)
-        if self.declared.keeps_state:
-            refuse_half_moved(paths)
         _refuse_missing_batches(paths, made.generation)
         self._refuse_shortened_topic(topic)
         loss = data_loss(paths, topic)

@@ -114,15 +114,6 @@ class CheckpointBroken(SluiceError):
     def removals_unreadable(self, path: object, pipeline: object) -> None: ...
 
     @reason(
-        "Batch {newest} of {pipeline} was planned for {now} state stores; those before have "
-        "{was}. It belongs to an unfinished repartition.",
-        "Go back to the batch before: sluice rewind {pipeline} --to-batch {before}",
-    )
-    def repartition_left(
-        self, newest: object, pipeline: object, now: object, was: object, before: object
-    ) -> None: ...
-
-    @reason(
         "{change} began at {began}, by {by}, and has not ended. Table, checkpoint and account do "
         "not fit together yet.",
         "The next run completes it: sluice drain {pipeline}. LEASE_HELD means that it is under "

@@ -71,6 +71,12 @@ class TableContended(SluiceError):
     def changed_meanwhile(self, path: object, why: object) -> None: ...
 
     @reason(
+        "Another writer changed {path} meanwhile: {why}.",
+        "Nothing: the next run or command completes what has begun.",
+    )
+    def restored_later(self, path: object, why: object) -> None: ...
+
+    @reason(
         "Another writer changed {path} during the swap: {error}",
         "Nothing was written. Swap again.",
     )

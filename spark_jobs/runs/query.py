@@ -169,7 +169,7 @@ class Query:
         query.stop()
         self._run.lease.confirm()  # without the lease, the planned batch may belong to the next run
         if failed is None:  # one that failed has run, and its rows may be in the table
-            no_data_batch.remove(self._run.checkpoint)
+            no_data_batch.remove(self._run.checkpoint, self._run.lease.confirm)
         self._keep_up(follower, ended=True)
         if self._keys and failed is None:
             run = self._run
@@ -215,11 +215,8 @@ class Query:
         if made is None:
             self._store(run.identity)
         newer = new_fields(made.fingerprint, run.identity.fingerprint) if made else ()
-        if newer:
-            run.lease.confirm()  # another process may have begun from the former columns
-        version = table.ensure(
-            run.target.table, rows.schema, run.spec, run.identity.generation, newer
-        )
+        made_for = run.spec, run.identity.generation
+        version = table.ensure(run.target.table, rows.schema, *made_for, newer, run.lease)
         table_id = run.identity.table_id or table.identifier(run.target.table)
         identity = run.identity.model_copy(update={"table_id": table_id})
         if read_identity(run.paths) != identity:

@@ -1,9 +1,9 @@
 """Repartition: moves the state to another number of stores, as a batch that reads no record.
 
-Spark writes that batch (StreamingCheckpointManager.repartition, new in 4.2). Sluice reads the state
-before and after, and lets the batch count only if both are the same: by one write, that of the
-number in identity.json. One that ends before is taken back, since whoever takes the lease next has
-no Spark (checkpoint/repartitioned.py).
+Spark writes that batch (StreamingCheckpointManager.repartition, new in 4.2), in a folder of its own
+(checkpoint/branch.py). Sluice reads the state before and after, and lets the folder count only if
+both are the same: by one write, that of identity.json. One that ends before is taken back, since
+whoever takes the lease next has no Spark.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import failpoint
+from spark_jobs.checkpoint.branch import branch, name_one
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.repartitioned import remove_batch
 from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
@@ -27,6 +25,7 @@ from spark_jobs.runs.resume.settling import settle
 from spark_jobs.runs.to_move import look
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
@@ -44,8 +43,12 @@ class Repartition(Facts):
     """Of the stores that each stateful step has."""
     wanted: int
     """Of those that it is to have; another number."""
+    left: str
+    """The name of the folder with Spark's checkpoint from before."""
+    spark: str
+    """Of that with a copy and the batch, which is live then."""
     identity: Identity
-    """With that number: by it the batch counts."""
+    """With that number."""
 
 
 class Mover(NamedTuple):
@@ -72,12 +75,13 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
         if found.number == wanted:
             yield f"{spec.name}: the state is in {wanted} stores for each step: nothing to move"
             return
-        remove_orphan_checksums(Checkpoint(paths.checkpoint))
         mover = Mover(cluster.session(found.spec.state), [])
         facts = Repartition(
             batch=found.batch + 1,
             number=found.number,
             wanted=wanted,
+            left=found.identity.spark,
+            spark=name_one(),
             identity=found.identity.of_repartition(wanted, paths),  # while its batch is not there
         )
         carry_out(REPARTITION, facts, paths, held, WHO, mover)
@@ -89,15 +93,18 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
 
 
 def move_state(facts: Repartition, scene: Scene) -> None:
-    """Let Spark write the batch, and hold its state against that of the batch before."""
+    """Let Spark write the batch into its folder, and hold its state against that of the batch
+    before.
+    """
     from spark_jobs.state.contents import contents  # noqa: PLC0415 - a drain needs only what is below
 
     mover: Mover = scene.prepared
-    folder = state_url(scene.paths.checkpoint)
+    old, new = (scene.paths.version / name for name in (facts.left, facts.spark))
     failpoint.at("repartition.noted")
+    branch(old, new, facts.batch - 1, scene.held.confirm)
+    folder = state_url(new)
     with _each_shuffle_as_planned(mover.spark):
-        before = contents(mover.spark, folder, facts.batch - 1, facts.number)
-        scene.held.confirm()
+        before = contents(mover.spark, state_url(old), facts.batch - 1, facts.number)
         manager = mover.spark._streamingCheckpointManager  # noqa: SLF001 - its only name
         manager.repartition(folder, facts.wanted)
         failpoint.at("repartition.written")
@@ -116,15 +123,15 @@ def move_state(facts: Repartition, scene: Scene) -> None:
 
 
 def count_batch(facts: Repartition, scene: Scene) -> None:
-    """Let the batch count."""
+    """Let the folder with the batch be live."""
     path = scene.paths.identity
-    facts.identity.over(path).put(path, scene.held)
+    facts.identity.in_folder(facts.spark).over(path).put(path, scene.held)
     failpoint.at("repartition.counts")
 
 
 def take_back(facts: Repartition, scene: Scene) -> None:
-    """Remove the batch, as far as it is there."""
-    remove_batch(Checkpoint(scene.paths.checkpoint), facts.batch, facts.number)
+    """Remove the folder, as far as it is there: it never comes to live."""
+    remove_folder(scene.paths.version / facts.spark)
 
 
 REPARTITION = Change(

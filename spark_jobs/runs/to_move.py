@@ -9,7 +9,6 @@ from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import refuse_damaged_logs, refuse_missing_state
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.rebuild import read_begun
-from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
 from spark_jobs.errors import RepartitionRefused, StateIncompatible
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint, in_force, movable
 from spark_jobs.journal.begun import refuse_under_way
@@ -28,8 +27,6 @@ class ToMove(NamedTuple):
     """The newest batch: its state is moved."""
     number: int
     """Of the stores that each stateful step has now."""
-    told: object
-    """The number in identity.json: another one where somebody else has moved the state."""
 
 
 def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
@@ -61,14 +58,13 @@ def look(spec: Pipeline, paths: Paths, wanted: int) -> ToMove:
     if (begun := read_begun(paths)) and not paths.place.beside:
         raise RepartitionRefused.rebuild_at_work(pipeline=name, began=begun.began)
     refuse_damaged_logs(checkpoint, name)
-    refuse_half_moved(paths)
     newest = checkpoint.planned()[-1]
     if newest not in checkpoint.committed():
         raise RepartitionRefused.batch_uncommitted(newest=newest, pipeline=name)
     refuse_missing_state(checkpoint, name, newest)
     now = known.with_partitions(checkpoint.partitions(newest))
     ours = in_force(spec, now.fingerprint)
-    return ToMove(ours, now, newest, ours.state.shuffle_partitions, known.fingerprint[FIELD])
+    return ToMove(ours, now, newest, ours.state.shuffle_partitions)
 
 
 def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import deltalake
 
-from spark_jobs.storage.delta import open_table
+from spark_jobs.storage.delta import confirmed, here
 from spark_jobs.storage.delta_log import Log
 
 if TYPE_CHECKING:
@@ -20,24 +20,29 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
     from upath import UPath
 
+    from spark_jobs.storage.held import Held
+
 MARK: Final = "sluice.added"
 """In the metadata of a column: the version of the table that first had it."""
 
 
-def add_columns(path: UPath, columns: StructType, newer: Collection[str]) -> tuple[str, ...]:
+def add_columns(
+    path: UPath, columns: StructType, newer: Collection[str], held: Held | None = None
+) -> tuple[str, ...]:
     """Add those of these columns that the table lacks, in one commit, if they are `newer` ones, or
     were added before and a rewind took them back. Their names.
 
     A column that was lost in another way stays lost: its rows would look like rows from before.
     """
-    table = open_table(path)
+    table = confirmed(path, held)
     known = {field.name for field in table.schema().fields}
     missing = [field for field in columns if field.name not in known]
     if any(field.name not in newer for field in missing):
         once = _once_added(path)
         missing = [field for field in missing if field.name in newer or field.name in once]
     if missing:
-        table.alter.add_columns([_marked(field, table.version() + 1) for field in missing])
+        marked = [_marked(field, table.version() + 1) for field in missing]
+        table.alter.add_columns(marked, commit_properties=here())
     return tuple(field.name for field in missing)
 
 

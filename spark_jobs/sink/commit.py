@@ -5,12 +5,13 @@ requires.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, assert_never
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
+from spark_jobs import failpoint
 from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.contention import again
@@ -43,9 +44,6 @@ class Commit(NamedTuple):
     batch_id: int
     note: Note
     """Becomes the commit's userMetadata, as JSON."""
-    confirm: Callable[[], None]
-    """Raises LeaseLost. Looked at when the transaction has begun: what the next holder commits with
-    this owner lies behind it, and Delta refuses."""
 
 
 CommitStrategy = Callable[[DataFrame, Commit], None]
@@ -92,7 +90,7 @@ def append(rows: DataFrame, commit: Commit) -> None:
 
     transaction = delta.DeltaLog.forTable(spark._jsparkSession, commit.path).startTransaction()  # noqa: SLF001
     transaction.readTxn().addOne(commit.owner)
-    commit.confirm()
+    failpoint.at("append.begun")
     files = transaction.writeFiles(rows._jdf)  # noqa: SLF001
     mark = delta.actions.SetTransaction(commit.owner, commit.batch_id, nothing)
     appending = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
@@ -105,7 +103,7 @@ def append(rows: DataFrame, commit: Commit) -> None:
 
 def archive(rows: DataFrame, commit: Commit) -> None:
     """Append an archive's rows, in the order in which they are read, and compressed for long."""
-    with _set(rows.sparkSession, ARCHIVED):
+    with within(rows.sparkSession, ARCHIVED):
         append(rows.sortWithinPartitions(*PARTITIONED_BY, *SORTED_BY), commit)
 
 
@@ -156,12 +154,12 @@ def _marked(spark: SparkSession, commit: Commit) -> Iterator[None]:
         "spark.databricks.delta.write.txnVersion": str(commit.batch_id),
         "spark.databricks.delta.commitInfo.userMetadata": json.dumps(commit.note),
     }
-    with _set(spark, settings):
+    with within(spark, settings):
         yield
 
 
 @contextmanager
-def _set(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+def within(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Set these options of the session within the block."""
     for name, value in settings.items():
         spark.conf.set(name, value)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
     from upath import UPath
 
+    from spark_jobs.storage.held import Held
+
 LOG = logging.getLogger(__name__)
 RELEASED = "none"
 """The generation of an archive whose topic was made anew: the next one adds its records."""
@@ -114,10 +116,11 @@ def ensure(
     spec: Pipeline,
     generation: str,
     newer: Collection[str] = (),
+    held: Held | None = None,
 ) -> int:
     """Create the table for this generation if it does not exist, else verify it. An archive that
     was released becomes this generation's. `newer` are fields that the spec has since the newest
-    batch: their columns are added.
+    batch: their columns are added. `held` is the lease that protects it.
 
     Returns its version.
 
@@ -131,7 +134,7 @@ def ensure(
     table = delta.open_table(path)
     found = table.metadata().configuration.get(GENERATION)
     if spec.is_archive and found == RELEASED:
-        _belong(path, generation)
+        _belong(path, generation, held)
         found, table = generation, delta.open_table(path)
     if found != generation:
         raise CheckpointForeign.written_by_other_generation(
@@ -142,7 +145,7 @@ def ensure(
         )
     if spec.is_archive:
         newer = ADDED_TO_ARCHIVES
-    if added := add_columns(path, columns, newer):
+    if added := add_columns(path, columns, newer, held):
         LOG.warning("%s has new columns, null in older rows: %s", path, ", ".join(added))
         failpoint.at("columns.added")
         table = delta.open_table(path)
@@ -150,10 +153,10 @@ def ensure(
     return name_invariants(path)
 
 
-def release(path: UPath) -> None:
+def release(path: UPath, held: Held) -> None:
     """Let the next generation write an archive's table: its topic was made anew."""
     if delta.is_table(path):
-        _belong(path, RELEASED)
+        _belong(path, RELEASED, held)
 
 
 def released(path: UPath) -> bool:
@@ -169,8 +172,9 @@ def generation(path: UPath) -> str | None:
     return found
 
 
-def _belong(path: UPath, generation: str) -> None:
-    delta.set_property(delta.briefly(path), GENERATION, generation)
+@delta.patiently
+def _belong(path: UPath, generation: str, held: Held | None) -> None:
+    delta.set_property(delta.confirmed(path, held, brief=True), GENERATION, generation)
 
 
 def refuse_changed(

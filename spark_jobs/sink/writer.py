@@ -93,10 +93,12 @@ def _writer(
                 "run": run.run_id,
             }
             path = spark_url(target.table)
-            with contention.in_words(path):
-                commit_batch(
-                    batch, commit.Commit(path, target.owner, batch_id, note, run.lease.confirm)
-                )
+            try:
+                with contention.in_words(path), commit.within(batch.sparkSession, run.lease.told):
+                    commit_batch(batch, commit.Commit(path, target.owner, batch_id, note))
+            except Exception:
+                run.lease.confirm()  # for want of it the log store refuses the commit
+                raise
         failpoint.at("table.committed")
         timers.close_batch(batch_id)
 

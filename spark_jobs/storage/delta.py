@@ -28,6 +28,8 @@ ENTRY: Final = re.compile(r"\d{20}\.(?:json|checkpoint\..+)")
 """A commit or a checkpoint: a log with one of them is a table's."""
 FENCE: Final = "sluice.fence"
 """The property of a table that has the number of the lease whose holder fenced it."""
+UNWRITABLE: Final = "Unsupported table features"
+"""In the text of delta-rs."""
 BRIEFLY: Final = {"timeout": "5s", "max_retries": "1", "retry_timeout": "10s"}
 """Some 12 seconds for a request with its retry: a lease that lasts a minute survives that."""
 
@@ -79,9 +81,16 @@ def ours(held: Held | None) -> deltalake.CommitProperties | None:
 
 @patiently
 def fence(path: UPath, held: Held) -> None:
-    """Commit without a change: what others would commit to the version before is refused."""
-    if is_table(path):
+    """Commit without a change: what others would commit to the version before is refused. Where
+    the table has a feature that delta-rs does not write, theirs is refused as this one is.
+    """
+    if not is_table(path):
+        return
+    try:
         set_property(confirmed(path, held, brief=True), FENCE, str(held.fence))
+    except CommitFailedError as error:
+        if UNWRITABLE not in str(error):
+            raise
 
 
 def is_table(path: UPath | str) -> bool:

@@ -5,6 +5,7 @@ There a copy may be cut off at any object: it is a step of a change (journal/), 
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -40,6 +41,7 @@ def copy(old: UPath, new: UPath, confirm: Confirm, wanted: Callable[[str], bool]
             return [name for name in names if not wanted((above / name).as_posix())]
 
         shutil.copytree(top, Path(str(new)), dirs_exist_ok=True, ignore=unwanted)
+        os.sync()  # the copy is relied upon next, and all of it is seconds old
         return 0
     copied, there = _below(new), _below(old)
     waiting = [name for name in there if copied.get(name) != there[name] and wanted(name[1:])]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from upath import UPath
 
 
@@ -19,6 +21,12 @@ class Held(Protocol):
     def fence(self) -> int:
         """Its number: each holder has a higher one than those before it. 0 on a disk, where the
         kernel lets nobody come late.
+        """
+
+    @property
+    def told(self) -> Mapping[str, str]:
+        """Settings of the Spark session that commits under it: the log store looks at it then
+        (spark_jobs/java/sluice/store). None on a disk.
         """
 
     def confirm(self) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
+from obstore.store import S3Store
 
 from spark_jobs.root.files import write_whole
 from spark_jobs.root.path_forms import delta_path, disk_path
@@ -35,6 +36,8 @@ class Seen(NamedTuple):
 
 
 ABSENT = Seen(None)
+MARK = "sluice-writer"
+"""Where an object has its writer's mark, also by the Java classes."""
 
 
 def look(path: UPath) -> Seen:
@@ -48,11 +51,12 @@ def look(path: UPath) -> Seen:
         return ABSENT
 
 
-def put_over(path: UPath, seen: Seen, text: str, *, alone: bool) -> Seen:
+def put_over(path: UPath, seen: Seen, text: str, *, alone: bool, mark: str = "") -> Seen:
     """Write the file over what was seen. Raises FileExistsError if that is there no more.
 
     A client repeats a put whose answer was lost, and the store refuses the repetition: so what has
     the same text counts as written. `alone`: the caller's lease keeps others from a file on a disk.
+    `mark`: of its writer, which S3 keeps beside the content (spark_jobs/java/sluice/store).
     """
     if not is_remote(str(path)):
         if look(path) not in {seen, Seen(text)}:
@@ -62,13 +66,11 @@ def put_over(path: UPath, seen: Seen, text: str, *, alone: bool) -> Seen:
         else:
             _put_beside_others(path, seen, text)
         return Seen(text)
+    store = client(delta_path(path.parent))
+    more: Any = {"attributes": {MARK: mark}} if mark and isinstance(store, S3Store) else {}
+    mode: Any = "create" if seen.tag is None else seen.tag
     try:
-        made = obstore.put(
-            client(delta_path(path.parent)),
-            path.name,
-            text.encode(),
-            mode="create" if seen.tag is None else seen.tag,
-        )
+        made = obstore.put(store, path.name, text.encode(), mode=mode, **more)
     except (AlreadyExistsError, PreconditionError, FileNotFoundError):
         if (now := look(path)).text != text:
             raise FileExistsError(path) from None

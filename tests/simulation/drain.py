@@ -100,7 +100,7 @@ class Drain(NamedTuple):
         """With its table; behind a reset both are new."""
         if read_identity(self.paths) is None:
             known.put(self.paths.identity, held)
-        version = table.ensure(self.paths.table, COLUMNS, self.spec, known.generation)
+        version = table.ensure(self.paths.table, COLUMNS, self.spec, known.generation, (), held)
         known = known.model_copy(
             update={"table_id": known.table_id or table.identifier(self.paths.table)}
         )

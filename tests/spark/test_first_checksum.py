@@ -22,7 +22,7 @@ def path(tmp_path):
 
 def append(spark, path, batch_id):
     rows = spark.createDataFrame([("a", 1)], COLUMNS)
-    commit.append(rows, commit.Commit(str(path), "owner", batch_id, {}, lambda: None))
+    commit.append(rows, commit.Commit(str(path), "owner", batch_id, {}))
 
 
 def log_of(spark, path):

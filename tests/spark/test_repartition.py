@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import time
-import uuid
 from pathlib import Path
 
 import pytest
@@ -145,47 +144,21 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, dict[str, Path]]:
         moved(made, 4)
     assert {place for place, _ in taking.taken} == {*failpoint.REPARTITION_POINTS}
     taken = {place: image for (place, _), image in taking.taken.items()}
-    newest = max(Checkpoint(made.paths.checkpoint).planned())
-    uncommitted = without(taken["repartition.written"], made, f"commits/{newest}")
-    unnoted = without(uncommitted, made, f"state/*/_metadata/v2/{newest}")
-    half = without(unnoted, made, f"state/0/[13]/{newest + 1}_*.zip")
-    planned = without(half, made, f"state/*/*/{newest + 1}_*.zip")
-    torn = without(half, made, "state/0/2/SSTs/*")
-    committed = without(taken["repartition.written"], made, "state/0/2/SSTs/*")
-    counts = without(taken["repartition.counts"], made, "state/0/2/SSTs/*")
-    made.deliver()
-    return made, taken | {
-        "not committed": uncommitted,
-        "not noted": unnoted,
-        "half of the stores": half,
-        "torn": torn,
-        "torn and committed": committed,
-        "torn and counts": counts,
-        "planned": planned,
-    }
-
-
-def without(image: Path, made: Scene, pattern: str) -> Path:
-    """A copy of an image that lacks the files of the checkpoint that the pattern names: some."""
-    copy = image.parent / f"copy-{uuid.uuid4().hex[:8]}"
-    shutil.copytree(image, copy)
-    folder = Path(str(over(made, copy).paths.checkpoint))
-    found = [*folder.glob(pattern)]
-    assert found, f"{pattern} names nothing"
-    for path in found:
+    folder = taken["repartition.counts"].parent / "torn"
+    shutil.copytree(taken["repartition.counts"], folder)
+    torn = [*Path(str(over(made, folder).paths.checkpoint)).glob("state/0/2/SSTs/*")]
+    assert torn
+    for path in torn:
         path.unlink(missing_ok=True)
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    return copy
+    made.deliver()
+    return made, taken | {"torn": folder}
 
 
 PLACES = [
-    *("half of the stores", "torn and committed", "repartition.written", "repartition.counts"),
+    *("repartition.written", "repartition.counts"),
     *(
         pytest.param(place, marks=long_form)
-        for place in (
-            *("repartition.leased", "repartition.noted", "planned", "torn"),
-            *("not noted", "not committed"),
-        )
+        for place in ("repartition.leased", "repartition.noted")
     ),
 ]
 
@@ -218,13 +191,7 @@ def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_an
 
 @pytest.mark.parametrize(
     "place",
-    [
-        "torn",
-        *(
-            pytest.param(place, marks=long_form)
-            for place in ("planned", "repartition.written", "repartition.counts")
-        ),
-    ],
+    ["repartition.written", pytest.param("repartition.counts", marks=long_form)],
 )
 def test_the_same_command_behind_one_that_was_killed_ends_as_another(images, tmp_path, place):
     base, taken = images
@@ -240,7 +207,7 @@ def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the
     images, tmp_path
 ):
     base, taken = images
-    torn = copied(over(base, taken["torn and counts"]), tmp_path / ROOT)
+    torn = copied(over(base, taken["torn"]), tmp_path / ROOT)
     report = torn.drain("behind it")
     assert report.problem
     assert report.problem.code == "CHECKPOINT_BROKEN"
@@ -249,36 +216,6 @@ def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the
     assert number(torn) == 2
     torn.run("mended")
     torn.assert_exact()
-
-
-def test_a_commit_that_comes_late_is_told_and_its_batch_runs_again(images, tmp_path, monkeypatch):
-    """The process slept in Spark, while another run took its batch back and was killed."""
-    base, taken = images
-    made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
-    slept = Path(str(over(base, taken["repartition.written"]).paths.checkpoint))
-    newest = max(Checkpoint(made.paths.checkpoint).committed())
-    reached: list[str] = []
-
-    def kill_in_the_second(place):
-        reached.append(place)
-        if reached.count("planned") == 2:
-            raise failpoint.Failure(place)
-
-    with monkeypatch.context() as active:
-        active.setattr(failpoint, "at", kill_in_the_second)
-        assert made.drain("took it back").problem
-    assert max(Checkpoint(made.paths.checkpoint).committed()) == newest + 1
-    for name in (f"commits/{newest + 1}", f"commits/.{newest + 1}.crc"):
-        shutil.copy(slept / name, str(made.paths.checkpoint / name))
-    report = made.drain("behind it")
-    assert report.problem
-    assert report.problem.code == "CHECKPOINT_BROKEN"
-    assert "names 4 state stores" in report.problem.what
-    execute = doctor(made.spec, made.settings).execute
-    execute()
-    made.run("mended")
-    made.assert_exact()
-    assert number(made) == 2
 
 
 @long_form
@@ -304,8 +241,7 @@ def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tm
 def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch, wrong):
     base, taken = images
     made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
-    files = Path(str(made.paths.checkpoint))
-    planned = {*files.glob("*/[0-9]*")}
+    folders = {*made.paths.version.iterdir()}
 
     def one_less(spark, folder, batch, partitions):
         found = contents(spark, folder, batch, partitions)
@@ -319,7 +255,7 @@ def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch
     with fails(RepartitionRefused, "state_differs"):
         moved(made, 4)
     assert number(made) == 2
-    assert {*files.glob("*/[0-9]*")} == planned
+    assert {*made.paths.version.iterdir()} == folders
     made.run("behind it")
     made.assert_exact()
 

@@ -10,8 +10,13 @@ import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 
+from spark_jobs.checkpoint import object_lease
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.root.path_forms import spark_url
+from spark_jobs.root.store import opened
+from spark_jobs.sink import commit
 from spark_jobs.storage import delta
+from spark_jobs.storage.held import Held
 from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore
 from tests.harness.store_proxy import Harm, Proxy, between
@@ -100,6 +105,38 @@ def test_a_commit_of_sparks_that_was_on_its_way_while_another_was_made_overwrite
     assert writing.is_alive(), "Spark's commit was not on its way any more"
     writing.join(60)
     assert rows(url, **keys) == {("spark", 1), ("delta-rs", 2), ("spark", 2)}
+
+
+def merged(rows: Any, known: commit.Commit) -> None:
+    commit.merge(rows, ("writer",), known)
+
+
+@pytest.mark.parametrize("write", [commit.append, commit.replace, merged])
+def test_who_has_outslept_the_lease_commits_nothing_by_whichever_command_of_sparks(
+    spark, root, monkeypatch, write
+):
+    """It reads the newest version, which does not tell it that a rewind was there."""
+    url = table(f"{root.url}/{write.__name__}")
+    place = opened(url) / "lease"
+
+    def writes(name: str, held: Held) -> None:
+        batch = spark.createDataFrame([(name, 0)], "writer string, number long").coalesce(1)
+        with commit.within(spark, held.told):
+            write(batch, commit.Commit(spark_url(url), f"p/{name}", 0, {}))
+
+    with lease(place, "who sleeps") as late:
+        writes("spark", late)
+        assert rows(url) == {("spark", 0)}
+        monkeypatch.setattr(object_lease, "TTL_SECONDS", -1.0)
+        with lease(place, "who comes next") as prompt:
+            append_by_delta_rs(url, 1)
+            with pytest.raises(Py4JJavaError, match="FileNotFoundException"):
+                writes("late", late)
+            assert rows(url) == {("spark", 0), ("delta-rs", 1)}
+            writes("next", prompt)
+            assert ("next", 0) in rows(url)
+    with pytest.raises(Py4JJavaError, match="is another's"):
+        writes("released", prompt)
 
 
 def wait_for(moment: Callable[[], bool], what: str, seconds: float = 60) -> None:

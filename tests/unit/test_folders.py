@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable
 from itertools import count
@@ -72,6 +73,18 @@ def test_whoever_has_lost_the_lease_copies_no_more_and_another_goes_on(root, con
     assert len(objects(root / "v1.kept")) == confirmed
     assert copy(root / "v1", root / "v1.kept", nothing, everything) == len(CONTENT) - confirmed
     assert objects(root / "v1.kept") == CONTENT
+
+
+def test_on_a_disk_the_whole_copy_is_written_out_before_it_is_relied_on(tmp_path, monkeypatch):
+    """A cut of the power takes what a machine has only in its memory."""
+    flushed: list[dict[str, str]] = []
+    new = UPath(tmp_path / "new")
+    monkeypatch.setattr(os, "sync", lambda: flushed.append(objects(new)))
+    for name, text in CONTENT.items():
+        (path := tmp_path / "old" / name).parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    copy(UPath(tmp_path / "old"), new, nothing, everything)
+    assert flushed == [CONTENT]
 
 
 def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next_run_wrote(

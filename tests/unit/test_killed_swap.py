@@ -145,7 +145,7 @@ def test_of_a_no_and_a_swap_that_begin_at_once_both_are_refused_and_the_no_stays
             reject(scene.paths, "r1", "bob")
     with fails(SwapRefused, "answered_no"):
         scene.swap("r1")
-    assert scene.version == 6
+    assert (scene.states(), scene.version) == ({"r1": "rejected"}, 6)
 
 
 def test_a_repair_that_a_no_came_too_late_for_is_undone_like_any(scene, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import pytest
 from upath import UPath
@@ -9,6 +10,7 @@ from upath import UPath
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
+from spark_jobs.errors import LeaseLost
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline
 
@@ -187,6 +189,24 @@ def test_a_planned_batch_can_be_removed_with_its_checksum(folder):
     no_data_batch.remove(Checkpoint(folder))
     assert Checkpoint(folder).planned() == [0]
     assert not (folder / "offsets" / ".1.crc").exists()
+
+
+@pytest.mark.parametrize("follows", [None, "another"])
+def test_who_has_outslept_the_lease_takes_no_planned_batch_from_the_next_run(folder, follows):
+    """Between the look at the lease and the removal; the next run may have planned another."""
+    plan_batch(folder, 1, {0: 12})
+    entry = folder / "offsets" / "1"
+    looks, planned = count(), entry.read_text()
+
+    def confirm():
+        if next(looks):
+            if follows:
+                entry.write_text(follows)
+            raise LeaseLost("another has it")
+
+    with pytest.raises(LeaseLost):
+        no_data_batch.remove(Checkpoint(folder), confirm)
+    assert entry.read_text() == (follows or planned)
 
 
 def test_a_batch_with_data_and_a_committed_one_are_never_removed(folder):

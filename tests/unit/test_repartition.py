@@ -17,13 +17,13 @@ from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.repartition import Planned, plan_repartition
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.integrity import Integrity, refuse_damaged_logs
+from spark_jobs.checkpoint.branch import branch
+from spark_jobs.checkpoint.identity import FIELD, Identity, read_identity
+from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Before, MadeBy
 from spark_jobs.checkpoint.purge import purge
-from spark_jobs.checkpoint.repartitioned import FIELD, refuse_half_moved
 from spark_jobs.errors import (
     CheckpointBroken,
     LeaseHeld,
@@ -47,6 +47,8 @@ from tests.unit.specs import aggregate, deduplicate, pipeline, topic
 
 NEWEST = 2
 """The newest batch of `root`."""
+MOVED = "spark-20260101T000000000000"
+"""The folder of a repartition."""
 
 
 class Held:
@@ -68,24 +70,26 @@ def root(tmp_path: Path) -> Drains:
     return made
 
 
-def keep(root: Drains, batch: int, stores: int, unique: str = "id") -> None:
+def keep(root: Drains, batch: int, stores: int, checkpoint: Path | None = None) -> None:
     """The snapshot of every store after a batch, and the commit that names them."""
+    checkpoint = checkpoint or root.folder
     for store in (f"state/{step}/{number}" for step in range(2) for number in range(stores)):
-        folder = root.folder / store
+        folder = checkpoint / store
         folder.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(folder / f"{batch + 1}_{unique}.zip", "w") as file:
+        with zipfile.ZipFile(folder / f"{batch + 1}_id.zip", "w") as file:
             file.writestr("metadata", 'v1\n{"sstFiles":[],"numKeys":0}')
-        (folder / f".{batch + 1}_{unique}.zip.crc").write_text("")
-    ids = {str(step): [[unique]] * stores for step in range(2)}
+        (folder / f".{batch + 1}_id.zip.crc").write_text("")
+    ids = {str(step): [["id"]] * stores for step in range(2)}
     said = "v2\n" + json.dumps({"nextBatchWatermarkMs": 0, "stateUniqueIds": ids})
-    (root.folder / "commits" / str(batch)).write_text(said)
-    (root.folder / "commits" / f".{batch}.crc").write_bytes(b"crc\0")
+    (checkpoint / "commits" / str(batch)).write_text(said)
+    (checkpoint / "commits" / f".{batch}.crc").write_bytes(b"crc\0")
 
 
 def note(root: Drains, wanted: int, done: tuple[str, ...] = ()) -> None:
     """What is there of a repartition before Spark begins, or behind its steps."""
     moved = root.identity.with_partitions(wanted)
-    facts = Repartition(batch=NEWEST + 1, number=2, wanted=wanted, identity=moved)
+    known = {"left": root.identity.spark, "spark": MOVED, "identity": moved}
+    facts = Repartition(batch=NEWEST + 1, number=2, wanted=wanted, **known)
     Begun(
         change="repartition",
         version=root.paths.version.name,
@@ -98,26 +102,26 @@ def note(root: Drains, wanted: int, done: tuple[str, ...] = ()) -> None:
     ).write(root.paths.journal)
 
 
-def written(root: Drains, number: int, *, committed: bool = True) -> None:
+def written(root: Drains, number: int) -> Path:
     """What is there of a repartition when it was cut off: the note, and what Spark has written."""
     note(root, number)
-    plan_batch(root.folder, NEWEST + 1, {0: NEWEST + 1}, topic="sales", partitions=number)
-    keep(root, NEWEST + 1, number)
+    folder = Path(str(root.paths.version / MOVED))
+    branch(root.paths.checkpoint, root.paths.version / MOVED, NEWEST, lambda: None)
+    plan_batch(folder, NEWEST + 1, {0: NEWEST + 1}, topic="sales", partitions=number)
+    keep(root, NEWEST + 1, number, folder)
     for operator in range(2):
-        notes = root.folder / "state" / str(operator) / "_metadata" / "v2"
+        notes = folder / "state" / str(operator) / "_metadata" / "v2"
         notes.mkdir(parents=True, exist_ok=True)
         for batch in (0, NEWEST + 1):
             (notes / str(batch)).write_text("v2")
             (notes / f".{batch}.crc").write_text("")
-    if not committed:
-        for name in (f"{NEWEST + 1}", f".{NEWEST + 1}.crc"):
-            (root.folder / "commits" / name).unlink()
+    return folder
 
 
 def counts(root: Drains, number: int, *, noted: bool = False) -> None:
     """Let the repartition count. `noted`: a kill behind that, before the note went."""
     note(root, number, ("move_state",))
-    root.identity.with_partitions(number).write(root.paths.identity)
+    root.identity.with_partitions(number).in_folder(MOVED).write(root.paths.identity)
     if not noted:
         root.paths.journal.unlink()
 
@@ -248,150 +252,44 @@ def test_state_that_is_not_whole_is_not_moved(root: Drains, gone: str) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 4])
-@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("torn", [False, True])
 def test_what_is_there_of_one_that_was_cut_off_is_taken_back(
-    root: Drains, number: int, *, committed: bool
+    root: Drains, number: int, *, torn: bool
 ) -> None:
-    before = files(root.folder)
-    written(root, number, committed=committed)
+    before = files(root.folder.parent)
+    folder = written(root, number)
+    if torn:
+        shutil.rmtree(folder / "state")
     assert "take back" in planned(root, 4).lines[0]
     assert settled(root) == ""
-    left = files(root.folder) - before
-    assert {path for path in left if "_metadata" not in path} == {
-        f"state/{operator}/{partition}/{name}"
-        for operator in range(2)
-        for partition in range(min(number, 2))
-        for name in (f"{NEWEST + 2}_id.zip", f".{NEWEST + 2}_id.zip.crc")
-    }, "the stores that were there keep a file that no commit names"
-    assert not any(path.endswith(f"v2/{NEWEST + 1}") for path in left)
+    assert files(root.folder.parent) - {"journal.json"} == before
     assert Checkpoint(root.paths.checkpoint).readable() == [0, 1, 2]
-    assert not (root.folder / "state" / "0" / "2").exists()
 
 
-@pytest.mark.parametrize("left", range(5))
-def test_a_take_back_that_was_cut_off_itself_is_done_again(root: Drains, left: int) -> None:
+def test_a_process_that_slept_in_spark_writes_where_nobody_reads(root: Drains) -> None:
+    """A run has taken it back, and drained a batch of that number."""
     written(root, 4)
-    removed = [
-        root.folder / "commits" / "3",
-        root.folder / "state" / "0" / "_metadata" / "v2" / "3",
-        root.folder / "state" / "1" / "3" / "4_id.zip",
-        root.folder / "offsets" / "3",
-    ]
-    for path in removed[:left]:
-        path.unlink()
     settled(root)
+    root.commit(NEWEST + 1)
+    keep(root, NEWEST + 1, 2)
+    written(root, 4)
+    root.paths.journal.unlink()
     checkpoint = Checkpoint(root.paths.checkpoint)
-    assert (checkpoint.planned(), checkpoint.committed()) == ([0, 1, 2], [0, 1, 2])
-    assert not (root.folder / "state" / "1" / "3").exists()
+    assert [checkpoint.partitions(batch) for batch in checkpoint.committed()] == [2] * 4
+    assert doctor(SPEC, root.settings).execute is None
+    assert planned(root, 2).idle
 
 
 @pytest.mark.parametrize("noted", [False, True])
 @pytest.mark.parametrize("told", [2, 4])
 def test_one_whose_state_was_compared_counts(root: Drains, told: int, *, noted: bool) -> None:
     written(root, 4)
+    left = root.identity.spark
     counts(root, 4, noted=noted)
-    if noted:
-        root.identity.with_partitions(told).write(root.paths.identity)
+    if noted and told == 2:  # a kill before the identity
+        root.identity.with_partitions(2).in_folder(left).write(root.paths.identity)
     assert settled(root) == ""
     assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
-
-
-def test_a_batch_that_no_note_names_is_never_taken_back(root: Drains) -> None:
-    """Somebody has moved the state with Spark alone."""
-    written(root, 4)
-    root.paths.journal.unlink()
-    told = settled(root)
-    assert "said that the state is in 2 stores" in told
-    assert "nothing says that the state after batch 3 was compared" in told
-    assert f"sluice rewind {SPEC.name} --to-batch 2" in told
-    assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
-
-
-def test_a_batch_of_a_process_that_slept_is_told_by_its_own_number(
-    root: Drains,
-) -> None:
-    """A run has drained batch 3; then Spark wrote batch 4."""
-    root.commit(NEWEST + 1)
-    keep(root, NEWEST + 1, 2)
-    plan_batch(root.folder, NEWEST + 2, {0: NEWEST + 2}, topic="sales", partitions=4)
-    keep(root, NEWEST + 2, 4)
-    told = settled(root)
-    assert "nothing says that the state after batch 4 was compared" in told
-    assert f"sluice rewind {SPEC.name} --to-batch 3" in told
-    assert "--to-batch 2" not in told
-    assert number(root) == 4
-
-
-@pytest.mark.parametrize("wanted", [1, 2, 4, 8])
-@pytest.mark.parametrize("told", [2, 4])
-@pytest.mark.parametrize("behind", ["nothing", "noted", "planned", "committed", "by hand"])
-def test_whatever_the_identity_says_and_whoever_has_moved_it_there_is_a_way_on(
-    root: Drains, behind: str, told: int, wanted: int
-) -> None:
-    """`told`: identity.json may be a copy of before or behind."""
-    if behind == "noted":
-        note(root, 4)
-    elif behind != "nothing":
-        written(root, 4, committed=behind != "planned")
-    if behind == "by hand":
-        root.paths.journal.unlink()
-    root.identity.with_partitions(told).write(root.paths.identity)
-    assert not planned(root, 8).idle
-    settled(root)
-    checkpoint = Checkpoint(root.paths.checkpoint)
-    there = checkpoint.partitions(checkpoint.committed()[-1])
-    assert checkpoint.planned() == checkpoint.committed()
-    assert number(root) == there == (4 if behind == "by hand" else 2)
-    assert planned(root, wanted).idle is (there == wanted)
-    refuse_damaged_logs(checkpoint, SPEC.name)
-    refuse_half_moved(root.paths)
-
-
-def test_a_planned_batch_that_nobody_goes_on_with_is_refused_with_the_rewind_that_removes_it(
-    root: Drains,
-) -> None:
-    """A process that slept in Spark's repartition came behind a drain that took it back."""
-    written(root, 4, committed=False)
-    root.paths.journal.unlink()
-    assert settled(root) == ""
-    with fails(CheckpointBroken, "repartition_left"):
-        planned(root, 4)
-    with fails(CheckpointBroken, "repartition_left"):
-        refuse_half_moved(root.paths)
-    execute = rewind(SPEC, root.settings, NEWEST).execute
-    assert execute is not None
-    execute()
-    assert "to 4 stores" in planned(root, 4).lines[1]
-
-
-@pytest.mark.parametrize("late", [1, 4])
-def test_a_commit_that_comes_late_is_refused_and_doctor_lets_the_batch_run_again(
-    root: Drains, late: int
-) -> None:
-    """It is of a process that slept, and a drain has planned the batch for the stores of before."""
-    root.commit(NEWEST + 1)
-    keep(root, NEWEST + 1, 2, "ours")
-    checkpoint = Checkpoint(root.paths.checkpoint)
-    refuse_damaged_logs(checkpoint, SPEC.name)
-    keep(root, NEWEST + 1, late, "late")
-    said = f"commits/3 names {late} state stores of operator 0, and batch 3 was planned for 2"
-    with fails(CheckpointBroken, "file_damaged", what=has(said)):
-        refuse_damaged_logs(checkpoint, SPEC.name)
-    lines, execute = doctor(SPEC, root.settings)
-    assert any(said in line for line in lines)
-    assert any("batch 3 runs again, for its state" in line for line in lines)
-    assert execute is not None
-    execute()
-    assert checkpoint.committed() == [0, 1, 2]
-    refuse_damaged_logs(checkpoint, SPEC.name)
-
-
-def test_an_aggregate_of_everything_has_one_store_and_that_is_no_late_commit(root: Drains) -> None:
-    for batch in range(NEWEST + 1):
-        ids = {"0": [["id"]], "1": [["id"]] * 2}
-        said = "v2\n" + json.dumps({"nextBatchWatermarkMs": 0, "stateUniqueIds": ids})
-        (root.folder / "commits" / str(batch)).write_text(said)
-    refuse_damaged_logs(Checkpoint(root.paths.checkpoint), SPEC.name)
 
 
 def test_an_aggregate_of_everything_is_not_moved(root: Drains) -> None:
@@ -436,8 +334,7 @@ def test_another_topic_or_another_mode_in_spec_py_does_not_matter(root: Drains) 
 
 @pytest.mark.parametrize("entry", ["offsets", "commits"])
 def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root: Drains, entry: str) -> None:
-    written(root, 4)
-    (root.folder / entry / "3").write_text("v1\n{")
+    (written(root, 4) / entry / "3").write_text("v1\n{")
     execute = doctor(SPEC, root.settings).execute
     assert execute is not None
     execute()
@@ -463,19 +360,7 @@ def test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn(
     assert execute is not None
     execute()
     settle(root.paths, Held())
-    refuse_half_moved(root.paths)
     assert (number(root), root.rows) == (2, [0, 1, 2])
-    assert "to 4 stores" in planned(root, 4).lines[1]
-
-
-def test_doctor_goes_back_behind_a_planned_batch_that_nobody_goes_on_with(root: Drains) -> None:
-    written(root, 4, committed=False)
-    root.paths.journal.unlink()
-    lines, execute = doctor(SPEC, root.settings)
-    assert any("go back to the end of batch 2" in line for line in lines)
-    assert execute is not None
-    execute()
-    refuse_half_moved(root.paths)
     assert "to 4 stores" in planned(root, 4).lines[1]
 
 
@@ -536,11 +421,11 @@ def test_nothing_is_taken_back_without_the_lease(root: Drains) -> None:
         def confirm(self) -> None:
             raise LeaseLost("it is another's")
 
-    written(root, 4)
+    folder = written(root, 4)
     with pytest.raises(LeaseLost):
         runner.complete(root.paths, Lost())
     assert under_way(root.paths) is not None
-    assert Checkpoint(root.paths.checkpoint).committed() == [0, 1, 2, 3]
+    assert Checkpoint(folder).committed() == [0, 1, 2, 3]
 
 
 def test_a_note_of_an_older_sluice_is_refused_in_words(root: Drains) -> None:

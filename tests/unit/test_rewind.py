@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,28 @@ from spark_jobs.admin import dead_places
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
+from spark_jobs.checkpoint import branch
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.integrity import Integrity
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
-from spark_jobs.errors import CheckpointBroken, FormatNewer, LeaseHeld, StateUnreadable
+from spark_jobs.errors import (
+    CheckpointBroken,
+    FormatNewer,
+    LeaseHeld,
+    StateUnreadable,
+    SwapRefused,
+)
 from spark_jobs.journal.begun import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
+from spark_jobs.root.live_place import STAMP
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_replaced
+from spark_jobs.storage.delta import fence
 from spark_jobs.storage.folders import remove_folder
 from tests.harness.listener import Listener
 from tests.harness.refused import fails
@@ -53,6 +63,14 @@ def root(tmp_path: Path) -> Drains:
     records = [FailingRecord(batch=batch, partition=0, offset=9, reason="") for batch in (2, 3)]
     FailingRecords(records=tuple(records)).write(made.paths.failing)
     return made
+
+
+def with_feature(root: Drains) -> None:
+    """As a person's ALTER TABLE leaves it."""
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+    features = {"readerFeatures": ["typeWidening"], "writerFeatures": ["typeWidening"]}
+    entry = root.paths.table / "_delta_log" / f"{root.table.version() + 1:020}.json"
+    entry.write_text(json.dumps({"protocol": protocol | features}))
 
 
 def go_back(root: Drains, batch: int = 2) -> None:
@@ -246,6 +264,37 @@ def test_an_identity_of_before_a_rewind_lets_nobody_remove_the_folder_behind_it(
     if execute := maintain(SPEC, root.settings).execute:
         execute()
     assert live.exists()
+
+
+def test_the_grace_of_a_folder_begins_when_another_is_live_however_old_its_rewind_is(
+    root: Drains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was planned so long ago, killed, and has just been completed."""
+    now = datetime.now(UTC)
+    with monkeypatch.context() as active:
+        active.setattr(branch, "STAMP", f"{now - timedelta(days=8):{STAMP}}")
+        go_back(root)
+    left = [root.paths.version / "spark"]
+    assert dead_places.dead_checkpoints(root.paths, now + timedelta(days=6)) == []
+    assert dead_places.dead_checkpoints(root.paths, now + timedelta(days=8)) == left
+
+
+@pytest.mark.parametrize("at", [0, 2], ids=["before its first step", "amid it"])
+def test_a_feature_that_delta_rs_does_not_write_is_told_by_who_completes_a_rewind(
+    root: Drains, at: int
+) -> None:
+    killed(root, at)
+    with_feature(root)
+    with fails(SwapRefused, "feature_unwritable"):
+        completed(root)
+
+
+def test_a_table_that_delta_rs_does_not_write_is_fenced_by_that(root: Drains) -> None:
+    with_feature(root)
+    before = root.table.version()
+    with lease(root.paths.lease, "somebody") as held:
+        fence(root.paths.table, held)
+    assert root.table.version() == before
 
 
 def test_it_shows_the_folder_that_is_live_then(root: Drains) -> None:

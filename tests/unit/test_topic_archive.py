@@ -31,7 +31,13 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.removed import Removed, note_removed, read_removed
 from spark_jobs.cli import app
-from spark_jobs.errors import CheckpointBroken, CheckpointForeign, PipelineUnknown, SpecInvalid
+from spark_jobs.errors import (
+    CheckpointBroken,
+    CheckpointForeign,
+    LeaseLost,
+    PipelineUnknown,
+    SpecInvalid,
+)
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.registry import find as registry
@@ -395,6 +401,18 @@ def test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic(
     assert len(root.offsets) == (topic_id == "topic-2")
     with pytest.raises(CheckpointForeign):
         table.ensure(root.paths.table, columns(), SPEC, "g3")
+
+
+def test_who_has_outslept_the_lease_claims_no_archive_that_another_has_released(tmp_path):
+    class Lost:
+        def confirm(self) -> None:
+            raise LeaseLost("it is another's")
+
+    place = UPath(tmp_path / "archive")
+    table.ensure(place, columns(), SPEC, table.RELEASED)
+    with pytest.raises(LeaseLost):
+        table.ensure(place, columns(), SPEC, "g2", (), Lost())
+    assert table.released(place)
 
 
 def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path: Path) -> None:

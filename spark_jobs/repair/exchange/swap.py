@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from spark_jobs.errors import SwapRefused
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.bad_rows import put_bad
@@ -22,7 +23,7 @@ from spark_jobs.repair.exchange.exchange import (
 )
 from spark_jobs.repair.exchange.staging import new_rows
 from spark_jobs.repair.exchange.unready import refuse_other_spec, refuse_unranged, refuse_unready
-from spark_jobs.repair.manifest import Manifest, in_the_rows
+from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.root.paths import Paths
 from spark_jobs.sink import history
 
@@ -61,7 +62,11 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     TableContended.
     """
     paths = Paths(root, spec)
-    manifest, done = once(paths, repair_id, run_id, Once("", SETTLED, partial(_put_in, spec)))
+    try:
+        manifest, done = once(paths, repair_id, run_id, Once("", SETTLED, partial(_put_in, spec)))
+    except SwapRefused:
+        _record_no(paths, repair_id)
+        raise
     return Swapped(
         repair_id,
         "canonical" if done.version is None else "swapped",
@@ -85,6 +90,15 @@ def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Ex
         compared_at=manifest.table_version,
     )
     return exchange(paths, Wanted(SWAP, facts, partial(new_rows, paths, manifest)), run_id)
+
+
+def _record_no(paths: Paths, repair_id: str) -> None:
+    """Let ops.repairs say the No of a manifest: who gave it was killed in between, or was told that
+    a swap had begun, which then found the No.
+    """
+    row = repairs.one(paths.root, paths.pipeline, repair_id)
+    if row and row["state"] == "staged" and read_manifest(paths, repair_id).rejected_by:
+        repairs.put(paths.root, [row | {"state": "rejected"}])
 
 
 def record(facts: Exchange, scene: Scene) -> None:

@@ -14,9 +14,16 @@ import org.apache.hadoop.fs.Path;
  * Delta's log on S3: an entry is put only if there is none of its name, whoever writes it, as delta-rs does. Delta's own store
  * for S3 keeps apart the writers of one JVM only, and overwrites what others have committed meanwhile.
  *
+ * <p>Before an entry is put, the lease is looked at that protects the table, if the session was told of one: an entry has the
+ * number behind the version that Delta has read. So what a later holder has committed lies in its place, however long this writer
+ * has slept, and whichever command of Spark's it carries out.
+ *
  * <p>Source: S3SingleDriverLogStore of Delta 4.4.0.
  */
 public class ConditionalLogStore extends HadoopFileSystemLogStore {
+  private static final String LEASE = "sluice.lease.path";
+  private static final String HOLDER = "sluice.lease.holder";
+
   public ConditionalLogStore(Configuration configuration) {
     super(configuration);
   }
@@ -28,6 +35,7 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
       replace(files.create(path, true), actions);
       return;
     }
+    confirm(configuration);
     try {
       create(new NewObject(files, path), actions);
     } catch (org.apache.hadoop.fs.FileAlreadyExistsException exists) {
@@ -38,6 +46,17 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
   @Override
   public Boolean isPartialWriteVisible(Path path, Configuration configuration) {
     return false;
+  }
+
+  /** Fails unless the lease has its holder's mark: who takes it next removes that object before it begins. */
+  private static void confirm(Configuration configuration) throws IOException {
+    String lease = configuration.get(LEASE);
+    if (lease != null) {
+      Path path = new Path(lease);
+      if (!configuration.get(HOLDER).equals(NewObject.writer(path.getFileSystem(configuration), path))) {
+        throw new IOException("the lease " + lease + " is another's");
+      }
+    }
   }
 
   /** Whole or not at all: to close a stream of S3A, also after a failure, is to put what it has been given by then. */

@@ -52,7 +52,7 @@ final class NewObject {
       if (!files.exists(path)) {
         throw failure;
       }
-      found = writerOfWhatIsThere();
+      found = writer(files, path);
     } catch (IOException unknown) {
       throw failure;
     }
@@ -66,7 +66,8 @@ final class NewObject {
     stream.abort();
   }
 
-  private String writerOfWhatIsThere() throws IOException {
+  /** Whose mark an object has: asked of the store, which keeps it beside the content; empty without one. */
+  static String writer(FileSystem files, Path path) throws IOException {
     for (Map.Entry<String, byte[]> each : files.getXAttrs(path).entrySet()) {
       if (each.getKey().endsWith(MARK)) {
         return new String(each.getValue(), StandardCharsets.UTF_8);
