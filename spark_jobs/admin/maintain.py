@@ -16,6 +16,7 @@ from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.dead_places import dead_checkpoints, dead_places, remove_place
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.intent import Intent, after_what_was_begun
+from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.admin.table_care import in_words, table_steps
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, slice_times
@@ -124,6 +125,8 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
         )
     if isinstance(spec, ArchiveSpec) and spec.keep is not None:
         yield from map(Step._make, kept_steps(paths, now - spec.keep))
+    if (step := spec.keyed) is not None:
+        yield from map(Step._make, forgotten_steps(paths, now - step.forget_deletes_after))
     for line, execute in table_steps(paths, archive=spec.is_archive):
         yield _step(line, execute)
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts, balance
+from spark_jobs.audit.by_key import keyed
 from spark_jobs.audit.by_topic import TopicAccount, by_topic, rejected_by_topic
 from spark_jobs.audit.fresh_keys import fresh_keys
 from spark_jobs.audit.groups import Counting, Grouped
@@ -132,10 +133,11 @@ class Audit:
         progress = None if reported and reported.repeated else reported
         records = self._records(batch, progress)
         rows_out = written.rows if written else 0
-        account = balance(self._spec, batch, progress, records, rows_out)
+        by_key = keyed(self.run.target.table, written) if self._spec.keyed else None
+        account = balance(self._spec, batch, progress, records, rows_out, by_key)
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)
-            account = balance(self._spec, batch, progress, records, rows_out)
+            account = balance(self._spec, batch, progress, records, rows_out, by_key)
         topics = self._by_topic(batch, progress, records)
         differing = sum(each.unaccounted for each in topics.values())
         if differing > (account.unaccounted or 0):  # those of two topics hide each other in the sum

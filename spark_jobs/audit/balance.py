@@ -14,6 +14,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
+from spark_jobs.audit.by_key import Keyed, by_key
 from spark_jobs.audit.gaps import tell_apart
 from spark_jobs.audit.progress import Progress
 from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
@@ -74,15 +75,20 @@ def balance(
     progress: Progress | None,
     records: RecordCounts | None,
     rows_out: int,
+    keyed: Keyed | None = None,
 ) -> Account:
-    """The batch's account.
+    """The batch's account. `keyed`: what its commit says, of a table that follows a key.
 
     `unaccounted` is the sum of all differences between two sources; 0 means that all agree, None
     that no two sources can tell.
     """
+    if keyed:
+        rows_out = keyed.fates.all  # each change that the sink got has a fate
     if progress is None:
-        return _by_reading(spec, batch, records, rows_out)
-    return _by_progress(spec, batch, progress, records, rows_out)
+        account = _by_reading(spec, batch, records, rows_out)
+    else:
+        account = _by_progress(spec, batch, progress, records, rows_out)
+    return by_key(account, keyed) if keyed else account
 
 
 def _by_progress(
@@ -192,11 +198,11 @@ def rows_are_compared(spec: Pipeline) -> bool:
 def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
     """Rows of the table that the records do not explain; 0 where they are not compared.
 
-    Without state there is one row for each record. A Deduplicate writes one for each fresh key, or
-    at most one for each record if these are not known.
+    Without state there is one row for each record, or one fate. A Deduplicate writes one for each
+    fresh key, or at most one for each record if these are not known.
     """
     steps = spec.steps[spec.first_stateful :]
-    if not steps:
+    if not steps or spec.keyed:
         return rows_out - records.accepted
     if not rows_are_compared(spec):
         return 0

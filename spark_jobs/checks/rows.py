@@ -14,10 +14,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, functions as F
 
 from spark_jobs.checks.added_rows import added_rows
+from spark_jobs.checks.changed_rows import changed_rows
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import history
 from spark_jobs.spec.output_mode import mode_facts
+from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 
 LOG = logging.getLogger(__name__)
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")
@@ -34,7 +36,11 @@ def unjudged_rows(run: Run, since: int, version: int) -> DataFrame:
     """
     if mode_facts(run.spec.output_mode).replaces_table:
         return _whole(run, version)
-    if (added := added_rows(run.spark, run.target.table, since, version)) is not None:
+    if (step := run.spec.keyed) is not None:
+        found = changed_rows(run.spark, run.target.table, step, since, version)
+        if found is not None:
+            return found
+    elif (added := added_rows(run.spark, run.target.table, since, version)) is not None:
         return added
     try:
         rows = _changed(run, since, version)
@@ -55,7 +61,12 @@ def unjudged_rows(run: Run, since: int, version: int) -> DataFrame:
 
 def _whole(run: Run, version: int) -> DataFrame:
     table = run.spark.read.format("delta").option("versionAsOf", version)
-    return table.load(spark_url(run.target.table)).cache()
+    return _shown(table.load(spark_url(run.target.table)), run).cache()
+
+
+def _shown(rows: DataFrame, run: Run) -> DataFrame:
+    """Of a table that follows a key: as consumers see it, without deletes."""
+    return rows.where(~F.col(DELETED)).drop(*OF_A_KEY) if run.spec.keyed else rows
 
 
 def _changed(run: Run, since: int, version: int) -> DataFrame:
@@ -67,11 +78,11 @@ def _changed(run: Run, since: int, version: int) -> DataFrame:
         .load(spark_url(run.target.table))
     )
     added, removed = (
-        feed.where(F.col("_change_type").isin(*kinds)).drop(*FEED) for kinds in (ADDED, REMOVED)
+        _shown(feed.where(F.col("_change_type").isin(*kinds)).drop(*FEED), run)
+        for kinds in (ADDED, REMOVED)
     )
     # Where only batches appended, as is usual, the difference would cost a shuffle for nothing.
     facts = mode_facts(run.spec.output_mode)
-    appended = not facts.writes_last_of_key and not history.somebody_else_wrote(
-        run.target.table, since, version
-    )
+    replaces = facts.writes_last_of_key or run.spec.keyed
+    appended = not replaces and not history.somebody_else_wrote(run.target.table, since, version)
     return (added if appended else added.exceptAll(removed)).cache()

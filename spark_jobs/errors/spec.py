@@ -188,6 +188,18 @@ class SpecInvalid(SluiceError):
     def transform_loses_column(self, pipeline: object, name: object) -> None: ...
 
     @reason(
+        "{what} names the column {name}. The rows before it have only {columns}.",
+        "Name one of these, or let a Transform make it.",
+    )
+    def no_such_key(self, what: object, name: object, columns: object) -> None: ...
+
+    @reason(
+        "{what} compares {name}, a {kind}. Spark and Delta may compare such values differently.",
+        "Use a column of an integer, decimal, string, date or timestamp.",
+    )
+    def incomparable(self, what: object, name: object, kind: object) -> None: ...
+
+    @reason(
         "{what}: {why}.",
         "A Transform keeps no state.",
     )

@@ -26,7 +26,13 @@ from spark_jobs.spec.several import BETWEEN
 
 Fingerprint = dict[str, object]
 _ABOUT: Any = {"__all__": {*Field.model_fields} - {"name", "type", "required"}}
-_NOT_STATE: Any = {"stateful": True, "initial_state": True, "output": _ABOUT, "state": _ABOUT}
+_NOT_STATE: Any = {
+    "stateful": True,
+    "initial_state": True,
+    "forget_deletes_after": True,
+    "output": _ABOUT,
+    "state": _ABOUT,
+}
 """Fields of a step that are left out. Spark reads the initial state in the first batch only."""
 FROZEN = ("state.shuffle_partitions", "state.provider", "state.format")
 """The first batch writes these into the checkpoint.

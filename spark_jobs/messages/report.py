@@ -95,8 +95,20 @@ class Account(Part):
     )
     duplicates: int | None = Described(
         default=0,
-        description="accepted records that a Deduplicate dropped; null if the progress of a batch "
-        "was lost and the state before it is not read",
+        description="accepted records that a Deduplicate dropped, or copies of the change that "
+        "decides in a Latest; null if the progress of a batch was lost and the state before it is "
+        "not read",
+    )
+    inserted: int = Described(
+        default=0, description="accepted changes by which a key has a row that had none (Latest)"
+    )
+    updated: int = Described(default=0, description="those by which a key has another row")
+    deleted: int = Described(default=0, description="those by which a key has its row no more")
+    absent: int = Described(
+        default=0, description="deletes of a key that had no row; they are remembered"
+    )
+    superseded: int = Described(
+        default=0, description="accepted changes that are older than another one of their key"
     )
     rows_out: int = Described(default=0, description="rows written to the table")
     unaccounted: int | None = Described(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.errors import PublishedTableRefused
+from spark_jobs.published.seen import seen_columns
 from spark_jobs.storage.delta_log import Action
 from spark_jobs.storage.features import INVARIANTS
 
@@ -43,12 +44,12 @@ def shown_protocol(protocol: Action, table: str) -> Action:
 
 
 def shown_metadata(metadata: Action, own_id: str, properties: dict[str, str]) -> Action:
-    """The metaData action: the same schema and partitions, with the published table's own id and
-    properties.
+    """The metaData action: the same schema and partitions, but for own columns, with the published
+    table's own id and properties.
     """
     mapping = {
         name: value
         for name, value in metadata.get("configuration", {}).items()
         if name.startswith("delta.columnMapping.")
     }
-    return metadata | {"id": own_id, "configuration": properties | mapping}
+    return seen_columns(metadata) | {"id": own_id, "configuration": properties | mapping}

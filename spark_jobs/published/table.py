@@ -27,6 +27,7 @@ from spark_jobs.published.commit import (
     as_removed,
 )
 from spark_jobs.published.data_folder import located
+from spark_jobs.published.seen import seen
 from spark_jobs.sink.table import identifier
 from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.storage.delta_log import Log, Replay, file_key, only_rearranges
@@ -150,8 +151,8 @@ def _continued(wanted: Target, shown: Shown | None, data: str) -> Content | None
     if not wanted.log.has(shown.version, wanted.version):
         return None
     since = wanted.log.replay(wanted.version, shown.version)
-    added = [located(file, data) for file in since.added.values()]
-    removed = [located(file, data) for file in since.removed.values()]
+    added = [located(file, data) for file in seen(since.added.values())]
+    removed = [located(file, data) for file in seen(since.removed.values())]
     if since.rewritten:
         added, removed = [*map(as_new, added)], [*map(as_new, removed)]
     return Content(shown.own_id, since.metadata, since.protocol, added, removed)
@@ -172,7 +173,8 @@ def _compared(paths: Paths, wanted: Target, own: Log, data: str) -> Content:
     if now.metadata and OWNER not in now.metadata.get("configuration", {}):
         raise PublishedTableRefused.foreign_table(published=paths.published_table)
     own_id = str(now.metadata["id"]) if now.metadata else str(uuid.uuid4())
-    files = {file_key(file): file for file in (located(f, data) for f in whole.added.values())}
+    there = (located(file, data) for file in seen(whole.added.values()))
+    files = {file_key(file): file for file in there}
     return Content(
         own_id,
         whole.metadata,

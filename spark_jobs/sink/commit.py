@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, assert_never
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
+from upath import UPath
 
 from spark_jobs import failpoint
 from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.history import Note
+from spark_jobs.sink.keyed.commit import follow
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.union import Step
 from spark_jobs.values.own_columns import own
@@ -23,9 +25,14 @@ from spark_jobs.values.own_columns import own
 ROWS = {
     "STREAMING UPDATE": ("numOutputRows",),
     "WRITE": ("numOutputRows",),
-    "MERGE": ("numTargetRowsInserted", "numTargetRowsUpdated"),
+    "MERGE": (
+        "numTargetRowsInserted",
+        "numTargetRowsUpdated",
+        "num_target_rows_inserted",
+        "num_target_rows_updated",
+    ),
 }
-"""Delta's operation -> its metrics that count the rows a batch wrote."""
+"""Operation -> the metrics that count the rows a batch wrote: those of Delta, and of delta-rs."""
 _ORDER, _LAST = own("order"), own("last")
 ARCHIVED = {
     "spark.sql.parquet.compression.codec": "zstd",
@@ -44,6 +51,12 @@ class Commit(NamedTuple):
     batch_id: int
     note: Note
     """Becomes the commit's userMetadata, as JSON."""
+    table: UPath = UPath()
+    """The same path, for delta-rs."""
+    records: int = 0
+    """The most records that the batch may have."""
+    confirm: Callable[[], None] = lambda: None
+    """Raises LeaseLost. For delta-rs: of Spark's commits the log store asks."""
 
 
 CommitStrategy = Callable[[DataFrame, Commit], None]
@@ -53,6 +66,8 @@ def commit_strategy(spec: Pipeline) -> CommitStrategy:
     """The function that commits this pipeline's batches, by its output mode."""
     if spec.is_archive:
         return archive
+    if (step := spec.keyed) is not None:
+        return lambda rows, commit: follow(rows, step, commit)
     match spec.output_mode:
         case "append":
             return append
@@ -116,7 +131,7 @@ def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
     # MERGE reads its source twice, but a batch of a stateful query may run only once.
     batch = rows.persist()
     try:
-        with _marked(rows.sparkSession, commit):
+        with marked(rows.sparkSession, commit):
             same = " AND ".join(f"old.`{key}` <=> new.`{key}`" for key in keys) or "true"
 
             def merge_once() -> None:
@@ -132,7 +147,7 @@ def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
 
 def replace(rows: DataFrame, commit: Commit) -> None:
     """Replace all rows of the table."""
-    with _marked(rows.sparkSession, commit):
+    with marked(rows.sparkSession, commit):
         rows.write.format("delta").mode("overwrite").save(commit.path)
 
 
@@ -147,7 +162,7 @@ def newest(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
 
 @contextmanager
-def _marked(spark: SparkSession, commit: Commit) -> Iterator[None]:
+def marked(spark: SparkSession, commit: Commit) -> Iterator[None]:
     """Add the transaction id and the note to every Delta commit within the block."""
     settings = {
         "spark.databricks.delta.write.txnAppId": commit.owner,

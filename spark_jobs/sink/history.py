@@ -36,6 +36,8 @@ class Note(TypedDict, total=False):
     """The pipeline and its generation, with a slash between."""
     batch: int
     run: str
+    fates: dict[str, int]
+    """Of a table that follows a key (sink/keyed/fates.py)."""
 
 
 def commits(path: UPath, owners: Collection[str]) -> Iterator[tuple[int, Entry]]:

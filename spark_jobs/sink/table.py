@@ -22,6 +22,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 from spark_jobs.storage.features import name_invariants
 from spark_jobs.storage.first_checksum import write_first_checksum
+from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -99,7 +100,7 @@ def _created(path: UPath, columns: StructType, spec: Pipeline, generation: str) 
                 "delta.checkpointInterval": CHECKPOINT_INTERVAL,
                 GENERATION: generation,
             },
-            partition_by=[*PARTITIONED_BY] if spec.is_archive else None,
+            partition_by=_parts(spec),
             raise_if_key_not_exists=False,
             storage_options=delta.options(path),
         )
@@ -108,6 +109,12 @@ def _created(path: UPath, columns: StructType, spec: Pipeline, generation: str) 
             raise
         return False
     return True
+
+
+def _parts(spec: Pipeline) -> list[str] | None:
+    if spec.is_archive:
+        return [*PARTITIONED_BY]
+    return [DELETED] if spec.keyed else None
 
 
 def ensure(

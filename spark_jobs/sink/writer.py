@@ -17,6 +17,7 @@ from spark_jobs.messages.carried import carried
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import commit, contention, history
+from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.table import newest_batch, refuse_changed
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.delta import open_table
@@ -41,6 +42,8 @@ class Written(NamedTuple):
 
     rows: int
     version: int
+    fates: Fates | None = None
+    """What the sink counted of a table that follows a key; None of another table."""
 
 
 def start(
@@ -93,9 +96,13 @@ def _writer(
                 "run": run.run_id,
             }
             path = spark_url(target.table)
+            most = run.checkpoint.batch(batch_id).covered
+            ours = commit.Commit(
+                path, target.owner, batch_id, note, target.table, most, run.lease.confirm
+            )
             try:
                 with contention.in_words(path), commit.within(batch.sparkSession, run.lease.told):
-                    commit_batch(batch, commit.Commit(path, target.owner, batch_id, note))
+                    commit_batch(batch, ours)
             except Exception:
                 run.lease.confirm()  # for want of it the log store refuses the commit
                 raise
@@ -135,7 +142,9 @@ def written(table: UPath, owners: Sequence[str], since_batch: int) -> dict[int, 
             break
         if entry["operation"] not in commit.ROWS:  # one that Delta made after it, with its note
             continue
-        metrics = entry["operationMetrics"]
+        metrics = entry.get("operationMetrics", {})  # delta-rs has none of a commit without rows
         rows = sum(int(metrics.get(name, 0)) for name in commit.ROWS[entry["operation"]])
-        by_batch[batch_id] = Written(rows, int(entry["version"]))
+        said = history.said_by(entry).get("fates")
+        told = None if said is None else Fates.of(said)
+        by_batch[batch_id] = Written(rows, int(entry["version"]), told)
     return by_batch

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Any, Literal, Self, cast
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec import cron, output_mode
+from spark_jobs.spec import cron, keyed, output_mode
 from spark_jobs.spec.checks import CONDITION, Check
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.duration import Duration
@@ -20,7 +21,14 @@ from spark_jobs.spec.several import Several
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in
 from spark_jobs.spec.state_metrics import STATE_METRICS
-from spark_jobs.spec.steps.union import Deduplicate, GroupState, Stateful, Step, Transform
+from spark_jobs.spec.steps.union import (
+    Deduplicate,
+    GroupState,
+    Latest,
+    Stateful,
+    Step,
+    Transform,
+)
 from spark_jobs.spec.topic import Name, Topic
 from spark_jobs.spec.windows import Session
 
@@ -280,8 +288,11 @@ class Pipeline(Model):
             self._refuse_keys(step, types)
             if isinstance(step, GroupState) and step.form == "buckets":
                 self._refuse_double_keys(step, types)
+            if isinstance(step, Latest):
+                keyed.refuse_incomparable(step, types)
             columns, time = step.columns_after(columns), step.time_after(time)
             types = step.types_after(types)
+        keyed.refuse_misplaced(self.steps, self.output_mode, len(self.topics))
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
@@ -478,19 +489,24 @@ class Pipeline(Model):
     @property
     def keeps_state(self) -> bool:
         """Whether any step does."""
-        return self.first_stateful < len(self.steps)
+        return self.entry is not None
+
+    @property
+    def keyed(self) -> Latest | None:
+        """The step that makes the table follow a key, if there is one. It is the last one."""
+        return keyed.followed(self.steps)
 
     @property
     def first_stateful(self) -> int:
-        """The index of the first step that keeps state; len(steps) where none does."""
-        return next(
-            (index for index, step in enumerate(self.steps) if step.stateful), len(self.steps)
-        )
+        """The index of the first step that keeps state, or follows a key; len(steps) where none
+        does.
+        """
+        return len(self.before_state)
 
     @property
     def before_state(self) -> tuple[Transform, ...]:
-        """The steps before the first stateful one. Each of their rows is still one record."""
-        return tuple(step for step in self.steps[: self.first_stateful] if not step.stateful)
+        """The steps before that one. Each of their rows is still one record."""
+        return tuple(takewhile(lambda step: isinstance(step, Transform), self.steps))  # type: ignore[arg-type]
 
     @property
     def entry(self) -> Stateful | None:

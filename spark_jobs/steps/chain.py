@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.spec import Pipeline
+from spark_jobs.spec import Latest, Pipeline, Transform
 from spark_jobs.spec.duration import interval
-from spark_jobs.steps import transform
+from spark_jobs.steps import latest, transform
 from spark_jobs.steps.held import held
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.operators import operator, stateful_operator
@@ -51,7 +51,7 @@ def stateful_output(
     pinned/sql_settings.py). no_data_batch.py moves it on.
     """
     event_time = spec.topic.event_time
-    each = [rows.drop("kafka") for rows in inputs]
+    each = [_entering(rows, spec) for rows in inputs]
     if spec.watermark_delay is not None:
         delay = interval(spec.watermark_delay)
         each = [rows.withWatermark(event_time, delay) for rows in each]
@@ -74,19 +74,28 @@ def row_part(stateful_input: DataFrame, spec: Pipeline, late_before_ms: int) -> 
     It fails if and only if a record fails by itself. A Deduplicate passes all of its rows on, the
     duplicates too, but for those that it drops as late.
     """
-    rows = stateful_input.drop("kafka")
+    rows = _entering(stateful_input, spec)
     if spec.entry and spec.entry.balance.only_fewer:
         rows = rows.where(~is_late(spec, late_before_ms))
     event_time = spec.topic.event_time
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
-        if not step.stateful:
+        if isinstance(step, Transform):
             rows = transform.apply(rows, step, spec.name)
+        elif isinstance(step, Latest):
+            rows = latest.marked(rows, step, spec, index)
         else:
             rows = held(rows, spec, index, event_time)
             rows = stateful_operator(step).row_part(rows, event_time)
             if not step.balance.only_fewer:
                 break
     return rows
+
+
+def _entering(rows: DataFrame, spec: Pipeline) -> DataFrame:
+    """What the first step that keeps state gets; one that follows a key gets the records' places
+    too.
+    """
+    return rows if spec.keyed else rows.drop("kafka")
 
 
 def observation_name(index: int) -> str:

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from spark_jobs.spec import Aggregate, Deduplicate, GroupState
+from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Latest, Transform
 from spark_jobs.spec.steps.union import Stateful, Step
 from spark_jobs.steps.aggregate import AggregateOperator
 from spark_jobs.steps.deduplicate import DeduplicateOperator
 from spark_jobs.steps.group_state import GroupStateOperator
+from spark_jobs.steps.latest import LatestOperator
 from spark_jobs.steps.operator import Operator, StatefulOperator
 from spark_jobs.steps.transform import TransformOperator
 
 
 def operator(step: Step) -> Operator:
     """The operator of any step."""
-    return stateful_operator(step) if step.stateful else TransformOperator(step)
+    match step:
+        case Transform():
+            return TransformOperator(step)
+        case Latest():
+            return LatestOperator(step)
+        case _:
+            return stateful_operator(step)
 
 
 def stateful_operator(step: Stateful) -> StatefulOperator:

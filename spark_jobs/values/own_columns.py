@@ -40,3 +40,16 @@ MALFORMED: Final = own("malformed")
 """Why a record does not decode; null if it does."""
 OUTCOME: Final = own("fate")
 """A record's outcome (classify/outcome.py)."""
+
+# Of a table that follows a key. Consumers see none of them, nor the rows that are deleted.
+DELETED: Final = own("deleted")
+"""Whether the row is a delete that is remembered: boolean, and the table's partition."""
+DELETED_AT: Final = own("deleted_at")
+"""When the batch with the delete was planned; null in other rows."""
+PARTITION: Final = own("partition")
+OFFSET: Final = own("offset")
+"""The record's place in Kafka, which decides between equal values of `order_by`."""
+CONTENTS: Final = own("contents")
+"""A number made of all other columns: two changes with equal ones are taken for one."""
+OF_A_KEY: Final = (DELETED_AT, PARTITION, OFFSET, CONTENTS, DELETED)
+"""All of these, in the order in which the table has them."""

@@ -42,7 +42,7 @@ IN_PROPERTIES = {
     "rush_hours",
 }
 """Forms that tests/spark/properties has too, in every run: here they are in the long form."""
-ELSEWHERE = {"daily_flights", "carrier_totals", "carrier_days", "airports_served"}
+ELSEWHERE = {"daily_flights", "carrier_totals", "carrier_days"}
 """Also in the long form: test_operators_page.py and the properties have them in every run."""
 TRIED = [
     pytest.param(

@@ -63,6 +63,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "steps/sql/catalyst.py": {"input_"},
     # Names of tables in a MERGE.
     "sink/commit.py": {"old", "new"},
+    "sink/keyed/commit.py": {"old", "new"},
 }  # fmt: skip
 
 

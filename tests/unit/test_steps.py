@@ -10,6 +10,7 @@ from spark_jobs.spec import (
     Aggregate,
     Deduplicate,
     GroupState,
+    Latest,
     Session,
     Sliding,
     Transform,
@@ -24,6 +25,7 @@ EXAMPLES: dict[type[StepBase], Step] = {
     Deduplicate: deduplicate(),
     Aggregate: aggregate(),
     GroupState: group_state(),
+    Latest: Latest(keys=("id",), order_by=("at",)),
     Transform: Transform(where="amount > 0"),
 }
 STEPS: tuple[type[StepBase], ...] = get_args(get_args(Step)[0])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from spark_jobs.analysis import state_checks
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.registry.archive_spec import ArchiveSpec
-from spark_jobs.spec import Aggregate, Check, Deduplicate, GroupState, Pipeline, Transform
+from spark_jobs.spec import Aggregate, Check, Deduplicate, GroupState, Latest, Pipeline, Transform
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.steps.union import Step
 
@@ -93,7 +93,7 @@ def _archive_page(spec: ArchiveSpec) -> str:
     )
 
 
-def describe_step(step: Step) -> str:
+def describe_step(step: Step) -> str:  # noqa: PLR0911 - one for each kind
     """One step, as a sentence in Markdown."""
     match step:
         case Transform(sql=str() as sql):
@@ -119,6 +119,11 @@ def describe_step(step: Step) -> str:
             return (
                 f"for every {_names(step.keys)}{buckets}: `{step.processor}` in logic.py, {clock}; "
                 f"output columns {columns}"
+            )
+        case Latest():
+            gone = f"; a row goes where `{step.deletes}`" if step.deletes else ""
+            return (
+                f"keep the newest row of each {_names(step.keys)}, by {_names(step.order_by)}{gone}"
             )
 
 

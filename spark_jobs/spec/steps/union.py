@@ -14,9 +14,10 @@ from pydantic import Field as Described
 from spark_jobs.spec.steps.aggregate import Aggregate
 from spark_jobs.spec.steps.deduplicate import Deduplicate
 from spark_jobs.spec.steps.group_state import GroupState
+from spark_jobs.spec.steps.latest import Latest
 from spark_jobs.spec.steps.transform import Transform
 
-__all__ = ["Aggregate", "Deduplicate", "GroupState", "Stateful", "Step", "Transform"]
+__all__ = ["Aggregate", "Deduplicate", "GroupState", "Latest", "Stateful", "Step", "Transform"]
 
 Stateful = Deduplicate | Aggregate | GroupState
-Step = Annotated[Stateful | Transform, Described(discriminator="kind")]
+Step = Annotated[Stateful | Latest | Transform, Described(discriminator="kind")]

@@ -1,0 +1,42 @@
+"""Keyed care: the step of `sluice maintain` that forgets deletes of a table that follows a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import deltalake
+
+from spark_jobs.admin.table_care import in_words
+from spark_jobs.spans.span_sql import microseconds
+from spark_jobs.storage import delta
+from spark_jobs.storage.answer import table_of
+from spark_jobs.values.own_columns import DELETED, DELETED_AT
+
+if TYPE_CHECKING:
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.held import Held
+
+
+def forgotten_steps(
+    paths: Paths, before: datetime
+) -> Iterator[tuple[str, Callable[[Held], object]]]:
+    """A line and a function, if the table remembers deletes of batches planned before this time."""
+    if not delta.is_table(paths.table):
+        return
+    where = f"{DELETED} AND CAST({DELETED_AT} AS BIGINT) < {microseconds(before)}"
+    builder = deltalake.QueryBuilder().register("t", delta.open_table(paths.table))
+    [row] = table_of(builder.execute(f"SELECT count(*) AS n FROM t WHERE {where}")).to_pylist()
+    if row["n"]:
+        yield (
+            f"forget {row['n']:,} deletes of {paths.table} from before {before:%F %H:%M}",
+            partial(_forget, paths, where),
+        )
+
+
+def _forget(paths: Paths, where: str, held: Held) -> None:
+    table = delta.confirmed(paths.table, held)
+    with in_words(paths.table):
+        table.delete(where, commit_properties=delta.here())

@@ -1,0 +1,90 @@
+"""Changed rows: what a small run changed in a table that follows a key, read by the driver itself.
+
+As added_rows.py, and for the same reason.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.checks.added_rows import MOST_BYTES
+from spark_jobs.sink.keyed.standing import size
+from spark_jobs.storage.answer import reader_of
+from spark_jobs.storage.delta import open_table
+from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from upath import UPath
+
+    from spark_jobs.spec import Latest
+
+LOG = logging.getLogger(__name__)
+KIND, VERSION = "_change_type", "_commit_version"
+NEWEST, AT = own("newest"), own("at")
+
+
+def changed_rows(
+    spark: SparkSession, path: UPath, step: Latest, since: int, version: int
+) -> DataFrame | None:
+    """The rows of keys that versions after `since`, up to `version`, changed, as they are in
+    `version`: without deletes, and without Sluice's own columns.
+
+    None if Spark must tell: there is much, or something cannot be read.
+    """
+    from pyspark.sql.types import StructType  # noqa: PLC0415 - a process that only plans has no Spark
+
+    try:
+        table = open_table(path)
+        if since >= version or size(table) is None:
+            return None
+        table.load_as_version(version)
+        schema = StructType.fromJson(json.loads(table.schema().to_json()))
+        feed = table.load_cdf(starting_version=since + 1, ending_version=version)
+        rows = _few(feed)
+        if rows is None:
+            return None
+        shown = StructType([field for field in schema if field.name not in OF_A_KEY])
+        return spark.createDataFrame(_last(rows, step).select(shown.names), shown).coalesce(1)
+    except Exception as error:  # noqa: BLE001 - Spark reads it then, or says why it cannot
+        LOG.debug("%s: Spark reads versions %d to %d: %s", path, since + 1, version, error)
+        return None
+
+
+def _few(feed: object) -> pa.Table | None:
+    """The whole feed; None if it is too large."""
+    reader = reader_of(feed)
+    found, total = list[pa.RecordBatch](), 0
+    for batch in reader:
+        total += batch.nbytes
+        if total > MOST_BYTES:
+            return None
+        found.append(batch)
+    return pa.Table.from_batches(found, reader.schema).cast(_without_views(reader.schema))
+
+
+def _without_views(schema: pa.Schema) -> pa.Schema:
+    """delta-rs gives views of texts, which Arrow's functions do not take."""
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema])
+
+
+def _last(feed: pa.Table, step: Latest) -> pa.Table:
+    """The last row of each key, where it is one and no delete."""
+    keys = list(step.keys)
+    after = feed.filter(pc.not_equal(feed[KIND], "update_preimage"))
+    newest = after.group_by(keys).aggregate([(VERSION, "max")])
+    newest = newest.rename_columns([*keys, NEWEST])
+    places = after.select([*keys, VERSION]).append_column(
+        AT, pa.array(range(after.num_rows), pa.int64())
+    )
+    placed = places.join(newest, keys)
+    last = placed.filter(pc.equal(placed[VERSION], placed[NEWEST]))[AT]
+    rows = after.take(last)
+    lives = pc.and_(pc.not_equal(rows[KIND], "delete"), pc.invert(rows[DELETED]))
+    return rows.filter(lives)

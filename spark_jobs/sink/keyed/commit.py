@@ -1,0 +1,170 @@
+"""Commit of a batch of changes: into an empty table by an append; by delta-rs in the driver; or by
+Spark's MERGE, where the driver should not hold batch or table.
+
+All three write the same. A change is written if its position is above that of what the table has
+of its key: so a batch that is merged twice changes nothing, besides the transaction id that every
+batch has.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Final
+
+import deltalake
+from deltalake.exceptions import CommitFailedError
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from spark_jobs.errors import TableContended
+from spark_jobs.sink.contention import again
+from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates, placed, wins
+from spark_jobs.sink.keyed.newest import newest
+from spark_jobs.sink.keyed.standing import beside, size
+from spark_jobs.storage import delta
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+    from spark_jobs.sink.commit import Commit
+    from spark_jobs.spec import Latest
+
+LOG = logging.getLogger(__name__)
+MOST_CHANGES: Final = 200_000
+MOST_ROWS: Final = 3_000_000
+"""Of a batch and of the table, that delta-rs merges in the driver (bench/NOTES.md)."""
+
+
+def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
+    """Give the table what the batch says, in one commit that tells the fates of its changes."""
+    found = size(delta.open_table(commit.table))
+    changes = newest(rows, step)
+    if found and found.all and commit.records <= MOST_CHANGES and found.all <= MOST_ROWS:
+        merge_here(changes.toArrow(), step, commit)
+        return
+    kept = changes.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        if found and not found.all:
+            _fill(kept, step, commit)
+        else:
+            merge_in_spark(kept, step, commit)
+    finally:
+        kept.unpersist()
+
+
+def _fill(changes: DataFrame, step: Latest, commit: Commit) -> None:
+    from spark_jobs.sink.commit import append  # noqa: PLC0415 - it imports this module
+
+    nothing = (
+        F.lit(None).cast(changes.schema[name].dataType).alias(BEFORE + name)
+        for name in compared(step.order_by)
+    )
+    told = _told(changes.select("*", *nothing), step)
+    append(changes.drop(ALL, COPIES), _telling(commit, told))
+
+
+def merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
+    """Merge the newest changes by delta-rs, into the very version that they were held against. It
+    is done anew where another writer was faster, such as OPTIMIZE.
+    """
+    try:
+        _merge_here(changes, step, commit)
+    except CommitFailedError as error:
+        raise TableContended.written_meanwhile(
+            path=commit.path, conflict=type(error).__name__, error=str(error)[:300]
+        ) from None
+
+
+@delta.patiently
+def _merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
+    table = delta.open_table(commit.table)
+    done = table.transaction_version(commit.owner)
+    if done is not None and done >= commit.batch_id:
+        return  # by a commit whose answer was lost
+    # Behind the read: what a later holder commits is then behind it, and refuses this one.
+    commit.confirm()
+    held = beside(changes, table, step)
+    note = _telling(commit, fates(held, step.order_by)).note
+    said = deltalake.CommitProperties(
+        custom_metadata={"userMetadata": json.dumps(note)},
+        max_commit_retries=0,
+        app_transactions=[deltalake.Transaction(commit.owner, commit.batch_id)],
+    )
+    written = changes.filter(wins(held, step.order_by)).drop_columns([ALL, COPIES])
+    if not written.num_rows:  # a merge of nothing commits nothing
+        parts = table.metadata().partition_columns
+        table.create_write_transaction([], "append", table.schema(), parts, commit_properties=said)
+        return
+    values = {f'"{name}"': f'new."{name}"' for name in written.column_names}
+    merger = table.merge(
+        written, same(step, '"'), source_alias="new", target_alias="old", commit_properties=said
+    )
+    merger = merger.when_matched_update(values, newer(step, '"'))
+    merger.when_not_matched_insert(values).execute()
+
+
+def merge_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
+    """Merge the newest changes, which are cached, by Delta's MERGE."""
+    from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
+
+    from spark_jobs.sink.commit import marked  # noqa: PLC0415 - it imports this module
+
+    spark = changes.sparkSession
+    known = spark.read.format("delta").load(commit.path)
+    before = (F.col(f"`{name}`").alias(BEFORE + name) for name in compared(step.order_by))
+    keys = [F.col(f"`{name}`") for name in step.keys]
+    told = _told(changes.join(known.select(*keys, *before), list(step.keys), "left"), step)
+    written = changes.drop(ALL, COPIES)
+    values: dict[str, str | Column] = {f"`{name}`": f"new.`{name}`" for name in written.columns}
+
+    def merge_once() -> None:
+        table = DeltaTable.forPath(spark, commit.path).alias("old")
+        merger = table.merge(written.alias("new"), same(step, "`"))
+        merger = merger.whenMatchedUpdate(newer(step, "`"), values)
+        merger.whenNotMatchedInsert(values=values).execute()
+
+    with marked(spark, _telling(commit, told)):
+        again(merge_once, commit.path)
+
+
+def same(step: Latest, quote: str) -> str:
+    """SQL: whether a row of the table, `old`, and a change, `new`, have the same key."""
+    names = (f"{quote}{name}{quote}" for name in step.keys)
+    return " AND ".join(f"old.{name} = new.{name}" for name in names)
+
+
+def newer(step: Latest, quote: str) -> str:
+    """SQL: whether the position of `new` is above that of `old`."""
+    found = "false"
+    for name in reversed(placed(step.order_by)):
+        mine, theirs = (f"{of}.{quote}{name}{quote}" for of in ("new", "old"))
+        found = f"({mine} > {theirs} OR ({mine} = {theirs} AND {found}))"
+    return found
+
+
+def _telling(commit: Commit, told: Fates) -> Commit:
+    return commit._replace(note={**commit.note, "fates": told._asdict()})
+
+
+def _told(changes: DataFrame, step: Latest) -> Fates:
+    """The fates of changes with BEFORE columns: each part by the function that the driver uses."""
+    names = compared(step.order_by)
+    needed = changes.select(
+        ALL, COPIES, *(f"`{at}{name}`" for at in ("", BEFORE) for name in names)
+    )
+    order_by = step.order_by
+
+    def of_part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa  # noqa: PLC0415 - in a worker of Spark
+
+        for batch in batches:
+            counts = fates(pa.Table.from_batches([batch]), order_by)._asdict()
+            yield pa.RecordBatch.from_pylist([counts])
+
+    columns = ", ".join(f"{name} bigint" for name in Fates._fields)
+    rows = needed.mapInArrow(of_part, columns).collect()
+    return sum((Fates(*row) for row in rows), Fates())

@@ -1,0 +1,100 @@
+"""Latest in Spark: gives each change what its place among the changes of its key depends on. Which
+of them the table gets is decided behind the query (sink/keyed/).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql.types import StructField
+
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec import Latest, Pipeline
+from spark_jobs.spec.steps.latest import COMPARABLE
+from spark_jobs.steps.operator import StepContext
+from spark_jobs.values.own_columns import (
+    CONTENTS,
+    DELETED,
+    DELETED_AT,
+    KAFKA,
+    OFFSET,
+    PARTITION,
+)
+
+
+class LatestOperator(NamedTuple):
+    """It keeps no state in Spark."""
+
+    step: Latest
+
+    def apply(self, rows: DataFrame, context: StepContext) -> DataFrame:
+        """See the function `marked`."""
+        return marked(rows, self.step, context.spec, context.step_index)
+
+    def counts(self) -> list[Column]:
+        return []
+
+
+def marked(rows: DataFrame, step: Latest, spec: Pipeline, index: int) -> DataFrame:
+    """The rows without `kafka`, and with the columns OF_A_KEY. Of a delete, what is neither in the
+    key nor in order_by is null.
+
+    The query fails on a row with a null in one of those, so its record is looked for and is
+    malformed. Raises SpecInvalid for a column of theirs that Spark and Delta may compare
+    differently.
+    """
+    columns = {field.name: field for field in rows.schema if field.name != KAFKA}
+    placed = (*step.keys, *step.order_by)
+    _refuse(columns, placed, f"step {index + 1} (latest) of {spec.name}")
+    deletes = F.expr(step.deletes) if step.deletes else F.lit(False)
+    rows = _without_nulls(rows, placed, index)
+    rows = rows.withColumn(DELETED, F.coalesce(deletes, F.lit(False)))
+    others = [field for name, field in columns.items() if name not in placed]
+    return rows.select(
+        *(_quoted(name) if name in placed else _of_a_row(name) for name in columns),
+        F.when(F.col(DELETED), F.current_timestamp()).alias(DELETED_AT),
+        F.col(f"{KAFKA}.partition").alias(PARTITION),
+        F.col(f"{KAFKA}.offset").alias(OFFSET),
+        _contents(others).alias(CONTENTS),
+        F.col(DELETED),
+    )
+
+
+def _refuse(columns: dict[str, StructField], placed: tuple[str, ...], what: str) -> None:
+    for name in placed:
+        if name not in columns:
+            raise SpecInvalid.no_such_key(what=what, name=name, columns=", ".join(columns))
+        kind = columns[name].dataType.simpleString()
+        if not COMPARABLE.fullmatch(kind):
+            raise SpecInvalid.incomparable(what=what, name=name, kind=kind)
+
+
+def _without_nulls(rows: DataFrame, placed: tuple[str, ...], index: int) -> DataFrame:
+    """The same rows; the query fails on one with a null in one of these columns."""
+    passes = F.lit(True)
+    for name in reversed(placed):
+        text = f"step {index + 1} (latest): {name} is null, which has no place among the changes"
+        fails = F.raise_error(F.lit(text)).cast("boolean")
+        passes = F.when(_quoted(name).isNull(), fails).otherwise(passes)
+    return rows.where(passes)
+
+
+def _of_a_row(name: str) -> Column:
+    """The column, null in a delete."""
+    return F.when(~F.col(DELETED), _quoted(name)).alias(name)
+
+
+def _contents(others: list[StructField]) -> Column:
+    """bigint: equal in rows with equal values. Spark's hash passes nulls over, and takes no map."""
+    parts = list[Column]()
+    for field in others:
+        value = _quoted(field.name)
+        if "map<" in field.dataType.simpleString():
+            value = F.to_json(F.struct(value))
+        parts += [value, value.isNull()]
+    return F.when(~F.col(DELETED), F.xxhash64(*parts) if parts else F.lit(0)).otherwise(F.lit(0))
+
+
+def _quoted(name: str) -> Column:
+    return F.col(f"`{name}`")

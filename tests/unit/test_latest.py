@@ -1,0 +1,253 @@
+"""A table that follows a key, by delta-rs and without Spark: whatever comes in whatever batches, it
+is what plain Python makes of all changes, and the account of each batch is the log's.
+"""
+
+import json
+from collections import Counter
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, Schema
+from hypothesis import given, settings, strategies as st
+from upath import UPath
+
+from spark_jobs.admin.keyed_care import forgotten_steps
+from spark_jobs.audit.by_key import keyed
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.sink.commit import Commit
+from spark_jobs.sink.keyed.commit import merge_here
+from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
+from spark_jobs.sink.keyed.standing import size
+from spark_jobs.sink.writer import written
+from spark_jobs.spec import Field, Latest, Pipeline, Topic, Transform
+from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
+from tests.harness.refused import fails
+
+STEP = Latest(keys=("id",), order_by=("lsn", "seq"), deletes="op = 'd'")
+OWNER = "orders/1"
+COLUMNS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("lsn", pa.int64()),
+        ("seq", pa.string()),
+        ("status", pa.string()),
+        (DELETED_AT, pa.timestamp("us", "UTC")),
+        (PARTITION, pa.int32()),
+        (OFFSET, pa.int64()),
+        (CONTENTS, pa.int64()),
+        (DELETED, pa.bool_()),
+    ]
+)
+
+
+class Change(NamedTuple):
+    """A record. `status` is None in a delete."""
+
+    id: str
+    lsn: int
+    seq: str
+    status: str | None
+    offset: int = 0
+
+    @property
+    def position(self):
+        return (self.lsn, self.seq, 0, self.offset)
+
+    def is_copy_of(self, other):
+        return self[:4] == other[:4]
+
+    def row(self):
+        return {
+            "id": self.id,
+            "lsn": self.lsn,
+            "seq": self.seq,
+            "status": self.status,
+            DELETED_AT: 0 if self.status is None else None,
+            PARTITION: 0,
+            OFFSET: self.offset,
+            CONTENTS: hash(self.status) % 1000 if self.status else 0,
+            DELETED: self.status is None,
+        }
+
+
+class Model:
+    """In plain Python: one change at a time, in the order of their positions within a batch."""
+
+    def __init__(self):
+        self.rows: dict[str, Change] = {}
+
+    def take(self, batch):
+        """What becomes of the changes, by their own definition."""
+        found = Counter[str]()
+        for key in sorted({change.id for change in batch}):
+            of_key = sorted((c for c in batch if c.id == key), key=lambda c: c.position)
+            last, before = of_key.pop(), self.rows.get(key)
+            for change in of_key:
+                found["duplicates" if change.is_copy_of(last) else "superseded"] += 1
+            found[self.fate(last, before)] += 1
+            if before is None or last.position > before.position:
+                found["moved"] += before is not None and last.is_copy_of(before)
+                self.rows[key] = last
+        return Fates(**found)
+
+    def fate(self, last, before):
+        had = before is not None and before.status is not None
+        if before is not None and last.is_copy_of(before):
+            return "duplicates"
+        if before is not None and last.position < before.position:
+            return "superseded"
+        if last.status is None:
+            return "deleted" if had else "absent"
+        return "updated" if had else "inserted"
+
+
+def reduced(batch):
+    """As the reduction in Spark gives it."""
+    rows = []
+    for key in sorted({change.id for change in batch}):
+        of_key = [change for change in batch if change.id == key]
+        last = max(of_key, key=lambda change: change.position)
+        copies = sum(change.is_copy_of(last) for change in of_key)
+        rows.append(last.row() | {ALL: len(of_key), COPIES: copies})
+    counts = [pa.field(ALL, pa.int64()), pa.field(COPIES, pa.int64())]
+    return pa.Table.from_pylist(rows, pa.schema([*COLUMNS, *counts]))
+
+
+def table_at(path):
+    DeltaTable.create(str(path), Schema.from_arrow(COLUMNS), partition_by=[DELETED],
+                      configuration={"delta.enableChangeDataFeed": "true"})  # fmt: skip
+    return UPath(path)
+
+
+def merge(path, batch, number, confirm=lambda: None):
+    note = {"sluice": OWNER, "batch": number, "run": "run"}
+    merge_here(reduced(batch), STEP, Commit(str(path), OWNER, number, note, path, 0, confirm))
+    return written(path, [OWNER], number)[number]
+
+
+def rows(path):
+    dataset = DeltaTable(str(path)).to_pyarrow_table()
+    return {row["id"]: row for row in dataset.to_pylist()}
+
+
+@st.composite
+def batches(draw):
+    """Records in the order of their offsets, cut into batches; a batch may come again."""
+    one = st.tuples(
+        st.sampled_from("abc"), st.integers(1, 4), st.sampled_from("xy"),
+        st.one_of(st.none(), st.sampled_from(["placed", "paid"])),
+    )  # fmt: skip
+    found = draw(st.lists(st.lists(one, min_size=1, max_size=6), min_size=1, max_size=5))
+    offsets = iter(range(100))
+    cut = [[Change(*change, next(offsets)) for change in batch] for batch in found]
+    again = draw(st.lists(st.sampled_from(cut), max_size=1))
+    return draw(st.permutations([*cut, *again]))
+
+
+@given(given_batches=batches())
+@settings(max_examples=15, deadline=None)
+def test_the_table_and_each_account_are_those_of_plain_python(given_batches, tmp_path_factory):
+    path, model = table_at(tmp_path_factory.mktemp("latest") / "orders"), Model()
+    for number, batch in enumerate(given_batches):
+        wanted = model.take(batch)
+        done = merge(path, batch, number)
+        assert done.fates == wanted
+        log = keyed(path, done)
+        assert (log.written, log.gained) == (wanted.written, wanted.gained)
+    every = [change for batch in given_batches for change in batch]
+    last = {
+        change.id: change for change in sorted(every, key=lambda change: change.position)
+    }  # whatever the batches
+    assert {key: (row["status"], row[OFFSET]) for key, row in rows(path).items()} == {
+        key: (change.status, change.offset) for key, change in last.items()
+    }
+    living = sum(change.status is not None for change in last.values())
+    assert size(DeltaTable(str(path))) == (living, len(last) - living)
+
+
+def test_a_batch_that_is_merged_twice_changes_nothing_and_is_told_once(tmp_path):
+    path = table_at(tmp_path / "orders")
+    batch = [Change("a", 1, "x", "placed", 0), Change("b", 1, "x", None, 1)]
+    first = merge(path, batch, 0)
+    again = merge(path, batch, 0)
+    assert again == first
+    assert DeltaTable(str(path)).version() == 1
+
+
+def test_a_batch_that_changes_no_row_tells_its_fates_too(tmp_path):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change("a", 2, "x", "paid", 5)], 0)
+    done = merge(path, [Change("a", 1, "x", "placed", 1)], 1)
+    assert done == (0, 2, Fates(superseded=1))
+    assert DeltaTable(str(path)).transaction_version(OWNER) == 1
+    said = json.loads((path / "_delta_log" / f"{2:020d}.json").read_text().splitlines()[0])
+    assert json.loads(said["commitInfo"]["userMetadata"])["fates"]["superseded"] == 1
+
+
+def test_whoever_lost_the_lease_between_reading_and_writing_writes_nothing(tmp_path):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change("a", 1, "x", "placed", 0)], 0)
+
+    def meanwhile():
+        if DeltaTable(str(path)).version() == 1:  # the next holder, once
+            merge(path, [Change("a", 3, "x", "shipped", 9)], 1)
+
+    merge(path, [Change("a", 2, "x", "paid", 5)], 1, meanwhile)
+    assert rows(path)["a"]["status"] == "shipped"
+    assert DeltaTable(str(path)).version() == 2
+
+
+def test_deletes_are_forgotten_when_they_are_old_enough_and_rows_are_not(tmp_path):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change("a", 1, "x", "placed", 0), Change("b", 1, "x", None, 1)], 0)  # of 1970
+    paths = SimpleNamespace(table=path)
+    assert [*forgotten_steps(paths, datetime(1970, 1, 1, tzinfo=UTC))] == []
+    [(_, forget)] = forgotten_steps(paths, datetime(1971, 1, 1, tzinfo=UTC))
+    forget(SimpleNamespace(confirm=lambda: None))
+    assert rows(path).keys() == {"a"}
+
+
+TOPIC = Topic(
+    name="orders",
+    event_time="at",
+    fields=(
+        Field(name="id", type="string"),
+        Field(name="lsn", type="bigint"),
+        Field(name="weight", type="double"),
+        Field(name="at", type="timestamp"),
+    ),
+)
+
+
+def spec(*steps, **changes):
+    return Pipeline(name="orders_now", about="Orders.", topic=TOPIC, steps=steps, **changes)
+
+
+LATEST = Latest(keys=("id",), order_by=("lsn",))
+
+
+def test_the_steps_before_a_latest_are_those_of_records():
+    made = spec(Transform(where="weight > 0"), LATEST)
+    assert (made.keyed, made.keeps_state, made.entry) == (LATEST, False, None)
+    assert made.before_state == (Transform(where="weight > 0"),)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: spec(LATEST, Transform(where="weight > 0")),
+        lambda: spec(LATEST, output_mode="update"),
+        lambda: spec(Latest(keys=("id",), order_by=("weight",))),
+        lambda: spec(Latest(keys=("weight",), order_by=("lsn",))),
+        lambda: spec(Latest(keys=("nobody",), order_by=("lsn",))),
+        lambda: spec(Latest(keys=("id",), order_by=("id",))),
+        lambda: spec(Latest(keys=("id",), order_by=("lsn",), forget_deletes_after="0 days")),
+    ],
+    ids=["not last", "mode", "order of a double", "key of a double", "unknown", "both", "at once"],
+)
+def test_what_a_latest_cannot_be_is_refused_when_the_spec_is_loaded(make):
+    with fails(SpecInvalid, "fields_refused"):
+        make()
