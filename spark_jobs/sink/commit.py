@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, assert_never
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from upath import UPath
 
-from spark_jobs import failpoint
 from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.contention import again
@@ -105,7 +104,6 @@ def append(rows: DataFrame, commit: Commit) -> None:
 
     transaction = delta.DeltaLog.forTable(spark._jsparkSession, commit.path).startTransaction()  # noqa: SLF001
     transaction.readTxn().addOne(commit.owner)
-    failpoint.at("append.begun")
     files = transaction.writeFiles(rows._jdf)  # noqa: SLF001
     mark = delta.actions.SetTransaction(commit.owner, commit.batch_id, nothing)
     appending = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
