@@ -17,6 +17,7 @@ from local.broker import create_topic
 from spark_jobs import failpoint
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import StateIncompatible, TopicMissing, TopicRemade
 from spark_jobs.messages.report import Report
 from spark_jobs.root.paths import Paths
@@ -314,6 +315,7 @@ def test_a_rewind_goes_back_over_all_topics(sales):
     sales.run()
     rewind(sales.spec, sales.settings, back).execute()
     assert_same(sales.rows(), before, "the table after the rewind")
+    assert read_cursor(sales.paths.cursor).newest == (), "batches that are gone move no watermark"
     report = sales.run()
     assert report.account.read == len(hours(3, 5)) + len(hours(3, 6))
     sales.assert_exact()
