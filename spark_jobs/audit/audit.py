@@ -60,6 +60,8 @@ class Audit:
         self._cursor: Cursor = read_cursor(run.target.cursor)
         self.rows_before: int = left.rows_before if left else self._cursor.state.rows
         self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
+        self.topics: dict[str, Counter[str]] = dict(left.topics) if left else {}
+        """Of several topics: name -> the sums of this run's batches (by_topic.py)."""
         self._counting = Counting.of(spec)
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None
@@ -166,6 +168,8 @@ class Audit:
         ops_tables.replace(self.run.paths.root, "batches", [row], ours, self.run.lease)
         failpoint.at("audited")
         self.accounts[batch.id] = account
+        for name, each in topics.items():
+            self.topics.setdefault(name, Counter()).update(each.counts)
         self._move(done.cursor_after(self._cursor))
 
     def _by_topic(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.log import NO_OFFSETS
+from spark_jobs.checkpoint.log import NO_OFFSETS, checkpoint_broken
 from spark_jobs.errors import LeaseLost
 from spark_jobs.storage.seen import look, put_over
 
@@ -21,17 +21,20 @@ HEAD = 2
 """Lines of an entry before those of topics: the version and the metadata."""
 
 
-def fit(checkpoint: Checkpoint, topics: int, held: Held) -> None:
+def fit(checkpoint: Checkpoint, topics: int, held: Held, pipeline: str) -> None:
     """May be cut off anywhere, and is repeated. A line that no batch needs goes again: its topic
     was taken back before anything of it was read.
 
-    Raises LeaseLost.
+    Raises LeaseLost; CheckpointBroken if a batch has read more topics, or was planned to.
     """
     for batch in checkpoint.planned()[-2:]:
         path = checkpoint.folder / "offsets" / str(batch)
         seen = look(path)
         lines = (seen.text or "").splitlines()
         fitted = _fitted(lines, HEAD + topics)
+        if len(fitted) > HEAD + topics:
+            what = f"{path} has {len(fitted) - HEAD} topics, and the spec {topics}"
+            raise checkpoint_broken(what, pipeline)
         if not lines or fitted == lines:
             continue
         held.confirm()

@@ -191,6 +191,9 @@ def _read_and_check(
         outcome.took("audit", audit.seconds)
     warming.join()
     outcome.drained = drained(run, audit, recovered, limits, topic)
+    for topic_name, counts in audit.topics.items():
+        told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+        LOG.info("%s: topic %s: %s", name, topic_name, told)
     take_out_read_again(run)
     failpoint.at("checks")
     # One that came while this run was at work.

@@ -79,9 +79,10 @@ class Query:
             PULSE.querying = False
 
     def _run_all(self) -> None:
-        fit(self._run.checkpoint, len(self._run.spec.topic.each), self._run.lease)
+        run = self._run
+        fit(run.checkpoint, len(run.spec.topic.each), run.lease, run.spec.name)
         if self._waiting() and not self._limits.asked:
-            run, committed = self._run, self._run.checkpoint.committed()
+            committed = run.checkpoint.committed()
             done = run.checkpoint.batch(committed[-1]).end if committed else {}
             look(run.spec, run.settings, run.spark, self._topic, done)
             self._consume()

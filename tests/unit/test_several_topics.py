@@ -13,7 +13,7 @@ from spark_jobs.checkpoint.data_loss import data_loss
 from spark_jobs.checkpoint.fitted import fit
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
-from spark_jobs.errors import SpecInvalid
+from spark_jobs.errors import CheckpointBroken, SpecInvalid
 from spark_jobs.fingerprint.classification import classification, with_classification
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.root.paths import Paths
@@ -102,8 +102,8 @@ def folder(tmp_path):
 def test_a_topic_more_has_a_line_that_says_nothing_and_begins_where_its_source_found_it(folder):
     checkpoint = Checkpoint(folder)
     before = [checkpoint.batch(batch) for batch in (0, 1)]
-    fit(checkpoint, 2, Alone())
-    fit(checkpoint, 2, Alone())
+    fit(checkpoint, 2, Alone(), "sales_hourly")
+    fit(checkpoint, 2, Alone(), "sales_hourly")
     assert [checkpoint.batch(batch) for batch in (0, 1)] == before
     lines = (folder / "offsets" / "1").read_text().splitlines()
     assert lines[2:] == ['{"flights":{"0":20}}', "-"]
@@ -132,14 +132,21 @@ def test_what_retention_took_of_a_new_topic_is_not_lost_until_a_batch_was_to_beg
 
 
 def test_a_topic_that_no_batch_has_read_can_be_taken_back(folder):
-    fit(Checkpoint(folder), 3, Alone())
-    fit(Checkpoint(folder), 1, Alone())
+    fit(Checkpoint(folder), 3, Alone(), "sales_hourly")
+    fit(Checkpoint(folder), 1, Alone(), "sales_hourly")
     assert len((folder / "offsets" / "1").read_text().splitlines()) == 3
+
+
+def test_a_topic_that_a_batch_reads_cannot_be_taken_back(folder):
+    with (folder / "offsets" / "1").open("a") as entry:
+        entry.write('\n{"us":{"0":9}}')
+    with fails(CheckpointBroken, "file_damaged", pipeline="sales_hourly"):
+        fit(Checkpoint(folder), 1, Alone(), "sales_hourly")
 
 
 def test_a_planned_batch_keeps_the_lines_of_all_topics(folder):
     checkpoint = Checkpoint(folder)
-    fit(checkpoint, 2, Alone())
+    fit(checkpoint, 2, Alone(), "sales_hourly")
     batch = no_data_batch.write(checkpoint, NoDataBatch(5000, "due"), NOON)
     assert (folder / "offsets" / str(batch)).read_text().splitlines()[3] == "-"
     assert checkpoint.batch(batch).end == {0: 20}
