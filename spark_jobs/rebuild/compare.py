@@ -17,7 +17,7 @@ from spark_jobs.spans.span import MICROSECOND
 from spark_jobs.spans.span_sql import floor_sql
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
-from spark_jobs.values.own_columns import own
+from spark_jobs.values.own_columns import is_own, own
 from spark_jobs.values.python_times import date_of
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ def _figures(day: Day, *, compared: bool) -> str:
 
 
 def _types(table: deltalake.DeltaTable) -> dict[str, str]:
-    return {field.name: str(field.type) for field in table.schema().fields}
+    """Without Sluice's own, which say when and from where a row came."""
+    fields = table.schema().fields
+    return {field.name: str(field.type) for field in fields if not is_own(field.name)}
 
 
 def _differing(live: dict[str, str], side: dict[str, str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from upath import UPath
 from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.audit.by_key import keyed
 from spark_jobs.errors import SpecInvalid
+from spark_jobs.rebuild.compare import difference
 from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
@@ -204,6 +205,15 @@ def test_whoever_lost_the_lease_between_reading_and_writing_writes_nothing(tmp_p
     merge(path, [Change("a", 2, "x", "paid", 5)], 1, meanwhile)
     assert rows(path)["a"]["status"] == "shipped"
     assert DeltaTable(str(path)).version() == 2
+
+
+def test_a_rebuild_compares_what_consumers_see_and_not_when_a_delete_came(tmp_path):
+    live, side = (table_at(tmp_path / name) for name in ("live", "side"))
+    merge(live, [Change("a", 1, "x", "placed", 0), Change("b", 1, "x", None, 1)], 0)
+    merge(side, [Change("a", 1, "x", "placed", 7), Change("b", 1, "x", None, 9)], 0)
+    assert difference(live, side, spec(LATEST), None).none
+    merge(side, [Change("a", 2, "x", "paid", 11)], 1)
+    assert not difference(live, side, spec(LATEST), None).none
 
 
 def test_deletes_are_forgotten_when_they_are_old_enough_and_rows_are_not(tmp_path):
