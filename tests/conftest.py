@@ -6,8 +6,6 @@ long to make, and so do those of a folder that start, kill and time processes: t
 their kind beside them. Those of Airflow share its imports, its database and its server.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import os

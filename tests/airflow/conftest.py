@@ -54,7 +54,7 @@ def its_own_airflow() -> Iterator[None]:
 
 
 @pytest.fixture
-def in_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_task(monkeypatch):
     """Let a test call an operator's execute, as Airflow's task runner does."""
     from airflow.sdk.bases.operator import ExecutorSafeguard  # noqa: PLC0415 - the home comes first
 
@@ -62,9 +62,7 @@ def in_task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def submitted(
-    in_task: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., None]:
+def submitted(in_task, monkeypatch, tmp_path) -> Callable[..., None]:
     """Run a drain's task with a spark-submit of these lines of shell, and with empty jars."""
 
     def submit(*lines: str, jars: tuple[str, ...] = ("spark/delta-spark_0.jar",)) -> None:

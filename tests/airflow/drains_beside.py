@@ -1,7 +1,5 @@
 """What a spark-submit does for a rebuild in a test: drain NEXT, and leave the report."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Airflow's own auth manager; a user whose name is a DAG's id may read that DAG alone."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager

@@ -1,7 +1,5 @@
 """A report with something in every field, of tests/unit/specs.py's pipeline."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,11 +1,8 @@
 """What a run of a drain's DAG starts: a repair of late records, and the DAGs that run by day."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,13 +30,13 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def api(its_own_airflow: None) -> Iterator[Any]:
+def api(its_own_airflow) -> Iterator[Any]:
     with rest_api() as client:
         yield client
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+def root(tmp_path, monkeypatch) -> Root:
     """The pipeline's root, where tasks find it."""
     load = registry.load
     monkeypatch.setattr(registry, "load", lambda name: SPEC if name == NAME else load(name))
@@ -97,7 +94,7 @@ def one_is_late(root: Root) -> None:
     ops_tables.append(root.paths.root, "late", [late])
 
 
-def test_late_records_start_one_repair_and_never_a_second_beside_it(api: Any, root: Root) -> None:
+def test_late_records_start_one_repair_and_never_a_second_beside_it(api, root):
     add_dag(dag := behind_a_drain(), build_backfill(SPEC))
     root.drain(0, 0)
     assert ran(dag, 0) == ("success", {"publish": "success", "repair": "skipped"})
@@ -131,7 +128,7 @@ def test_a_repair_that_cannot_be_started_leaves_the_verdict_of_the_drain(api, ro
     assert ran(dag, 5) == ("success", {"publish": "success", "repair": "failed"})
 
 
-def test_the_task_is_there_where_the_spec_says_so_and_the_page_too() -> None:
+def test_the_task_is_there_where_the_spec_says_so_and_the_page_too():
     assert "repair" not in build(SPEC).task_ids
     dag = build(AFTER_DRAIN)
     assert dag.get_task("publish").downstream_task_ids == {"repair"}

@@ -1,7 +1,5 @@
 """The approval of a repair, by the real operator, with Airflow's row and the API's answer."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -38,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("in_task")
 
 
 @pytest.fixture(scope="module")
-def api(its_own_airflow: None) -> Iterator[Any]:
+def api(its_own_airflow) -> Iterator[Any]:
     with rest_api() as client:
         yield client
 
@@ -49,7 +47,7 @@ def dag() -> DAG:
 
 
 @pytest.fixture
-def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+def paths(tmp_path, monkeypatch) -> Paths:
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     return Paths(str(tmp_path), registry.load(NAME))
 
@@ -137,7 +135,7 @@ def test_who_approves_is_in_the_manifest_and_without_that_it_may_not_be_swapped(
     assert state(paths) == "staged", "until the swap"
 
 
-def test_who_rejects_leaves_the_table_as_it_is(paths: Paths, dag: DAG) -> None:
+def test_who_rejects_leaves_the_table_as_it_is(paths, dag):
     staged(paths, "needed")
     task = dag.get_task("approve")
     with pytest.raises(DownstreamTasksSkipped) as skipped:
@@ -169,7 +167,7 @@ def test_of_a_no_that_an_older_sluice_recorded_it_says_that_a_person_said_it(pat
 
 
 @pytest.fixture
-def sales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+def sales(tmp_path, monkeypatch) -> Root:
     """A pipeline with a table, of which a repair waits for a person."""
     made = Root(tmp_path / ROOT)
     made.drain(0, 5)
@@ -228,7 +226,7 @@ def test_nobody_is_asked_where_the_spec_has_lost_its_ranges_meanwhile(sales, tmp
     assert (sales.states(), sales.version) == ({REPAIR_ID: "staged"}, 6)
 
 
-def test_a_question_that_nobody_answers_in_time_still_waits(paths: Paths, dag: DAG) -> None:
+def test_a_question_that_nobody_answers_in_time_still_waits(paths, dag):
     """The task fails, and asks again once it is cleared."""
     staged(paths, "needed")
     task = dag.get_task("approve")

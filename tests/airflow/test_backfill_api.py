@@ -1,7 +1,5 @@
 """What Airflow's REST API, and so its UI, does with the two DAGs of a pipeline and a backfill."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,7 +18,7 @@ DAYS = [datetime(2013, 2, day, tzinfo=UTC) for day in (1, 2, 3, 4)]
 
 
 @pytest.fixture(scope="module")
-def api(its_own_airflow: None) -> Iterator[Any]:
+def api(its_own_airflow) -> Iterator[Any]:
     with rest_api() as client:
         complete = {"name": "whole", "output_mode": "complete"}
         add_dag(build_backfill(registry.load(DRAIN).model_copy(update=complete)))
@@ -32,7 +30,7 @@ def body(dag_id: str, first: datetime = DAYS[0], last: datetime = DAYS[2], **mor
     return {"dag_id": dag_id, **dates, **more}
 
 
-def test_a_backfill_of_a_drain_is_refused(api: Any) -> None:
+def test_a_backfill_of_a_drain_is_refused(api):
     for path in ("/api/v2/backfills", "/api/v2/backfills/dry_run"):
         answer = api.post(path, json=body(DRAIN))
         assert answer.status_code == 400
@@ -47,13 +45,13 @@ def test_the_form_of_a_backfill_is_off_for_a_drain_and_on_for_the_dag_beside_it(
     assert facts[f"{name}__backfill"]["is_backfillable"] is True
 
 
-def test_nothing_schedules_the_backfill_dag_and_it_is_not_paused(api: Any) -> None:
+def test_nothing_schedules_the_backfill_dag_and_it_is_not_paused(api):
     found = api.get(f"/api/v2/dags/{BACKFILL}").json()
     assert (found["is_paused"], found["next_dagrun_logical_date"]) == (False, None)
     assert found["timetable_summary"] == "0 0 * * *", "the dialog offers a backfill for a schedule"
 
 
-def test_a_manual_run_and_a_materialization_of_a_drain_are_allowed(api: Any) -> None:
+def test_a_manual_run_and_a_materialization_of_a_drain_are_allowed(api):
     run = {"dag_run_id": "by-hand", "logical_date": None}
     assert api.post(f"/api/v2/dags/{DRAIN}/dagRuns", json=run).status_code == 200
     assets = api.get("/api/v2/assets").json()["assets"]
@@ -62,7 +60,7 @@ def test_a_manual_run_and_a_materialization_of_a_drain_are_allowed(api: Any) -> 
     assert (answer.status_code, answer.json()["dag_id"]) == (200, DRAIN)
 
 
-def test_the_dry_run_counts_the_days_of_which_the_first_and_the_last_are_included(api: Any) -> None:
+def test_the_dry_run_counts_the_days_of_which_the_first_and_the_last_are_included(api):
     found = api.post("/api/v2/backfills/dry_run", json=body(BACKFILL)).json()
     assert found["total_entries"] == 3
     dates = [datetime.fromisoformat(each["logical_date"]) for each in found["backfills"]]
@@ -83,7 +81,7 @@ def test_the_dry_run_counts_the_days_of_which_the_first_and_the_last_are_include
     ],
     ids=str,
 )
-def test_a_wrong_value_of_the_form_is_refused_when_a_run_is_asked_for(api: Any, conf: Any) -> None:
+def test_a_wrong_value_of_the_form_is_refused_when_a_run_is_asked_for(api, conf):
     for path in ("/api/v2/backfills", "/api/v2/backfills/dry_run"):
         answer = api.post(path, json=body(BACKFILL, dag_run_conf=conf))
         assert answer.status_code == 422, answer.text
@@ -92,7 +90,7 @@ def test_a_wrong_value_of_the_form_is_refused_when_a_run_is_asked_for(api: Any, 
     assert api.post(f"/api/v2/dags/{BACKFILL}/dagRuns", json=run).status_code == 400
 
 
-def test_a_backfill_of_three_days_is_three_runs_each_with_its_day(api: Any) -> None:
+def test_a_backfill_of_three_days_is_three_runs_each_with_its_day(api):
     asked = body(BACKFILL, dag_run_conf={"kind": "verify", "note": "why"}, max_active_runs=1)
     answer = api.post("/api/v2/backfills", json=asked)
     assert answer.status_code == 200, answer.text
@@ -115,7 +113,7 @@ def test_a_backfill_of_three_days_is_three_runs_each_with_its_day(api: Any) -> N
     assert api.post("/api/v2/backfills/dry_run", json=rerun).json()["total_entries"] == 3
 
 
-def test_days_that_are_not_over_have_no_run(api: Any) -> None:
+def test_days_that_are_not_over_have_no_run(api):
     now = datetime.now(UTC)
     asked = body(BACKFILL, now - timedelta(days=2), now)
     dates = api.post("/api/v2/backfills/dry_run", json=asked).json()["backfills"]
@@ -126,7 +124,7 @@ def test_days_that_are_not_over_have_no_run(api: Any) -> None:
 
 # Airflow's own: it reads a field of its answer that it calls deprecated.
 @pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")
-def test_the_form_tells_its_fields_and_what_each_kind_means(api: Any) -> None:
+def test_the_form_tells_its_fields_and_what_each_kind_means(api):
     params = api.get(f"/api/v2/dags/{BACKFILL}/details").json()["params"]
     assert [*params] == ["kind", "from", "to", "approve", "reason", "note", "most_records"]
     kind = params["kind"]

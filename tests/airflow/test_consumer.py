@@ -61,7 +61,7 @@ def event(table: Path, version: int) -> AssetEventDagRunReferenceResult:
     )
 
 
-def test_reads_the_newest_version_that_was_published_and_none_that_was_not(tmp_path: Path) -> None:
+def test_reads_the_newest_version_that_was_published_and_none_that_was_not(tmp_path):
     for number in range(4):  # a row a version; the last is in the table, and not published
         deltalake.write_deltalake(str(tmp_path), pa.table({"number": [number]}), mode="append")
     dag = consumer().delays_of_the_day()
@@ -69,13 +69,13 @@ def test_reads_the_newest_version_that_was_published_and_none_that_was_not(tmp_p
     assert dag.get_task("read").python_callable(triggering_asset_events=events) == 3
 
 
-def test_is_scheduled_by_the_asset_that_the_pipeline_publishes() -> None:
+def test_is_scheduled_by_the_asset_that_the_pipeline_publishes():
     published = asset_of("departure_delays")
     consumed = consumer().DELAYS
     assert (published.name, published.uri) == (consumed.name, consumed.uri)
 
 
-def test_a_consumer_by_the_day_reads_the_rows_of_its_day(tmp_path: Path) -> None:
+def test_a_consumer_by_the_day_reads_the_rows_of_its_day(tmp_path):
     midnight = datetime(2013, 2, 12, tzinfo=UTC)
     ends = [midnight + timedelta(hours=hours) for hours in (0, 1, 24, 25)]
     times = pa.array(ends, pa.timestamp("us", "UTC"))

@@ -41,7 +41,7 @@ def dags() -> dict[str, DAG]:
     return {name: dag for name, dag in bag.dags.items() if name not in others}
 
 
-def test_every_pipeline_is_three_dags_in_one_of_which_a_person_may_accept_its_rows_alone() -> None:
+def test_every_pipeline_is_three_dags_in_one_of_which_a_person_may_accept_its_rows_alone():
     bag = found()
     assert sorted(bag.dags) == sorted([*registry.names(), *BACKFILLS, *ACCEPTS, MAINTAIN])
     for name in registry.names():
@@ -52,7 +52,7 @@ def test_every_pipeline_is_three_dags_in_one_of_which_a_person_may_accept_its_ro
         assert task.pipeline == name
 
 
-def test_another_maintains_every_pipeline_once_a_week_one_at_a_time() -> None:
+def test_another_maintains_every_pipeline_once_a_week_one_at_a_time():
     dag = found().dags[MAINTAIN]
     assert [task.task_id for task in dag.tasks] == registry.names()
     assert (dag.max_active_tasks, dag.max_active_runs, dag.catchup) == (1, 1, False)
@@ -270,7 +270,7 @@ def last_line(script: str) -> str:
     return python(script, env=env).stdout.splitlines()[-1]
 
 
-def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> None:
+def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it():
     script = (
         "from airflow import plugins_manager as p, settings\n"
         "settings.prepare_syspath_for_config_and_plugins()\n"
@@ -284,13 +284,13 @@ def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it() -> No
     )
 
 
-def test_airflow_ends_a_drain_that_takes_longer_than_the_spec_allows(dags: dict[str, DAG]) -> None:
+def test_airflow_ends_a_drain_that_takes_longer_than_the_spec_allows(dags):
     for name, dag in dags.items():
         limit = registry.load(name).schedule.execution_timeout
         assert dag.get_task("drain").execution_timeout == limit == timedelta(hours=6)
 
 
-def test_a_start_in_the_spec_is_the_dags_start(dags: dict[str, DAG]) -> None:
+def test_a_start_in_the_spec_is_the_dags_start(dags):
     assert {name: dag.start_date for name, dag in dags.items()} == {
         name: registry.load(name).schedule.start for name in dags
     }

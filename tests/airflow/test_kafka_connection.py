@@ -1,7 +1,5 @@
 """Airflow's connection to Kafka: read without its provider, and handed to Spark by a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -28,7 +26,7 @@ EXTRA = {
 
 
 @pytest.fixture
-def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+def connected(monkeypatch, tmp_path) -> pytest.MonkeyPatch:
     """The connection is there, and the temporary folder is the test's."""
     monkeypatch.setenv(
         "AIRFLOW_CONN_SLUICE_KAFKA", json.dumps({"conn_type": "kafka", "extra": EXTRA})
@@ -38,14 +36,14 @@ def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyP
     return monkeypatch
 
 
-def test_it_says_all_that_a_properties_file_would(connected: pytest.MonkeyPatch) -> None:
+def test_it_says_all_that_a_properties_file_would(connected):
     settings = kafka.task_settings()
     assert settings.kafka == "a:1"
     assert settings.kafka_config.librdkafka()["sasl.password"] == "canary"
     assert (settings.kafka_config.path, settings.environment()["SLUICE_KAFKA_CONFIG"]) == ("", "")
 
 
-def test_brokers_that_it_does_not_name_are_the_installations(connected: pytest.MonkeyPatch) -> None:
+def test_brokers_that_it_does_not_name_are_the_installations(connected):
     connected.setenv(
         "AIRFLOW_CONN_SLUICE_KAFKA", '{"conn_type": "kafka", "extra": {"client.id": "sluice"}}'
     )
@@ -67,11 +65,7 @@ def test_without_it_the_installations_declaration_is_in_force(connected, tmp_pat
     [
         ({"conn_type": "http"}, "not_a_kafka_connection", {"kind": "http"}),
         ({"conn_type": "kafka", "host": "a"}, "field_outside_extra", {"field": "host"}),
-        (
-            {"conn_type": "kafka", "password": "canary"},
-            "field_outside_extra",
-            {"field": "password"},
-        ),
+        ({"conn_type": "kafka", "password": "canary"}, "field_outside_extra", {"field": "password"}),
         (
             {"conn_type": "kafka", "extra": {"sasl.pasword": "canary"}},
             "property_misspelt",
@@ -96,7 +90,7 @@ def test_without_it_the_installations_declaration_is_in_force(connected, tmp_pat
             {"name": "sasl", "kind": "an object"},
         ),
     ],
-)
+)  # fmt: skip
 def test_what_it_says_otherwise_is_refused_by_name(connected, connection, reason, told):
     connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA", json.dumps(connection))
     with fails(KafkaConfigInvalid, reason, source="connection 'sluice_kafka'", **told) as raised:
@@ -104,7 +98,7 @@ def test_what_it_says_otherwise_is_refused_by_name(connected, connection, reason
     assert "canary" not in str(raised.value)
 
 
-def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) -> None:
+def test_its_secrets_are_masked_in_the_tasks_log(connected):
     masked: list[str] = []
     connected.setattr(kafka, "mask_secret", masked.append)
     kafka.task_settings()

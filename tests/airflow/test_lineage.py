@@ -1,7 +1,5 @@
 """OpenLineage: DAG runs by Airflow's own code, its provider's listener, a real HTTP receiver."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket
@@ -40,12 +38,12 @@ REPAIR = "20260301T120000-abcdef"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def database() -> None:
+def database():
     fill()
 
 
 @pytest.fixture
-def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def listener(monkeypatch) -> Iterator[Callable[[str], None]]:
     """Turns the provider's listener on, for this transport."""
     from airflow.providers.openlineage.plugins.listener import OpenLineageListener  # noqa: PLC0415 - the home comes first
     from airflow.sdk.listener import get_listener_manager  # noqa: PLC0415
@@ -63,7 +61,7 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]
 
 
 @pytest.fixture
-def receiver(listener: Callable[[str], None]) -> Iterator[Receiver]:
+def receiver(listener) -> Iterator[Receiver]:
     with receiving() as server:
         listener(server.transport)
         yield server
@@ -115,7 +113,7 @@ class Installation:
 
 
 @pytest.fixture
-def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+def installation(tmp_path, monkeypatch) -> Installation:
     work = Plan(pipeline=SPEC.name, new_offsets=5, reasons=("5 new offsets to read",), lines=())
     monkeypatch.setattr(planning, "plan", lambda *_: work)
     forget_events()
@@ -300,7 +298,7 @@ def test_a_repair_is_told_from_the_topic_through_staged_rows_into_the_table(
     assert event["run"]["facets"]["sluice_publication"]["repairs"] == [REPAIR]
 
 
-def test_without_a_transport_the_provider_has_no_listener() -> None:
+def test_without_a_transport_the_provider_has_no_listener():
     from airflow.providers.openlineage import conf  # noqa: PLC0415 - the home comes first
     from airflow.providers.openlineage.plugins.openlineage import OpenLineageProviderPlugin  # noqa: PLC0415
 
@@ -326,7 +324,7 @@ def test_a_receiver_that_never_answers_fails_no_task_and_holds_it_no_longer_than
     assert time.monotonic() - began < 60
 
 
-def test_the_rows_that_a_person_is_shown_for_approval_are_in_no_event() -> None:
+def test_the_rows_that_a_person_is_shown_for_approval_are_in_no_event():
     from airflow.providers.openlineage.utils.utils import TaskInfo  # noqa: PLC0415 - the home comes first
 
     approve = build_backfill(SPEC).get_task("approve")
@@ -336,7 +334,7 @@ def test_the_rows_that_a_person_is_shown_for_approval_are_in_no_event() -> None:
     assert PERSON not in said
 
 
-def test_the_table_of_an_archive_has_the_columns_of_records() -> None:
+def test_the_table_of_an_archive_has_the_columns_of_records():
     from sluice_airflow.lineage.datasets import Datasets  # noqa: PLC0415 - the home comes first
 
     archive = archive_spec(SPEC.topic, Archive())

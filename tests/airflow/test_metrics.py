@@ -1,7 +1,5 @@
 """Metrics of runs, as a real StatsD server receives them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -61,7 +59,7 @@ def sending(patch: pytest.MonkeyPatch, **options: object) -> Iterator[None]:
 
 
 @pytest.fixture
-def plain(server: Statsd, monkeypatch: pytest.MonkeyPatch) -> Iterator[Statsd]:
+def plain(server, monkeypatch) -> Iterator[Statsd]:
     with sending(monkeypatch, statsd_on=True, statsd_port=server.port):
         yield server
 
@@ -84,7 +82,7 @@ def event(**changes: Any) -> Event:
     )
 
 
-def test_a_drain_sends_its_account_its_state_and_its_times_once(plain: Statsd) -> None:
+def test_a_drain_sends_its_account_its_state_and_its_times_once(plain):
     metrics.of_run(report(None, check(), check("failed", "state"), waiting=5))
     drain = f"airflow.sluice.{PIPELINE}.drain"
     assert lines(plain) == {
@@ -136,7 +134,7 @@ def test_where_there_are_tags_the_pipeline_is_one_and_the_name_is_the_same_for_a
     assert found[f"airflow.sluice.phase,{tags},phase=query"] == "6250.000000|ms"
 
 
-def test_opentelemetry_has_them_by_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opentelemetry_has_them_by_attributes(monkeypatch):
     """Airflow's own logger over OpenTelemetry's SDK, which keeps what it would export."""
     from airflow.sdk._shared.observability.metrics.otel_logger import SafeOtelLogger  # noqa: PLC0415 - heavy, and only here
     from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
@@ -187,12 +185,12 @@ def test_a_run_without_a_batch_says_nothing_of_the_state_that_it_has_not_seen(pl
     assert f"airflow.sluice.{PIPELINE}.drain.state_rows" not in found
 
 
-def test_a_watermark_ahead_of_the_clock_is_no_lag(plain: Statsd) -> None:
+def test_a_watermark_ahead_of_the_clock_is_no_lag(plain):
     metrics.of_run(report(watermark=NOON + timedelta(hours=1)))
     assert lines(plain)[f"airflow.sluice.{PIPELINE}.drain.watermark_lag"] == "0|g"
 
 
-def test_a_swap_and_a_publication_send_theirs(plain: Statsd) -> None:
+def test_a_swap_and_a_publication_send_theirs(plain):
     metrics.of_swap(PIPELINE, "backfill", {"added": 6, "removed": 1, "changed": 20, "merged": 26})
     metrics.of_publication(event())
     name = f"airflow.sluice.{PIPELINE}"
@@ -222,7 +220,7 @@ def test_a_library_of_metrics_that_fails_does_not_fail_the_run(plain, monkeypatc
     assert "no metrics were sent: ValueError: count must be" in caplog.text
 
 
-def test_the_document_has_each_metric_with_its_type_and_unit() -> None:
+def test_the_document_has_each_metric_with_its_type_and_unit():
     page = (REPO / "docs" / "seeing.md").read_text().partition("\n## Metrics\n")[2]
     section = page.partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| `")]

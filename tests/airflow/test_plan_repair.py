@@ -1,9 +1,6 @@
 """The task plan of a backfill DAG: what it hands over, what it skips, what it leaves on disk."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("in_task")
 
 
 @pytest.fixture
-def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+def paths(tmp_path, monkeypatch) -> Paths:
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     return Paths(str(tmp_path), registry.load(NAME))

@@ -1,7 +1,5 @@
 """The kind rebuild of a backfill DAG: a real root, and a person who answers by the API."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator
@@ -38,7 +36,7 @@ PYTHON = sys.executable
 
 
 @pytest.fixture(scope="module")
-def api(its_own_airflow: None) -> Iterator[Any]:
+def api(its_own_airflow) -> Iterator[Any]:
     with rest_api() as client:
         yield client
 
@@ -82,7 +80,7 @@ class Installation:
 
 
 @pytest.fixture
-def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+def installation(tmp_path, monkeypatch) -> Installation:
     return Installation(tmp_path, monkeypatch)
 
 

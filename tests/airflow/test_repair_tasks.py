@@ -1,7 +1,5 @@
 """The tasks of a backfill DAG: what a run asks for, the way to Spark, the checks of staged rows."""
 
-from __future__ import annotations
-
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -74,12 +72,12 @@ class TestRequest:
         assert (request.kind, request.span) == (becomes, Span(*DAY))
         assert (request.who, request.note, request.most_records) == ("ada", "why", 1000)
 
-    def test_its_range_is_not_that_of_the_form(self) -> None:
+    def test_its_range_is_not_that_of_the_form(self):
         form = {"from": "2012-01-01T00:00Z", "to": "2012-01-02T00:00Z"}
         assert request_of(asked("backfill", **form)).span == Span(*DAY)
 
     @pytest.mark.parametrize("run_type", ["manual", "operator_triggered"])
-    def test_any_other_run_has_kind_and_range_from_the_form_alone(self, run_type: str) -> None:
+    def test_any_other_run_has_kind_and_range_from_the_form_alone(self, run_type):
         """Airflow gives a manual run the data interval of yesterday."""
         request = request_of(asked(run_type, who=None))
         assert (request.kind, request.span, request.who) == ("repair", None, "Airflow")
@@ -87,13 +85,13 @@ class TestRequest:
         span = request_of(asked(run_type, **form)).span
         assert span.start == datetime(2012, 1, 1, tzinfo=UTC)
 
-    def test_a_replay_has_its_reason_from_the_form_and_finds_its_ranges(self) -> None:
+    def test_a_replay_has_its_reason_from_the_form_and_finds_its_ranges(self):
         request = request_of(asked("manual", kind="replay", reason="required field"))
         assert (request.kind, request.reason, request.span) == ("replay", "required field", None)
         with fails(RangeInvalid, "fields_refused"):
             request_of(asked("manual", reason="required field"))
 
-    def test_what_the_forms_schema_cannot_say_is_refused_by_the_plan(self) -> None:
+    def test_what_the_forms_schema_cannot_say_is_refused_by_the_plan(self):
         with fails(RangeInvalid, "fields_refused"):
             request_of(asked("manual", kind="backfill"))
         with fails(RangeInvalid, "rebuild_by_backfill"):
@@ -103,7 +101,7 @@ class TestRequest:
 
 
 class TestDag:
-    def test_its_tasks_are_in_this_order(self, dag: DAG) -> None:
+    def test_its_tasks_are_in_this_order(self, dag):
         assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == {
             "plan": {"stage"},
             "stage": {"check_output", "check_change"},
@@ -114,7 +112,7 @@ class TestDag:
             "publish": set(),
         }
 
-    def test_it_runs_once_at_a_time_and_never_by_itself(self, dag: DAG) -> None:
+    def test_it_runs_once_at_a_time_and_never_by_itself(self, dag):
         assert (dag.max_active_runs, dag.catchup, dag.is_paused_upon_creation) == (1, False, False)
         assert dag.timetable.can_be_scheduled is False
         assert {str(kind.value) for kind in dag.allowed_run_types or ()} == {
@@ -124,7 +122,7 @@ class TestDag:
         }
         assert dag.tags == {"sluice backfill"}
 
-    def test_a_swap_waits_ten_minutes_for_a_drain_and_not_for_stale_rows(self, dag: DAG) -> None:
+    def test_a_swap_waits_ten_minutes_for_a_drain_and_not_for_stale_rows(self, dag):
         swap = dag.get_task("swap")
         assert swap.retries * swap.retry_delay == timedelta(minutes=10)
         policy = SWAP_ARGUMENTS["retry_policy"]
@@ -134,12 +132,12 @@ class TestDag:
         }
         assert actions == {LeaseHeld: "retry", StagingStale: "fail"}
 
-    def test_the_asset_is_told_by_an_alias_so_that_one_dag_alone_makes_it(self, dag: DAG) -> None:
+    def test_the_asset_is_told_by_an_alias_so_that_one_dag_alone_makes_it(self, dag):
         publish = dag.get_task("publish")
         assert publish.outlets == [repairs_of(NAME), days_of(NAME)]
         assert publish.inlets == [asset_of(NAME)]
 
-    def test_its_page_explains_both_ways_and_who_approves(self, dag: DAG) -> None:
+    def test_its_page_explains_both_ways_and_who_approves(self, dag):
         page = dag.doc_md or ""
         for said in ("Trigger > Backfill", "a run for each day", "RANGE_OPEN", "**verify**"):
             assert said in page
@@ -189,7 +187,7 @@ class Installation:
 
 
 @pytest.fixture
-def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+def installation(tmp_path, monkeypatch) -> Installation:
     return Installation(tmp_path, monkeypatch)
 
 
@@ -246,14 +244,14 @@ class TestStage:
 
 
 class TestChecks:
-    def test_rows_that_nothing_explains_have_an_error_of_their_own(self, dag: DAG) -> None:
+    def test_rows_that_nothing_explains_have_an_error_of_their_own(self, dag):
         staged = {"stage": report(check("failed")).model_dump(mode="json")}
         unexplained = has("(unexplained) (3 rows)")
         with fails(ChangeUnexplained, "rows_unexplained", failed=unexplained):
             run(dag.get_task("check_change"), staged)
         assert run(dag.get_task("check_output"), staged) == {"passed": 0, "failed": 0}
 
-    def test_another_check_that_fails_says_that_the_table_is_as_it_was(self, dag: DAG) -> None:
+    def test_another_check_that_fails_says_that_the_table_is_as_it_was(self, dag):
         failed = check("failed", "flights", "output")
         with fails(CheckFailed, "staged_failed"):
             run(
@@ -261,18 +259,18 @@ class TestChecks:
                 {"stage": report(failed).model_dump(mode="json")},
             )
 
-    def test_one_that_could_not_be_evaluated_is_broken(self, dag: DAG) -> None:
+    def test_one_that_could_not_be_evaluated_is_broken(self, dag):
         staged = {"stage": report(check("broken")).model_dump(mode="json")}
         with pytest.raises(CheckBroken):
             run(dag.get_task("check_change"), staged)
 
-    def test_without_a_report_they_name_the_task_to_clear(self, dag: DAG) -> None:
+    def test_without_a_report_they_name_the_task_to_clear(self, dag):
         with fails(ReportMissing, "task_left_no_report"):
             run(dag.get_task("check_change"), {})
 
 
 class TestSwap:
-    def test_a_verify_changes_nothing_and_its_run_ends_there(self, dag: DAG) -> None:
+    def test_a_verify_changes_nothing_and_its_run_ends_there(self, dag):
         from airflow.sdk.exceptions import AirflowSkipException  # noqa: PLC0415
 
         asked = {"plan": {"repair_id": REPAIR_ID, "kind": "verify"}}

@@ -29,27 +29,27 @@ def test_an_error_is_tried_again_exactly_if_its_class_says_that_this_can_help(er
     )
 
 
-def test_the_catalogue_has_errors_of_both_kinds() -> None:
+def test_the_catalogue_has_errors_of_both_kinds():
     assert {error.retry for error in catalogue()} == {True, False}
 
 
 @pytest.mark.parametrize(
     "error", [SluiceError("a code that nobody knows."), FromANewerSluice("new.")]
 )
-def test_an_error_that_this_sluice_does_not_know_is_not_tried_again(error: SluiceError) -> None:
+def test_an_error_that_this_sluice_does_not_know_is_not_tried_again(error):
     assert action(error) is RetryAction.FAIL
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), OSError("a lost disk"), TimeoutError()])
-def test_what_is_not_sluices_own_follows_the_number_of_retries(error: Exception) -> None:
+def test_what_is_not_sluices_own_follows_the_number_of_retries(error):
     assert action(error) is RetryAction.DEFAULT
 
 
-def test_the_reason_in_the_task_log_names_the_code() -> None:
+def test_the_reason_in_the_task_log_names_the_code():
     assert StateIncompatible.code in (POLICY.evaluate(StateIncompatible("x"), 1, 2).reason or "")
 
 
-def test_the_policy_is_the_same_after_it_was_written_down_and_read_again() -> None:
+def test_the_policy_is_the_same_after_it_was_written_down_and_read_again():
     again = ExceptionRetryPolicy.deserialize(json.loads(json.dumps(POLICY.serialize())))
 
     assert [action(error("x"), again) for error in catalogue()] == [

@@ -1,10 +1,7 @@
 """Airflow's connection to the object store: read without its provider, and handed on by a file."""
 
-from __future__ import annotations
-
 import json
 import os
-from pathlib import Path
 
 import pytest
 from botocore.session import Session
@@ -23,7 +20,7 @@ CONNECTION = {
 
 
 @pytest.fixture
-def connected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+def connected(monkeypatch, tmp_path) -> pytest.MonkeyPatch:
     """The connection is there, and so are keys of the worker's; the folder is the test's."""
     monkeypatch.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps(CONNECTION))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "the worker's")
@@ -104,7 +101,7 @@ def test_what_it_says_otherwise_is_refused_by_name(connected, change, reason, to
     assert "canary" not in str(raised.value)
 
 
-def test_its_secrets_are_masked_in_the_tasks_log(connected: pytest.MonkeyPatch) -> None:
+def test_its_secrets_are_masked_in_the_tasks_log(connected):
     masked: list[str] = []
     connected.setattr(root, "mask_secret", masked.append)
     with root.root_credentials():

@@ -147,7 +147,7 @@ def connection(host: str, **more: Any) -> str:
 
 
 @pytest.fixture
-def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+def installation(tmp_path, monkeypatch) -> Installation:
     return Installation(tmp_path, monkeypatch)
 
 
@@ -303,7 +303,7 @@ class TestDrain:
         job = Drain(pipeline=NAME, report=str(installation.report), run_id="manual__1-try1")
         assert installation.called.read_text().endswith(f" {job.model_dump_json()}\n")
 
-    def test_hands_over_its_report(self, installation: Installation) -> None:
+    def test_hands_over_its_report(self, installation):
         installation.spark_reports(report(), 0)
 
         assert Report.model_validate(installation.run("drain")) == report()
@@ -330,7 +330,7 @@ class TestDrain:
             installation.run("drain")
         assert installation.rows() == {"manual__1-try1": "STATE_INCOMPATIBLE"}
 
-    def test_does_not_take_an_older_report_for_its_own(self, installation: Installation) -> None:
+    def test_does_not_take_an_older_report_for_its_own(self, installation):
         report().write(installation.report)
         installation.spark_does("exit 1")
 
@@ -402,7 +402,7 @@ class TestDrain:
         assert outcome == [ReportMissing]
         assert [pid for pid in map(int, pids.read_text().split()) if _lives(pid)] == []
 
-    def test_that_has_not_begun_can_be_killed(self, installation: Installation) -> None:
+    def test_that_has_not_begun_can_be_killed(self, installation):
         installation.dag.get_task("drain").on_kill()
 
 
@@ -429,7 +429,7 @@ class TestChecks:
         assert installation.run(f"check_{other}", drained) == {"passed": 1, "failed": 0}
 
     @pytest.mark.parametrize("severity", ["warning", "info"])
-    def test_show_a_warning_and_pass(self, installation: Installation, severity: str) -> None:
+    def test_show_a_warning_and_pass(self, installation, severity):
         drained = report(None, check("failed", severity), check("passed")).model_dump(mode="json")
 
         assert installation.run("check_output", drained) == {"passed": 1, "failed": 1}
@@ -440,14 +440,14 @@ class TestChecks:
         with pytest.raises(CheckBroken):
             installation.run("check_output", drained)
 
-    def test_fail_when_nothing_was_handed_over(self, installation: Installation) -> None:
+    def test_fail_when_nothing_was_handed_over(self, installation):
         with pytest.raises(ReportMissing):
             installation.run("check_output", None)
 
 
 class TestPublish:
     @pytest.fixture(autouse=True)
-    def passed(self, installation: Installation) -> Paths:
+    def passed(self, installation) -> Paths:
         """One batch whose rows passed their checks at version 7."""
         paths = Paths(str(installation.root), registry.load(NAME))
         paths.ensure_writable()
@@ -487,7 +487,7 @@ class TestPublish:
         assert (told["watermark"], told["offsets_end"]) == ("2026-03-01T12:00:00Z", {"0": 10})
         assert told["account"]["rows_out"] == 9
 
-    def test_tells_it_once(self, installation: Installation) -> None:
+    def test_tells_it_once(self, installation):
         self.publish(installation)
         with pytest.raises(AirflowSkipException, match="consumers know"):
             self.publish(installation)
@@ -498,7 +498,7 @@ class TestPublish:
         installation.announced.pop()
         assert self.publish(installation) == told
 
-    def test_looks_past_the_events_that_a_person_has_sent(self, installation: Installation) -> None:
+    def test_looks_past_the_events_that_a_person_has_sent(self, installation):
         self.publish(installation)
         installation.announced.append(SimpleNamespace(extra={"note": "by hand"}))
         with pytest.raises(AirflowSkipException, match="consumers know"):
@@ -598,7 +598,7 @@ class TestMaintain:
         self.maintain()
 
     @pytest.mark.usefixtures("installation")
-    def test_says_what_is_wrong_with_its_schedule(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_says_what_is_wrong_with_its_schedule(self, monkeypatch):
         monkeypatch.setenv("SLUICE_MAINTAIN_CRON", "weekly")
         with fails(SettingInvalid, "cron_invalid"):
             self.maintain()

@@ -1,7 +1,5 @@
 """The timetable of backfills: intervals for a person, none for the scheduler."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -33,7 +31,7 @@ def test_a_backfill_gets_each_interval_that_begins_between_its_dates(cron, step)
     ]
 
 
-def test_the_scheduler_gets_none_whatever_has_run_and_whenever_the_dag_starts() -> None:
+def test_the_scheduler_gets_none_whatever_has_run_and_whenever_the_dag_starts():
     timetable = read_back("0 0 * * *").timetable
     assert type(timetable) is OnRequest
     backfill = TimeRestriction(instance(FIRST), None, catchup=True)

@@ -1,7 +1,5 @@
 """Being told: real DAG runs, a real SMTP server and a real HTTP server on this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import email
 import email.policy
@@ -76,12 +74,12 @@ def serving(server: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def database() -> None:
+def database():
     fill()
 
 
 @pytest.fixture
-def mails(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+def mails(monkeypatch) -> Iterator[list[bytes]]:
     with serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mailbox)) as server:
         server.mails = []
         extra = {"to": "data@example.org", "from_email": "sluice@example.org"}
@@ -92,7 +90,7 @@ def mails(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
 
 
 @pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def hook(monkeypatch) -> Iterator[Any]:
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), Hook)) as server:
         server.posts, server.status = [], 200
         connection = {"conn_type": "http", "schema": "http", "host": "127.0.0.1"}
@@ -168,7 +166,7 @@ def test_a_retry_that_helps_is_no_problem_and_without_a_connection_nobody_is_tol
     assert hook.posts == []
 
 
-def test_hostile_text_stays_text_in_mail_and_chat(mails: list[bytes], hook: Any) -> None:
+def test_hostile_text_stays_text_in_mail_and_chat(mails, hook):
     assert ran(refused_dag("told_hostile", SpecInvalid(HOSTILE)), 0) == "failed"
     (raw,) = mails
     mail = email.message_from_bytes(raw, policy=email.policy.default)
@@ -223,7 +221,7 @@ def checked(drained: Any) -> DAG:
     return dag
 
 
-def test_checks_are_told_with_counts_and_no_values_and_warnings_too(hook: Any) -> None:
+def test_checks_are_told_with_counts_and_no_values_and_warnings_too(hook):
     bad, odd = result("a", "critical", "failed"), result("b", "warning", "failed")
     assert ran(checked(report(bad, odd)), 0) == "failed"
     assert texts(hook)[0].splitlines()[:5] == [
@@ -279,13 +277,13 @@ def test_a_repair_that_cannot_be_started_is_told_once_though_publish_succeeds_be
     "error",
     [ProcessorFailed("ValueError: 'a person'"), ValueError("a person"), SluiceError("a person")],
 )
-def test_an_error_that_may_quote_a_record_is_told_without_its_text(error: Exception) -> None:
+def test_an_error_that_may_quote_a_record_is_told_without_its_text(error):
     text = began(Place("p", "p", "drain", "r"), of_error(error)).text
     assert "a person" not in text
     assert "Next: " in text
 
 
-def test_the_document_shows_messages_as_they_are() -> None:
+def test_the_document_shows_messages_as_they_are():
     page = (REPO / "docs" / "seeing.md").read_text()
     pipeline, run = "departure_delays", "scheduled__2026-03-01T12:00:00+00:00"
     down = KafkaUnreachable("broker:9092 did not answer in 10 s.", "Start the brokers.")
@@ -340,13 +338,13 @@ def test_of_a_webhooks_answer_no_more_is_read_than_its_status(monkeypatch):
         assert server.posts == [f"/{PATH}"], "told, once"
 
 
-def test_a_check_whose_report_cannot_be_read_is_told_by_its_own_error(hook: Any) -> None:
+def test_a_check_whose_report_cannot_be_read_is_told_by_its_own_error(hook):
     unread = checked({"report_version": 2})
     assert ran(unread, 20) == "failed"
     assert "ValidationError: the task failed. Next: read its log." in texts(hook)[0]
 
 
-def test_a_check_task_that_fails_though_its_checks_have_passed_is_told(hook: Any) -> None:
+def test_a_check_task_that_fails_though_its_checks_have_passed_is_told(hook):
     class Dies(CheckOperator):
         def execute(self, context: Context) -> dict[str, int]:  # noqa: ARG002 - Airflow passes it
             raise MemoryError

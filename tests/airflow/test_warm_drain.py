@@ -1,7 +1,5 @@
 """The drain task with SLUICE_WARM=on: a real worker that needs no Spark does its runs."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys
@@ -9,7 +7,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -63,7 +60,7 @@ sys.exit(Worker(Path(json.loads(sys.argv[2])["socket"]), born, Limits(9, 600, 10
 
 
 @pytest.fixture
-def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
+def installation(tmp_path, monkeypatch) -> Iterator[Installation]:
     made = Installation(tmp_path, monkeypatch, "root")  # a cluster refuses an odd one
     monkeypatch.setenv("SLUICE_WARM", "on")
     report().write(made.bin / "report.json")

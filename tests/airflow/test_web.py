@@ -51,7 +51,7 @@ Client = Any
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory) -> Path:
     """The ops tables of two pipelines, each with a failed drain whose texts are hostile."""
     folder = tmp_path_factory.mktemp("root")
     for name in (MINE, OTHER):
@@ -186,7 +186,7 @@ def _tables(root: Any, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(its_own_airflow: None, root: Path) -> Iterator[Client]:
+def server(its_own_airflow, root) -> Iterator[Client]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AIRFLOW__CORE__AUTH_MANAGER", "tests.airflow.one_dag.OneDag")
         patch.setenv("AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS", "False")
@@ -197,7 +197,7 @@ def server(its_own_airflow: None, root: Path) -> Iterator[Client]:
 
 
 @pytest.fixture
-def get(server: Client) -> Callable[..., Any]:
+def get(server) -> Callable[..., Any]:
     """Get an address as this user: a DAG's id, who may read that DAG; or nobody."""
 
     def as_user(
@@ -252,7 +252,7 @@ def addresses(pipeline: str, run: str = "scheduled__2%2B00%3A00-try1") -> list[s
     return found
 
 
-def test_no_route_answers_a_person_who_is_not_logged_in(get: Callable[..., Any]) -> None:
+def test_no_route_answers_a_person_who_is_not_logged_in(get):
     for address in addresses(MINE):
         answer = get(address, None)
         assert (answer.status_code, answer.json()) == (401, {"detail": "Not authenticated"}), (
@@ -262,7 +262,7 @@ def test_no_route_answers_a_person_who_is_not_logged_in(get: Callable[..., Any])
         assert forged.status_code == 403, address
 
 
-def test_a_browser_without_login_is_sent_there_and_back(get: Callable[..., Any]) -> None:
+def test_a_browser_without_login_is_sent_there_and_back(get):
     answer = get("/pipelines/departure_delays?page=1", None, page=True)
     assert answer.status_code == 303
     assert answer.headers["location"] == (
@@ -303,7 +303,7 @@ def test_a_user_who_may_read_dags_and_not_their_runs_sees_no_pipeline(get):
     assert get(f"/api/pipelines/{MINE}/late", "no runs").status_code == 404
 
 
-def test_a_user_without_a_role_sees_no_pipeline(server: Client) -> None:
+def test_a_user_without_a_role_sees_no_pipeline(server):
     from airflow.api_fastapi.app import get_auth_manager  # noqa: PLC0415 - the home comes first
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser  # noqa: PLC0415
 
@@ -313,7 +313,7 @@ def test_a_user_without_a_role_sees_no_pipeline(server: Client) -> None:
     assert server.get("/sluice/api/pipelines").json() == {"pipelines": []}
 
 
-def test_every_answer_forbids_what_a_record_could_start(get: Callable[..., Any]) -> None:
+def test_every_answer_forbids_what_a_record_could_start(get):
     policy = None
     for address in [*addresses(MINE), "/nowhere", "/pipelines/nobodys"]:
         for user in (MINE, None):
@@ -325,7 +325,7 @@ def test_every_answer_forbids_what_a_record_could_start(get: Callable[..., Any])
             assert headers["cache-control"] == "no-store"
 
 
-def test_no_route_changes_anything() -> None:
+def test_no_route_changes_anything():
     assert {method for route in routes() for method in route.methods} <= {"GET", "HEAD"}
 
 
@@ -359,7 +359,7 @@ def test_the_overview_has_each_pipeline_with_its_last_runs_and_what_waits(get):
     assert "+2,000" in row, "it grows"
 
 
-def test_pages_of_runs_and_batches_follow_each_other(get: Callable[..., Any]) -> None:
+def test_pages_of_runs_and_batches_follow_each_other(get):
     for table, name in (("runs", "run_id"), ("batches", "batch")):
         whole = get(f"/api/pipelines/{MINE}/{table}").json()
         parts = [get(f"/api/pipelines/{MINE}/{table}?limit=1&offset={n}").json() for n in range(3)]
@@ -446,7 +446,7 @@ def test_the_form_of_a_repair_is_filled_in_and_starts_nothing_for_those_who_may_
     assert get(f"/pipelines/{MINE}/repair?kind=all", page=True).status_code == 422
 
 
-def test_the_form_of_a_repair_has_the_fields_of_airflow_s(get: Callable[..., Any]) -> None:
+def test_the_form_of_a_repair_has_the_fields_of_airflow_s(get):
     from sluice_airflow.tasks.form import ONLY_OVERRIDDEN, params  # noqa: PLC0415 - the home comes first
 
     text = html.unescape(get(f"/pipelines/{MINE}/repair", page=True).text)
@@ -542,7 +542,7 @@ def test_a_page_says_that_the_store_stands_still_and_the_server_answers_others_m
     assert get(f"/api/pipelines/{MINE}/runs").status_code == 200
 
 
-def test_every_route_that_reads_does_so_in_the_views_own_threads() -> None:
+def test_every_route_that_reads_does_so_in_the_views_own_threads():
     from sluice_airflow.web.apart import Apart  # noqa: PLC0415 - the home comes first
 
     assert {type(route) for route in routes()} == {Apart}
@@ -628,7 +628,7 @@ def test_hostile_bytes_are_text_and_hexadecimal_and_bounded(get, monkeypatch):
     assert "secret of a header" in text
 
 
-def test_a_record_that_is_not_there_is_not_found(get: Callable[..., Any]) -> None:
+def test_a_record_that_is_not_there_is_not_found(get):
     for wrong in ("offset=1", "offset=7&generation=g2", "table=late' OR 'a'='a"):
         name = wrong.partition("=")[0]
         kept = "&".join(each for each in LATE[1:].split("&") if not each.startswith(name))
@@ -688,7 +688,7 @@ def test_the_page_of_a_pipeline_has_the_watermark_s_lag_the_late_share_phases_an
     assert get(f"/api/pipelines/{MINE}/phases").json()["runs"][0]["seconds"] == {"query": 3.0}
 
 
-def test_a_run_that_was_not_published_says_why_and_what_to_do(get: Callable[..., Any]) -> None:
+def test_a_run_that_was_not_published_says_why_and_what_to_do(get):
     text = html.unescape(
         get(f"/pipelines/{MINE}/run?run_id=scheduled__2%2B00:00-try1", page=True).text
     )
@@ -698,7 +698,7 @@ def test_a_run_that_was_not_published_says_why_and_what_to_do(get: Callable[...,
     assert text.count('<svg class="small"') == 3, "each check's history"
 
 
-def test_the_page_before_the_first_days_that_there_are_has_an_address(server: Client) -> None:
+def test_the_page_before_the_first_days_that_there_are_has_an_address(server):
     """A record may say that it is of the year 1."""
     from sluice_airflow.web import readings  # noqa: PLC0415
 
@@ -709,7 +709,7 @@ def test_the_page_before_the_first_days_that_there_are_has_an_address(server: Cl
     assert readings.older(found) == (datetime(1, 1, 1, tzinfo=UTC), first.start)
 
 
-def test_the_schema_of_the_routes_is_one_of_them(get: Callable[..., Any]) -> None:
+def test_the_schema_of_the_routes_is_one_of_them(get):
     paths = get("/api/openapi.json").json()["paths"]
     assert "/api/pipelines/{pipeline}/batches" in paths
     assert all(
@@ -726,7 +726,7 @@ def test_a_wrong_setting_is_said_in_words(get, monkeypatch):
     assert "secret" not in page + answer.text
 
 
-def test_airflow_s_ui_is_told_of_the_three_places(server: Client) -> None:
+def test_airflow_s_ui_is_told_of_the_three_places(server):
     from sluice_airflow.web.mount import VIEWS  # noqa: PLC0415
 
     assert [each["destination"] for each in VIEWS] == ["nav", "dag", "dag_run"]
@@ -734,7 +734,7 @@ def test_airflow_s_ui_is_told_of_the_three_places(server: Client) -> None:
     assert not any(each["href"].startswith("/") for each in VIEWS), "[api] base_url may have a path"
 
 
-def test_importing_what_the_plugin_needs_of_the_views_loads_nothing_heavy() -> None:
+def test_importing_what_the_plugin_needs_of_the_views_loads_nothing_heavy():
     heavy = "('pyspark', 'delta', 'deltalake', 'duckdb', 'pandas', 'pyarrow', 'great_expectations')"
     script = (
         "import sys\n"
@@ -748,7 +748,7 @@ def test_importing_what_the_plugin_needs_of_the_views_loads_nothing_heavy() -> N
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_app_that_airflow_mounts_is_made_once() -> None:
+def test_the_app_that_airflow_mounts_is_made_once():
     from sluice_airflow.web.mount import Mounted  # noqa: PLC0415
 
     mounted, sent = Mounted(), list[Any]()

@@ -1,7 +1,5 @@
 """Audit: what is wrong with a page for those who read it, as the browser computes it (audit.js)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

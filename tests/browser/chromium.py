@@ -1,7 +1,5 @@
 """Chromium: the one that Debian installs, driven by Playwright, with a profile of its own."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """One Airflow, one root and one browser for this folder, and for each test a window of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -25,19 +23,19 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="package")
-def installed(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+def installed(browser, tmp_path_factory) -> Iterator[Installed]:
     """Made only where there is a browser to look at it."""
     with installation(tmp_path_factory.mktemp("browser")) as made:
         yield made
 
 
 @pytest.fixture(scope="package")
-def session(browser: Any, installed: Installed) -> Any:
+def session(browser, installed) -> Any:
     """Of a person who is logged in."""
     return logged_in(browser, installed.airflow)
 
 
 @pytest.fixture
-def window(browser: Any, installed: Installed, session: Any) -> Callable[..., Any]:
+def window(browser, installed, session) -> Callable[..., Any]:
     """Opens a window of a person who is logged in: `width`, `dark`."""
     return partial(opened, browser, installed.airflow, session)

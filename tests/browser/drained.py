@@ -1,7 +1,5 @@
 """An Airflow that runs its tasks, over a table of which late records wait and somebody took a row."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """An Airflow over the root of written.py: what the tests of this folder look at. No task runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The pages that the tests and the pictures look at, and their addresses."""
 
-from __future__ import annotations
-
 from urllib.parse import quote, urlencode
 
 from tests.browser.installation import Installed

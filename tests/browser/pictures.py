@@ -1,7 +1,5 @@
 """Pictures of docs/seeing.md: `make screenshots` takes them anew."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, NamedTuple
 

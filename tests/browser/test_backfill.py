@@ -1,7 +1,5 @@
 """A backfill of two days, as a person makes it in Airflow's UI, over real Kafka and Spark."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,7 +27,7 @@ RUNS = f"/dags/{BACKFILL}/runs"
 
 
 @pytest.fixture(scope="module")
-def made(browser: Any, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drained]:
+def made(browser, kafka, tmp_path_factory) -> Iterator[Drained]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLUICE_KAFKA", kafka)
         with drained(kafka, tmp_path_factory.mktemp("backfill")) as there:
@@ -37,12 +35,12 @@ def made(browser: Any, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def window(browser: Any, made: Drained) -> Windows:
+def window(browser, made) -> Windows:
     return partial(opened, browser, made.airflow, logged_in(browser, made.airflow))
 
 
 @pytest.fixture(scope="module")
-def asked(made: Drained, window: Windows) -> dict[str, Any]:
+def asked(made, window) -> dict[str, Any]:
     """A person asks for the two days: what the browser sends."""
     with window() as there:
         dialog = backfill_form(there, BACKFILL, DAYS[0], DAYS[-1])
@@ -61,7 +59,7 @@ def asked(made: Drained, window: Windows) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def shown(made: Drained, window: Windows, asked: dict[str, Any]) -> str:
+def shown(made, window, asked) -> str:
     """What the person reads who is asked, and approves."""
     made.await_task(SECOND, "approve", "awaiting_input")
     with window() as there:
@@ -83,7 +81,7 @@ def shown(made: Drained, window: Windows, asked: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def ended(made: Drained, shown: str) -> dict[str, dict[str, str | None]]:
+def ended(made, shown) -> dict[str, dict[str, str | None]]:
     """The tasks of both runs, when they have ended."""
     lines = list[str]()
     for run_id in (FIRST, SECOND):

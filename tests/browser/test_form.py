@@ -1,13 +1,10 @@
 """Airflow's form of a backfill DAG, and that of a drain, as a person sees them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 from sluice_airflow.tasks.form import params
-from tests.browser.installation import Installed
 from tests.browser.trigger_form import backfill_form, fill_in, override, trigger_form
 from tests.harness.long_form import long_form
 
@@ -29,7 +26,7 @@ def test_the_form_explains_each_field_and_takes_no_number_below_its_bound(window
         assert opened.wrong == []
 
 
-def test_no_backfill_of_a_drain_can_be_chosen(window: Windows, installed: Installed) -> None:
+def test_no_backfill_of_a_drain_can_be_chosen(window, installed):
     with window() as opened:
         dialog = trigger_form(opened, installed.grows.name)
         assert dialog.get_by_role("radio", name="Single Run").is_enabled()

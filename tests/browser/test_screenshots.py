@@ -1,21 +1,15 @@
 """The pictures of docs/seeing.md and of the README: `make screenshots` takes them anew."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from spark_jobs.settings.installation import REPO
 from tests.browser import pages
-from tests.browser.installation import Installed
 from tests.browser.pictures import BACKFILL, KEPT, MOST_BYTES, PICTURES, TAKEN
 
 
 @pytest.mark.skipif(not TAKEN, reason="pictures: make screenshots")
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_page_has_a_picture(window: Callable[..., Any], installed: Installed, name: str) -> None:
+def test_a_page_has_a_picture(window, installed, name):
     picture = PICTURES[name]
     with window(picture.width, dark=picture.dark) as opened:
         opened.page.set_viewport_size({"width": picture.width, "height": picture.height})
@@ -23,7 +17,7 @@ def test_a_page_has_a_picture(window: Callable[..., Any], installed: Installed, 
         opened.page.screenshot(path=KEPT / f"{name}.png")
 
 
-def test_every_picture_is_small_and_is_shown_and_there_is_no_other() -> None:
+def test_every_picture_is_small_and_is_shown_and_there_is_no_other():
     shown = (REPO / "docs" / "seeing.md").read_text()
     sizes = {file.stem: file.stat().st_size for file in KEPT.glob("*.png")}
     assert sizes.keys() == {*PICTURES, *BACKFILL}

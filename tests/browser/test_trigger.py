@@ -1,7 +1,5 @@
 """The form of a repair in a real browser: filled in, and sent to Airflow's own API."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

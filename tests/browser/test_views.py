@@ -1,7 +1,5 @@
 """The views in a real browser: no error, readable in any light and width, without a mouse."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +10,6 @@ import pytest
 
 from tests.browser import pages
 from tests.browser.audit import audit, tabbed
-from tests.browser.installation import Installed
 from tests.harness.long_form import long_form
 
 NARROW = 400
@@ -39,7 +36,7 @@ def test_a_page_has_no_error_and_is_readable_in_light_and_dark_and_narrow_and_by
             assert wrong == expected
 
 
-def test_every_link_of_the_views_leads_to_a_page_without_an_error(window: Windows) -> None:
+def test_every_link_of_the_views_leads_to_a_page_without_an_error(window):
     """One of each kind: links that differ only in a pipeline, a run or a number are of a kind."""
     with window() as opened:
         seen, todo = set[str](), [pages.OVERVIEW]
@@ -57,7 +54,7 @@ def test_every_link_of_the_views_leads_to_a_page_without_an_error(window: Window
         assert len(seen) >= 8
 
 
-def test_a_table_sorts_and_a_field_filters_it(window: Windows, installed: Installed) -> None:
+def test_a_table_sorts_and_a_field_filters_it(window, installed):
     with window() as opened:
         opened.go(pages.OVERVIEW)
         names = [row["pipeline"] for row in opened.table("The last drain")]
@@ -88,7 +85,7 @@ def test_airflow_leads_to_the_views_in_its_navigation_and_in_the_tab_of_a_dag(wi
             assert audit(inside).good
 
 
-def test_the_pages_take_airflow_s_light_or_dark(window: Windows) -> None:
+def test_the_pages_take_airflow_s_light_or_dark(window):
     for chosen, other in (("dark", False), ("light", True)):
         with window(dark=other) as opened:
             opened.page.add_init_script(f"localStorage.setItem('theme', '{chosen}')")
@@ -102,7 +99,7 @@ def test_the_pages_take_airflow_s_light_or_dark(window: Windows) -> None:
 class TestQuestions:
     """What a person answers from the pages alone."""
 
-    def test_which_pipeline_grows(self, window: Windows, installed: Installed) -> None:
+    def test_which_pipeline_grows(self, window, installed):
         with window() as opened:
             opened.go(pages.OVERVIEW)
             growth = {
@@ -117,7 +114,7 @@ class TestQuestions:
             installed.well.name: "+0",
         }
 
-    def test_why_was_a_run_not_published(self, window: Windows, installed: Installed) -> None:
+    def test_why_was_a_run_not_published(self, window, installed):
         grows = installed.grows
         with window() as opened:
             opened.go(pages.OVERVIEW)
@@ -146,7 +143,7 @@ class TestQuestions:
         assert newest["offset"] == str(record["offset"])
         assert newest["late by"] == str(record["watermark_missed"] - record["event_time"])
 
-    def test_which_day_waits_for_a_repair(self, window: Windows, installed: Installed) -> None:
+    def test_which_day_waits_for_a_repair(self, window, installed):
         with window() as opened:
             opened.go(pages.address("coverage", installed))
             rows = opened.table("Newest first")

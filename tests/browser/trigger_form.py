@@ -1,7 +1,5 @@
 """Airflow's dialog behind the button Trigger, as a person uses it."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 

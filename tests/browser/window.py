@@ -1,7 +1,5 @@
 """Window: a page of the browser, and what went wrong in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """What 15 days of drains leave: two pipelines, by the writers that drains use, without Spark."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A cluster and a broker for the folder's tests; drains are processes of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,16 +21,14 @@ def worker_python() -> str:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory) -> Iterator[Cluster]:
     """A master and two workers; a test that takes one of them gives another."""
     with running(tmp_path_factory.mktemp("cluster") / "spark") as made_one:
         yield made_one
 
 
 @pytest.fixture(autouse=True)
-def on_it(
-    kafka: str, cluster: Cluster, worker_python: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def on_it(kafka, cluster, worker_python, monkeypatch) -> Iterator[None]:
     """The installation's facts, as drains of these tests have them."""
     monkeypatch.setenv("SLUICE_KAFKA", kafka)
     monkeypatch.setenv("SLUICE_MASTER", cluster.master)
@@ -44,6 +40,6 @@ def on_it(
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     """Of a scene."""
     return tmp_path

@@ -1,7 +1,5 @@
 """What a cluster loses amid a batch: the run goes on, and the account says the truth."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,13 +28,13 @@ AT_ONCE = {
 
 
 @pytest.fixture(autouse=True)
-def jars_of_their_own(on_it: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def jars_of_their_own(on_it, monkeypatch):
     """The workers have the jars and the archive; test_tables is without."""
     monkeypatch.setenv("SLUICE_EXECUTOR_JARS", str(REPO / "jars" / "spark"))
 
 
 @pytest.fixture
-def scene(kafka: str, tmp_path: Path) -> Scene:
+def scene(kafka, tmp_path) -> Scene:
     """State in Python, whose worker begins slowly: what is struck has read and not ended."""
     return Scene(
         kafka,

@@ -1,7 +1,5 @@
 """What a cluster does not give: the run ends in words within its time, and not in silence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ WAIT_SECONDS = "12"
 
 
 @pytest.fixture
-def scene(kafka: str, tmp_path: Path) -> Scene:
+def scene(kafka, tmp_path) -> Scene:
     made = Scene(kafka, tmp_path, "flight_events", events=600, deliveries=1, stores=1, root="root")
     made.deliver_all()
     made.settings = made.settings._replace(executor_wait=WAIT_SECONDS)
@@ -44,7 +42,7 @@ def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(scene, tmp_
     assert "spark.executor.memory" in drain.report.problem.remedy
 
 
-def test_a_master_that_is_not_there_is_told_before_spark_starts(scene: Scene) -> None:
+def test_a_master_that_is_not_there_is_told_before_spark_starts(scene):
     """In this process, in which nothing starts a session."""
     before = SparkContext._active_spark_context  # noqa: SLF001 - it has no other form
     scene.settings = scene.settings._replace(master="spark://127.0.0.1:1")
@@ -54,7 +52,7 @@ def test_a_master_that_is_not_there_is_told_before_spark_starts(scene: Scene) ->
     assert SparkContext._active_spark_context is before  # noqa: SLF001
 
 
-def test_a_run_without_the_clusters_secret_ends_in_words(scene: Scene, tmp_path: Path) -> None:
+def test_a_run_without_the_clusters_secret_ends_in_words(scene, tmp_path):
     with running(tmp_path / "spark", workers=0, secret="canary-5f1c9ad2") as secured:
         scene.settings = scene.settings._replace(master=secured.master)
         without = refused(scene, tmp_path, "without", "CLUSTER_UNREACHABLE").report

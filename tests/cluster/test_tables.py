@@ -1,7 +1,5 @@
 """A pipeline on a cluster whose workers have nothing of Sluice: all goes with the run."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.harness.long_form import long_form

@@ -1,7 +1,5 @@
 """The lane's broker and Spark session, and the shipped topic, `flights`, anew for each module."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +13,7 @@ __all__ = ["kafka", "registry_url", "spark"]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def shipped_topic(kafka: str) -> Iterator[None]:
+def shipped_topic(kafka) -> Iterator[None]:
     """SLUICE_KAFKA names the broker; a module's shipped topic goes with the module."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLUICE_KAFKA", kafka)

@@ -1,7 +1,5 @@
 """The kind rebuild of Airflow's form, over a real Airflow, Kafka and Spark, held against DuckDB."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -81,7 +79,7 @@ class Installed(NamedTuple):
 
 
 @pytest.fixture
-def installed(kafka: str, tmp_path: Path) -> Iterator[Installed]:
+def installed(kafka, tmp_path) -> Iterator[Installed]:
     home = tmp_path / "airflow"
     scene = Scene(kafka, tmp_path, SPEC, events=EVENTS, deliveries=3, topic="flights")
     variables = {

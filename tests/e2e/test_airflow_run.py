@@ -1,7 +1,5 @@
 """The whole way: a real Airflow drains a real Kafka through Spark into Delta, and tells."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time
@@ -61,7 +59,7 @@ class Installed(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("airflow-run")
     home = folder / "airflow"
     root = folder / ROOT
@@ -88,7 +86,7 @@ def installed(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="module")
-def first(installed: Installed) -> tuple[dict[str, int], list[str], dict[str, str]]:
+def first(installed) -> tuple[dict[str, int], list[str], dict[str, str]]:
     """The first run of both DAGs, one of whose drivers is killed at its first try."""
     api = installed.api
     lines = list[str]()

@@ -1,7 +1,5 @@
 """A real Airflow whose drain tasks share a worker."""
 
-from __future__ import annotations
-
 import psutil
 import pytest
 

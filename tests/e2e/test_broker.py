@@ -27,7 +27,7 @@ PARTITIONS = 4
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def home(tmp_path_factory) -> Iterator[Path]:
     home = tmp_path_factory.mktemp("local")
     try:
         broker.start(home / "kafka", JARS)
@@ -38,7 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def deliveries(home: Path) -> list[list[Delivered]]:
+def deliveries(home) -> list[list[Delivered]]:
     """Two deliveries, published."""
     mess = Mess(duplicate_share=0.1, late_share=0.02, malformed_share=0.05, premature_share=0.02)
     parts = split(deliver(islice(flight_events(date(2013, 1, 1), 1), 1750), mess, seed=7), 2)
@@ -111,7 +111,7 @@ def holds(bootstrap: str, home: Path) -> None:
             assert payload == {name: row[name] for name in ledger.PAYLOAD}
 
 
-def test_the_ledger_is_what_a_consumer_reads(home: Path, deliveries: list[list[Delivered]]) -> None:
+def test_the_ledger_is_what_a_consumer_reads(home, deliveries):
     assert sum(map(len, deliveries)) > 2000
     holds(broker.start(home / "kafka", JARS), home)
 
@@ -133,7 +133,7 @@ def test_the_ledger_has_every_record_sent_in_its_order(home, deliveries):
     assert {row["reason"] for row in rows} == {"", *MALFORMATIONS}
 
 
-def test_counts_are_by_delivery_and_kind(home: Path, deliveries: list[list[Delivered]]) -> None:
+def test_counts_are_by_delivery_and_kind(home, deliveries):
     counts = ledger.counts(home / "ledger")
     for number, part in enumerate(deliveries, start=1):
         assert counts[number] == {
@@ -141,26 +141,26 @@ def test_counts_are_by_delivery_and_kind(home: Path, deliveries: list[list[Deliv
         }
 
 
-def test_an_empty_value_is_not_a_tombstone(home: Path, deliveries: list[list[Delivered]]) -> None:
+def test_an_empty_value_is_not_a_tombstone(home, deliveries):
     assert deliveries
     values = [message.value() for message in consumed(broker.start(home / "kafka", JARS)).values()]
     assert b"" in values
     assert None in values
 
 
-def test_a_delivery_is_sent_once(home: Path, deliveries: list[list[Delivered]]) -> None:
+def test_a_delivery_is_sent_once(home, deliveries):
     bootstrap = broker.start(home / "kafka", JARS)
     with pytest.raises(ledger.LedgerError, match="already"):
         publish(bootstrap, TOPIC, deliveries[0], 1, home / "ledger", PARTITIONS)
     holds(bootstrap, home)
 
 
-def test_starting_a_running_broker_starts_no_second_one(home: Path) -> None:
+def test_starting_a_running_broker_starts_no_second_one(home):
     assert broker.start(home / "kafka", JARS) == broker.running(home / "kafka")
     assert len(processes_of(home)) == 1
 
 
-def test_creating_a_topic_again_changes_nothing_and_another_shape_is_refused(home: Path) -> None:
+def test_creating_a_topic_again_changes_nothing_and_another_shape_is_refused(home):
     bootstrap = broker.start(home / "kafka", JARS)
     broker.create_topic(bootstrap, "shape", 2, {"cleanup.policy": "compact"})
     broker.create_topic(bootstrap, "shape", 2)
@@ -168,7 +168,7 @@ def test_creating_a_topic_again_changes_nothing_and_another_shape_is_refused(hom
         broker.create_topic(bootstrap, "shape", 3)
 
 
-def test_data_and_port_survive_a_restart(home: Path, deliveries: list[list[Delivered]]) -> None:
+def test_data_and_port_survive_a_restart(home, deliveries):
     assert deliveries
     before = broker.start(home / "kafka", JARS)
     assert broker.stop(home / "kafka")
@@ -181,7 +181,7 @@ def test_data_and_port_survive_a_restart(home: Path, deliveries: list[list[Deliv
         skip_taken(before)
 
 
-def test_a_pid_that_another_process_has_now_is_not_the_broker(tmp_path: Path) -> None:
+def test_a_pid_that_another_process_has_now_is_not_the_broker(tmp_path):
     """Here the test's own: stopping must leave it alone."""
     record = {"pid": psutil.Process().pid, "port": 9092, "started": "2013-01-01T00:00:00+00:00"}
     (tmp_path / "broker.json").write_text(json.dumps(record))
@@ -189,7 +189,7 @@ def test_a_pid_that_another_process_has_now_is_not_the_broker(tmp_path: Path) ->
     assert not broker.stop(tmp_path)
 
 
-def test_a_broker_that_dies_at_start_says_where_its_log_is(tmp_path: Path) -> None:
+def test_a_broker_that_dies_at_start_says_where_its_log_is(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "meta.properties").write_text("version=9\n")
     with pytest.raises(broker.BrokerError, match=r"died.*broker\.log"):
@@ -197,7 +197,7 @@ def test_a_broker_that_dies_at_start_says_where_its_log_is(tmp_path: Path) -> No
     assert processes_of(tmp_path) == []
 
 
-def test_missing_jars_are_named(tmp_path: Path) -> None:
+def test_missing_jars_are_named(tmp_path):
     with pytest.raises(broker.BrokerError, match="no Kafka in"):
         broker.start(tmp_path / "kafka", tmp_path)
 

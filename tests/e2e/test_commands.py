@@ -1,7 +1,5 @@
 """Each command of `sluice` over a root that one real `sluice drain` has filled."""
 
-from __future__ import annotations
-
 import csv
 import io
 import subprocess
@@ -60,7 +58,7 @@ class Drained(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def drained(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Drained:
+def drained(kafka, tmp_path_factory) -> Drained:
     folder = tmp_path_factory.mktemp("commands")
     scene = Scene(kafka, folder, PIPELINE, events=2000, deliveries=1, topic="flights")
     sent = scene.deliver()

@@ -1,7 +1,5 @@
 """Ctrl-C on `sluice drain` in a terminal: the batch at work ends, and the next drain goes on."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

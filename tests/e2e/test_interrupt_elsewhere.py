@@ -1,7 +1,5 @@
 """A drain that is asked to stop where no batch is at work: before Spark, and while it is judged."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Checkpoints of an older commit of Sluice: this one resumes them, and the older one its own."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess
@@ -29,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns w
 
 
 @pytest.fixture
-def at_commit(tmp_path: Path) -> Callable[[str], Path]:
+def at_commit(tmp_path) -> Callable[[str], Path]:
     """The files of a commit."""
 
     def unpacked(commit: str) -> Path:
@@ -49,7 +47,7 @@ def at_commit(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def scenes(kafka: str, spark: object, tmp_path: Path) -> Iterator[list[Scene]]:
+def scenes(kafka, spark, tmp_path) -> Iterator[list[Scene]]:
     """Three pipelines of one topic, over one root. The topic goes with the test."""
     first = Scene(kafka, tmp_path, PIPELINES[0], events=2000, deliveries=3, topic="flights")
     yield [

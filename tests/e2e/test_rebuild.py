@@ -1,7 +1,5 @@
 """`sluice rebuild` in a process of its own, killed in its switch; the next drain completes it."""
 
-from __future__ import annotations
-
 import signal
 
 import deltalake

@@ -1,7 +1,5 @@
 """What an operator sees when something is missing: one clear line and a documented exit status."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -49,37 +47,17 @@ def sluice(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("code", "words", "variables", "says"),
     [
-        (
-            "KAFKA_UNREACHABLE",
-            ("plan", "flight_events"),
-            {"SLUICE_KAFKA": "127.0.0.1:1"},
-            "127.0.0.1:1",
-        ),
-        (
-            "KAFKA_UNREACHABLE",
-            ("drain", "flight_events"),
-            {"SLUICE_KAFKA": "127.0.0.1:1"},
-            "127.0.0.1:1",
-        ),
+        ("KAFKA_UNREACHABLE", ("plan", "flight_events"), {"SLUICE_KAFKA": "127.0.0.1:1"}, "127.0.0.1:1"),
+        ("KAFKA_UNREACHABLE", ("drain", "flight_events"), {"SLUICE_KAFKA": "127.0.0.1:1"}, "127.0.0.1:1"),
         ("TOPIC_MISSING", ("plan", "flight_events"), {}, "'flights'"),
         ("PIPELINE_UNKNOWN", ("plan", "flight_event"), {}, "flight_events"),
         ("SETTING_INVALID", ("plan", "flight_events"), {"SLUICE_KAFKA": "no-port"}, "host:port"),
         ("SETTING_INVALID", ("plan", "flight_events"), {"SLUICE_KAFKA": ""}, "SLUICE_KAFKA"),
         ("STATE_UNREADABLE", ("state", "flight_events"), {}, "sluice drain flight_events"),
-        (
-            "STATE_UNREADABLE",
-            ("state", "flight_events", "--step", "2"),
-            {},
-            "step 1, deduplicate by event_id",
-        ),
-        (
-            "ROOT_NOT_WRITABLE",
-            ("plan", "flight_events"),
-            {"SLUICE_ROOT": f"{__file__}/below-a-file"},
-            "SLUICE_ROOT",
-        ),
+        ("STATE_UNREADABLE", ("state", "flight_events", "--step", "2"), {}, "step 1, deduplicate by event_id"),
+        ("ROOT_NOT_WRITABLE", ("plan", "flight_events"), {"SLUICE_ROOT": f"{__file__}/below-a-file"}, "SLUICE_ROOT"),
     ],
-)
+)  # fmt: skip
 def test_what_is_missing_is_named_in_one_line(kafka, tmp_path, code, words, variables, says):
     """`drain` in a process of its own; in the long form all of them."""
     told = {"SLUICE_ROOT": str(tmp_path / ROOT), **variables}

@@ -1,7 +1,5 @@
 """A real schema registry, with schemas that Confluent's client registers: asked, secured, kept."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 
@@ -38,7 +36,7 @@ message Order { string id = 1; google.protobuf.Timestamp at = 2; Money price = 3
 
 
 @pytest.fixture(scope="module")
-def ids(registry_url: str) -> dict[str, int]:
+def ids(registry_url) -> dict[str, int]:
     use = SchemaReference("x.Money", "x.Money", 1)
     imports = SchemaReference("shop/common.proto", "shop/common.proto", 1)
     with SchemaRegistryClient({"url": registry_url}) as client:
@@ -50,7 +48,7 @@ def ids(registry_url: str) -> dict[str, int]:
         }
 
 
-def test_a_schema_comes_with_those_that_it_uses(registry_url: str, ids: dict[str, int]) -> None:
+def test_a_schema_comes_with_those_that_it_uses(registry_url, ids):
     registry = Registry({"url": registry_url})
     found = registry.schema(ids["avro"])
     assert found

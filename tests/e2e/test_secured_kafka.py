@@ -1,7 +1,5 @@
 """Kafka with security, by a real broker and authorizer: who is let in, and who is turned away."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -55,7 +53,7 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def broker(tmp_path_factory) -> Iterator[Broker]:
     """One for all: a topic, users of every mechanism who may read it, and others who may not."""
     issuer = Issuer("oauth", f"{CANARY}&secret")
     with (
@@ -141,7 +139,7 @@ def settings(properties: dict[str, str], root: str = "/nowhere") -> Settings:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_look_up_is_let_in(broker: Broker, way: str) -> None:
+def test_a_look_up_is_let_in(broker, way):
     found = topic_state(settings(welcome(broker)[way]), TOPIC)
     assert set(found.earliest) == set(found.latest) == {0, 1, 2, 3}
     newest = newest_record(settings(welcome(broker)[way]), TOPIC, found.latest)
@@ -226,7 +224,7 @@ def written(file: Path, properties: dict[str, str]) -> Path:
     return file
 
 
-def test_the_command_line_says_it_in_one_line(broker: Broker, tmp_path: Path) -> None:
+def test_the_command_line_says_it_in_one_line(broker, tmp_path):
     file = written(tmp_path / "kafka.properties", sasl(broker, "SCRAM-SHA-512", "scram", CANARY))
     variables = {name: value for name, value in os.environ.items() if name != "SLUICE_KAFKA"}
     env = {**variables, "SLUICE_KAFKA_CONFIG": str(file), "SLUICE_ROOT": str(tmp_path / ROOT)}

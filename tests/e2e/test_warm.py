@@ -1,7 +1,5 @@
 """Drains through a worker that keeps a JVM: `sluice drain` as processes, with SLUICE_WARM=on."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -137,7 +135,7 @@ def wait(moment: Callable[[], bool], what: str) -> None:
 
 
 @pytest.fixture
-def installation(kafka: str, tmp_path: Path) -> Iterator[Installation]:
+def installation(kafka, tmp_path) -> Iterator[Installation]:
     """It leaves no worker."""
     made = Installation(kafka, tmp_path)
     try:

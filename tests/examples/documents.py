@@ -1,7 +1,5 @@
 """Sybil's set-up: which blocks and docstrings are examples, and what runs each."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

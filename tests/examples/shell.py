@@ -1,7 +1,5 @@
 """Shell blocks of the documents: each command is parsed by what would run it, and is not run."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

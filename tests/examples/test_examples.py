@@ -1,10 +1,8 @@
 """The examples of the documents and of docstrings run, and commands of shell blocks exist."""
 
 import re
-from pathlib import Path
 
 import pytest
-from sybil import Example
 
 from spark_jobs.settings.installation import REPO, VARIABLES
 from tests.examples.documents import LANGUAGES, fences, in_docstrings, in_documents
@@ -15,19 +13,19 @@ DOCSTRINGS = dict(in_docstrings())
 
 
 @pytest.mark.parametrize("examples", BLOCKS.values(), ids=BLOCKS)
-def test_a_block_of_a_document_is_right(examples: list[Example]) -> None:
+def test_a_block_of_a_document_is_right(examples):
     for example in examples:
         example.evaluate()
 
 
 @pytest.mark.parametrize("examples", DOCSTRINGS.values(), ids=DOCSTRINGS)
-def test_an_example_of_a_docstring_gives_what_it_shows(examples: list[Example]) -> None:
+def test_an_example_of_a_docstring_gives_what_it_shows(examples):
     for example in examples:
         example.evaluate()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_a_fence_names_its_language_if_it_is_more_than_text(path: Path) -> None:
+def test_a_fence_names_its_language_if_it_is_more_than_text(path):
     for language, text in fences(path):
         assert language in LANGUAGES
         assert language or not re.search(r"^(\$ |export |sluice |make )", text, re.MULTILINE), (
@@ -35,7 +33,7 @@ def test_a_fence_names_its_language_if_it_is_more_than_text(path: Path) -> None:
         )
 
 
-def test_the_blocks_have_every_command() -> None:
+def test_the_blocks_have_every_command():
     shell_blocks = [
         text for path in DOCUMENTS for language, text in fences(path) if language == "sh"
     ]
@@ -62,7 +60,7 @@ def test_the_blocks_have_every_command() -> None:
     }
 
 
-def test_a_variable_of_sluice_that_a_document_names_is_documented() -> None:
+def test_a_variable_of_sluice_that_a_document_names_is_documented():
     compose = set(re.findall(r"SLUICE_[A-Z0-9_]+", (REPO / "docker-compose.yml").read_text()))
     make = set(re.findall(r"SLUICE_[A-Z0-9_]+", (REPO / "Makefile").read_text()))
     named = {
@@ -87,6 +85,6 @@ def test_a_variable_of_sluice_that_a_document_names_is_documented() -> None:
         "export AIRFLOW_CONN_X='{\"a\": }'",
     ],
 )
-def test_a_wrong_line_is_found(line: str) -> None:
+def test_a_wrong_line_is_found(line):
     with pytest.raises(Exception):  # noqa: B017, PT011 - the parsers raise errors of their own
         check(line)

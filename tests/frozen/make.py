@@ -6,8 +6,6 @@ a work tree of it, with the packages that it locks:
 What Spark wrote then is stood in for by that commit's own tests; all else is its product.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """`make simulate SECONDS=3600`: schedules by seeds; a violation is shortened to its essence."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

@@ -7,8 +7,6 @@ folder, where they put as conditionally; fsspec gets a file system of its own. t
 product against a real server.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

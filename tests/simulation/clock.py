@@ -1,7 +1,5 @@
 """What the product reads of time: machines may be off, and a lease expires by the schedule."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Commands: what may be given to a world, by kind and a number; with what each makes of the model."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import timedelta

@@ -2,8 +2,6 @@
 test_stand_in.py holds it against one.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Effects: what appears below a root, in its order, whoever writes it: Python, delta-rs or Spark."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

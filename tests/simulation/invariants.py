@@ -1,7 +1,5 @@
 """Invariants: what must be true of a root when every command has ended."""
 
-from __future__ import annotations
-
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.errors import CheckpointBroken, CheckpointForeign, SluiceError
 from spark_jobs.messages.event import Event

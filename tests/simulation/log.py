@@ -1,7 +1,5 @@
 """Log: a Delta table's rows, read by its protocol and without any code of the product."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -9,8 +9,6 @@ write are wrapped. To die behind a write is to die before the next one.
 A dead actor writes nothing more, whatever its `finally` would tidy up: SIGKILL leaves no time.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

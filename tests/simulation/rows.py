@@ -1,7 +1,5 @@
 """Rows: of a table, as the model has them."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any

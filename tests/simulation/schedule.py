@@ -1,7 +1,5 @@
 """Which actor goes on at each write, and which dies there, by a seed; one runs at a time."""
 
-from __future__ import annotations
-
 import random
 import threading
 import traceback

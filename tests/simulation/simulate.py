@@ -1,7 +1,5 @@
 """Rounds of commands by a seed, hit at their writes; then all is ended and held to the model."""
 
-from __future__ import annotations
-
 import random
 import re
 import traceback

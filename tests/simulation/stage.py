@@ -2,8 +2,6 @@
 another number, and leaves what a real one leaves, in its order.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from types import SimpleNamespace

@@ -2,8 +2,6 @@
 the next holder has written stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -183,7 +181,7 @@ def opening(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 @pytest.mark.parametrize("who", LATE)
-def test_who_comes_late_writes_no_note(world: World, who: str) -> None:
+def test_who_comes_late_writes_no_note(world, who):
     case, left = LATE[who], list[dict[str, str]]()
 
     def meanwhile(_: World) -> None:
@@ -197,9 +195,7 @@ def test_who_comes_late_writes_no_note(world: World, who: str) -> None:
 
 @pytest.mark.parametrize("place", ["opens the table", "delta restore"])
 @pytest.mark.parametrize("command", [rewound, unrestored], ids=["a rewind", "doctor"])
-def test_who_comes_late_restores_no_table_behind_batches(
-    world: World, command: Callable[[World], object], place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_comes_late_restores_no_table_behind_batches(world, command, place, monkeypatch):
     before = list[int]()
 
     def meanwhile(_: World) -> None:
@@ -218,12 +214,7 @@ def test_who_comes_late_restores_no_table_behind_batches(
 
 @pytest.mark.parametrize("place", ["opens the table", "delta write_deltalake"])
 @pytest.mark.parametrize("meanwhile", [World.drain, swaps_another, only_holds])
-def test_who_comes_late_swaps_and_undoes_no_rows(
-    world: World,
-    meanwhile: Callable[[World], object],
-    place: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_who_comes_late_swaps_and_undoes_no_rows(world, meanwhile, place, monkeypatch):
     before = list[object]()
 
     def noted(_: World) -> None:
@@ -246,11 +237,8 @@ def test_who_comes_late_swaps_and_undoes_no_rows(
 @pytest.mark.parametrize("first", [swaps, undoes])
 @pytest.mark.parametrize("meanwhile", [undoes, rewinds_behind])
 def test_who_comes_late_says_nothing_of_a_repair_that_another_has_taken_back(
-    world: World,
-    first: Callable[[World], object],
-    meanwhile: Callable[[World], object],
-    times: int,
-) -> None:
+    world, first, meanwhile, times
+):
     before = list[object]()
 
     def noted(_: World) -> None:
@@ -267,7 +255,7 @@ def test_who_comes_late_says_nothing_of_a_repair_that_another_has_taken_back(
     assert [told(world)] == before
 
 
-def test_who_comes_late_accounts_for_no_batch_that_a_rewind_took_back(world: World) -> None:
+def test_who_comes_late_accounts_for_no_batch_that_a_rewind_took_back(world):
     batches = "SELECT generation, batch_id FROM batches ORDER BY 1, 2"
     before = list[object]()
 
@@ -280,9 +268,7 @@ def test_who_comes_late_accounts_for_no_batch_that_a_rewind_took_back(world: Wor
     assert [ops_tables.query(world.paths.root, "batches", batches).to_pylist()] == before
 
 
-def test_who_comes_late_removes_no_place_that_lives_again(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_comes_late_removes_no_place_that_lives_again(world, monkeypatch):
     monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
 
     def back_again(_: World) -> None:
@@ -300,7 +286,7 @@ def test_who_comes_late_removes_no_place_that_lives_again(
     world.drain()
 
 
-def test_a_rewind_that_slept_before_its_note_is_not_completed_by_others(world: World) -> None:
+def test_a_rewind_that_slept_before_its_note_is_not_completed_by_others(world):
     sleeps(world, rewound, ("journal.json", 1), World.drain)
     world.drain()
     assert {key.offset for key in world.rows()} == {*range(FIRST + 3)}
@@ -308,9 +294,7 @@ def test_a_rewind_that_slept_before_its_note_is_not_completed_by_others(world: W
 
 @pytest.mark.parametrize("batch", [FIRST, FIRST - 1])
 @pytest.mark.parametrize("place", ["change.begun", "change.stepped"])
-def test_a_batch_that_comes_into_a_half_done_rewind_is_not_there_twice(
-    world: World, place: str, batch: int
-) -> None:
+def test_a_batch_that_comes_into_a_half_done_rewind_is_not_there_twice(world, place, batch):
     """The table is at the batch's version already, or it is not."""
 
     def rewinds_and_dies(_: World) -> None:

@@ -1,7 +1,5 @@
 """A schedule is a seed: it is the same in another process, whatever that has done before."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

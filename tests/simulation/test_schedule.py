@@ -1,7 +1,5 @@
 """The chooser that lets an actor outsleep its lease at any of its writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +11,7 @@ WRITES = 3
 
 
 @pytest.mark.parametrize("at", range(1, WRITES + 1))
-def test_the_first_is_tried_behind_the_others_whichever_of_its_writes_it_sleeps_at(at: int) -> None:
+def test_the_first_is_tried_behind_the_others_whichever_of_its_writes_it_sleeps_at(at):
     done: list[str] = []
 
     def writes(name: str) -> Callable[[], None]:

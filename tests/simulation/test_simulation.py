@@ -1,7 +1,5 @@
 """Commands at once, hit at their writes, in these seeds' orders, on a disk and a store."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.journal import runner
@@ -13,7 +11,7 @@ A_TEST = 8
 
 
 @pytest.mark.parametrize("first", SEEDS[::A_TEST])
-def test_what_was_hit_and_interleaved_ends_as_the_model_says(first: int) -> None:
+def test_what_was_hit_and_interleaved_ends_as_the_model_says(first):
     for seed in range(first, first + A_TEST):
         outcome = run(rounds(seed), seed)
         assert outcome.violation is None, (seed, outcome.lines)
@@ -146,7 +144,7 @@ GOOD, BAD = (2, 3), (2010, 2003)
 
 @pytest.mark.parametrize("remote", [False, True])
 @pytest.mark.parametrize("what", NAMED)
-def test_what_was_found_or_feared_holds(what: str, remote: bool) -> None:
+def test_what_was_found_or_feared_holds(what, remote):
     seeds = BAD if "failed" in what or "acceptance" in what else GOOD
     outcome = run(NAMED[what], seeds[remote])
     assert outcome.violation is None, outcome.lines
@@ -180,20 +178,20 @@ FOUND = {
 
 
 @pytest.mark.parametrize("what", FOUND)
-def test_what_make_simulate_found_holds(what: str) -> None:
+def test_what_make_simulate_found_holds(what):
     outcome = run(*FOUND[what])
     assert outcome.violation is None, outcome.lines
 
 
 @pytest.mark.parametrize("first", ["reset", "rebuild"])
-def test_a_rebuild_may_follow_a_reset_and_another_one(first: str) -> None:
+def test_a_rebuild_may_follow_a_reset_and_another_one(first):
     """It was refused for good: nothing was in the place that it would take."""
     outcome = run([Round(((kind, NUMBER),)) for kind in (first, "drain", "rebuild")], GOOD[1])
     assert outcome.violation is None
     assert any("rebuild" in line and line.endswith("done") for line in outcome.lines[2:])
 
 
-def test_a_swap_that_nobody_completes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_swap_that_nobody_completes_is_seen(monkeypatch):
     """The simulator looks: without the journal's one rule it finds what the rule is for."""
     monkeypatch.setattr(runner, "complete", lambda *_: None)
     killed = Round((("repair", NUMBER),), at=At("dies", "delta write_deltalake", 5))
@@ -201,20 +199,20 @@ def test_a_swap_that_nobody_completes_is_seen(monkeypatch: pytest.MonkeyPatch) -
     assert outcome.violation.kind == "fates"
 
 
-def test_a_rebuild_begins_beside_a_discard_or_is_refused_in_words() -> None:
+def test_a_rebuild_begins_beside_a_discard_or_is_refused_in_words():
     begun = Round((("rebuild", 670519844),), seed=368626364)
     beside = Round((("discard", 730546385), ("rebuild", 1032284249)), seed=996831273)
     assert run((begun, beside), 20261600).violation is None
 
 
-def test_a_repair_that_found_its_hour_as_it_is_waits_again_where_the_hour_is_taken_back() -> None:
+def test_a_repair_that_found_its_hour_as_it_is_waits_again_where_the_hour_is_taken_back():
     """Of two keys of one hour: a range is compared whole."""
     first = Round((("repair", 354552924),), seed=853038871)
     commands = (("publish", 818081291), ("repair again", 106321283), ("rewind", 105009456))
     assert run((first, Round(commands, seed=256053910, asleep=13)), 20262432).violation is None
 
 
-def test_who_creates_the_table_when_another_has_comes_late_and_is_told_so() -> None:
+def test_who_creates_the_table_when_another_has_comes_late_and_is_told_so():
     commands = (("rebuild", 1018047097), ("rebuild", 103929704))
     outcome = run((Round(commands, seed=987568622, asleep=15),), 20262679)
     assert outcome.violation is None

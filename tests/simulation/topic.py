@@ -2,8 +2,6 @@
 that was made anew has other records at the same offsets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any

@@ -163,7 +163,7 @@ def test_a_field_more_adds_its_column_and_everything_goes_on_after_a_kill_at_it(
     assert {row["unaccounted"] for row in sales.made.ops("batches")} == {0}
 
 
-def test_archive_doctor_maintain_and_a_rebuild_go_on_across_it(sales: Sales) -> None:
+def test_archive_doctor_maintain_and_a_rebuild_go_on_across_it(sales):
     made = sales.made
     sales.send(0, declared=False)
     live_and_archive(made, "first")

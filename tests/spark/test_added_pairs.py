@@ -1,12 +1,9 @@
 """Rows that only columns tell apart which were added later are paired with their own."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from typing import Any
 
-from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from spark_jobs.repair.compute.change import change
@@ -45,7 +42,7 @@ CASES: list[tuple[Rows, Rows]] = [
 """Of each k what is there, and what was computed."""
 
 
-def test_no_row_is_changed_that_need_not_be(spark: SparkSession) -> None:
+def test_no_row_is_changed_that_need_not_be(spark):
     tables = [
         spark.createDataFrame(
             [(k, *row) for k, case in enumerate(CASES) for row in case[n]], COLUMNS

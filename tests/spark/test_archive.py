@@ -42,7 +42,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def examples(monkeypatch) -> None:
+def examples(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
 
 

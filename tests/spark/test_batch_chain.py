@@ -21,7 +21,7 @@ SQL = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark) -> None:
+def settings_of_a_run(spark):
     """Those that a drain and a repair have, with few partitions."""
     session("canonical", State())
 

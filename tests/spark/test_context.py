@@ -33,7 +33,7 @@ FOLDERS = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark) -> None:
+def settings_of_a_run(spark):
     """Those that a drain and a repair have, with few partitions."""
     session("canonical", State())
 

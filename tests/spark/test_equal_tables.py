@@ -61,7 +61,7 @@ class World(NamedTuple):
 
 
 @pytest.fixture(autouse=True)
-def demo(monkeypatch) -> None:
+def demo(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
 
 

@@ -2,8 +2,6 @@
 it, late records, a repair and publication: the rows are those that were sent.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Iterable
@@ -14,7 +12,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import SparkSession
 
 from local import broker
 from spark_jobs.messages.job import StateQuery
@@ -135,9 +132,7 @@ def wanted(kinds: dict[str, str], numbers: Iterable[int], nulls: int) -> list[st
     return sorted(map(repr, [*rows, *[[None] * len(kinds)] * nulls]))
 
 
-def test_every_type_is_checked_is_a_key_is_shown_and_is_repaired(
-    kafka: str, tmp_path: Path
-) -> None:
+def test_every_type_is_checked_is_a_key_is_shown_and_is_repaired(kafka, tmp_path):
     checks = tuple(
         Check(type="expect_column_values_to_not_be_null", kwargs={"column": name, "mostly": 0.4})
         for name in NAMES.values()
@@ -164,8 +159,8 @@ def test_every_type_is_checked_is_a_key_is_shown_and_is_repaired(
 
 
 def test_an_aggregate_by_every_type_has_extremes_and_counts_and_is_published(
-    kafka: str, tmp_path: Path, spark: SparkSession
-) -> None:
+    kafka, tmp_path, spark
+):
     measures = {"records": "count(*)", **{f"min_{name}": f"min({name})" for name in ORDERED}}
     measures |= {f"max_{name}": f"max({name})" for name in ORDERED}
     measures |= {f"n_{name}": f"approx_count_distinct({name})" for name in KEYS[:12]}
@@ -202,8 +197,8 @@ FORMS = {
     ["row", "buckets", *(pytest.param(each, marks=long_form) for each in ("pandas", "apply"))],
 )
 def test_a_group_state_of_every_form_gets_keeps_and_gives_every_type(
-    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
-) -> None:
+    kafka, tmp_path, monkeypatch, form
+):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
     processor, more = FORMS[form]
     step = GroupState(form=form, processor=processor, keys=("f0",), output=HELD, **more)

@@ -42,7 +42,7 @@ ANY_YEAR = {at.year for at in FAR.values()}
 
 
 @pytest.fixture(autouse=True)
-def examples(monkeypatch) -> None:
+def examples(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
 
 

@@ -15,7 +15,7 @@ from tests.harness.scene import Scene
 
 
 @pytest.fixture(autouse=True)
-def demo(monkeypatch) -> None:
+def demo(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
 
 

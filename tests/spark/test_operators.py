@@ -1,7 +1,5 @@
 """Every form of a stateful operator over real Kafka: two deliveries, the second in many batches."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -26,7 +26,7 @@ START = datetime(2013, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def demo(monkeypatch) -> None:
+def demo(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
 
 

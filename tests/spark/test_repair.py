@@ -57,7 +57,7 @@ RANGED = [
 
 
 @pytest.fixture(autouse=True)
-def examples(monkeypatch) -> None:
+def examples(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
 
 

@@ -1,7 +1,5 @@
 """`sluice repartition` over real state: the same in any number of stores, exact after a kill."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark) -> None:
+def settings_of_a_run(spark):
     """Those that a drain and a repair have, with few partitions."""
     session("canonical", State())
 

@@ -1,7 +1,5 @@
 """What a drain refuses, what it survives, and what it leaves to the next run."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,11 +1,8 @@
 """Rows that Spark staged, swapped into a pipeline's table without Spark, between two real drains."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -279,7 +276,7 @@ def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(red, spark
     assert read_cursor(scene.paths.cursor).judged_table_version == second.table_version
 
 
-def test_rows_behind_deletion_vectors_stay_deleted(spark: Any, tmp_path: Path) -> None:
+def test_rows_behind_deletion_vectors_stay_deleted(spark, tmp_path):
     """Sluice makes tables without them; a person may turn them on."""
     path = tmp_path / "t"
     spark.sql(

@@ -21,7 +21,7 @@ DELTAS = 4
 
 
 @pytest.fixture(autouse=True)
-def little_is_retained(monkeypatch) -> None:
+def little_is_retained(monkeypatch):
     dynamic = session.dynamic
     few = {
         "spark.sql.streaming.minBatchesToRetain": str(RETAINED),

@@ -1,7 +1,5 @@
 """One stack for the folder, made and started once; where it cannot run, one line says so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +17,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="package")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def stack(tmp_path_factory) -> Iterator[Stack]:
     with running(tmp_path_factory.mktemp("stack")) as started:
         yield started

@@ -1,7 +1,5 @@
 """`make stack-demo`, and what a kill or restart amid a drain leaves, against the ledger."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from datetime import UTC, datetime
@@ -78,7 +76,7 @@ def _until_a_drain_works(stack: Stack) -> None:
         assert time.monotonic() < deadline, "no drain began"
 
 
-def test_the_demo_ends_with_the_ledgers_sign(stack: Stack, tmp_path: Path) -> None:
+def test_the_demo_ends_with_the_ledgers_sign(stack, tmp_path):
     said = _demo(stack, "--last", "2")
     assert "✓ The ledger of what was published agrees" in said
     _verified(stack, tmp_path)

@@ -1,7 +1,5 @@
 """The image by itself: what is in it, what is not, and that it needs little."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 
@@ -52,7 +50,7 @@ def _printed(*words: str) -> str:
     return done.stdout
 
 
-def test_it_has_neither_compiler_nor_package_managers() -> None:
+def test_it_has_neither_compiler_nor_package_managers():
     tools = "gcc cc g++ make javac mvn pip pip3 uv git curl wget"
     assert _printed("sh", "-c", f"for tool in {tools}; do command -v $tool || true; done") == ""
     assert _printed("sh", "-c", "ls /var/lib/apt/lists /opt/sluice/jars").split() == [
@@ -63,7 +61,7 @@ def test_it_has_neither_compiler_nor_package_managers() -> None:
     ]
 
 
-def test_it_says_what_it_is_and_runs_as_nobody_special() -> None:
+def test_it_says_what_it_is_and_runs_as_nobody_special():
     [told] = json.loads(
         subprocess.run(
             ["docker", "image", "inspect", IMAGE], capture_output=True, check=True
@@ -74,20 +72,20 @@ def test_it_says_what_it_is_and_runs_as_nobody_special() -> None:
     assert _printed("id", "-un").strip() == "sluice"
 
 
-def test_the_command_line_works_without_network_and_without_writing() -> None:
+def test_the_command_line_works_without_network_and_without_writing():
     assert "departure_delays" in _printed("sluice", "validate")
 
 
-def test_the_command_line_is_a_command_of_any_shell_in_it() -> None:
+def test_the_command_line_is_a_command_of_any_shell_in_it():
     """As `docker compose exec` starts one: the entrypoint is not asked there."""
     assert "pyspark 4" in _printed("sh", "-c", "sluice --version")
 
 
-def test_the_class_data_archive_fits_the_class_path_of_a_run() -> None:
+def test_the_class_data_archive_fits_the_class_path_of_a_run():
     assert int(_printed("python", "-c", ARCHIVED).split()[-1]) > 5000
 
 
-def test_bytecode_is_there_for_every_module() -> None:
+def test_bytecode_is_there_for_every_module():
     files, missing = map(int, _printed("python", "-c", WITHOUT_BYTECODE).split())
     assert files > 1000
     assert missing == 0

@@ -1,7 +1,5 @@
 """Safe by default: secrets, ports, routes and rights of the stack as it runs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator
@@ -103,7 +101,7 @@ def _texts(stack: Stack) -> Iterator[tuple[str, bytes]]:
             yield f"{service}:{folder}", done.stdout
 
 
-def test_no_secret_is_in_any_place_that_can_be_seen(stack: Stack) -> None:
+def test_no_secret_is_in_any_place_that_can_be_seen(stack):
     canaries = {name: {part.encode() for part in parts} for name, parts in stack.canaries().items()}
     assert all(parts and all(len(part) >= 32 for part in parts) for parts in canaries.values())
     searched = 0
@@ -119,7 +117,7 @@ def test_no_secret_is_in_any_place_that_can_be_seen(stack: Stack) -> None:
     assert searched > 10 * 2**20, "the volumes were not searched"
 
 
-def test_no_port_is_open_off_loopback(stack: Stack) -> None:
+def test_no_port_is_open_off_loopback(stack):
     published = [
         binding
         for container in stack.containers()
@@ -138,7 +136,7 @@ def test_no_port_is_open_off_loopback(stack: Stack) -> None:
     assert all("-host-ip 127.0.0.1" in line for line in proxies)
 
 
-def test_containers_are_nobody_special(stack: Stack) -> None:
+def test_containers_are_nobody_special(stack):
     for container in stack.containers():
         user, host = container["Config"]["User"], container["HostConfig"]
         assert user.split(":")[0] not in {"", "0", "root"}, container["Name"]
@@ -148,7 +146,7 @@ def test_containers_are_nobody_special(stack: Stack) -> None:
         assert host["NanoCpus"] > 0
 
 
-def test_networks_but_the_uis_are_internal(stack: Stack) -> None:
+def test_networks_but_the_uis_are_internal(stack):
     names = subprocess.run(
         f"docker network ls --filter label=com.docker.compose.project={PROJECT} "
         "--format {{.Name}}".split(),
@@ -168,7 +166,7 @@ def test_networks_but_the_uis_are_internal(stack: Stack) -> None:
     }
 
 
-def test_no_route_of_airflow_answers_whoever_has_no_token(stack: Stack) -> None:
+def test_no_route_of_airflow_answers_whoever_has_no_token(stack):
     text = stack.python("airflow-api", ROUTES)
     routes = json.loads(text.rpartition("ROUTES")[2])
     assert len(routes) > 100
@@ -185,7 +183,7 @@ def test_no_route_of_airflow_answers_whoever_has_no_token(stack: Stack) -> None:
     assert set(answered) <= OPEN | DESCRIPTIONS
 
 
-def test_the_pages_of_spark_answer_nobody_but_their_own_container(stack: Stack) -> None:
+def test_the_pages_of_spark_answer_nobody_but_their_own_container(stack):
     # The master's RPC first: where nothing can be reached at all, nothing is held. A name that is
     # not known is an error.
     code = (
@@ -199,7 +197,7 @@ def test_the_pages_of_spark_answer_nobody_but_their_own_container(stack: Stack) 
 
 
 @pytest.mark.parametrize(("user", "rights"), [("sluice", "read"), ("producer", "write")])
-def test_kafkas_users_have_no_right_but_one(stack: Stack, user: str, rights: str) -> None:
+def test_kafkas_users_have_no_right_but_one(stack, user, rights):
     code = f"""
 from confluent_kafka.admin import *
 from pathlib import Path
@@ -214,7 +212,7 @@ print(sorted((acl.restype.name, acl.name, acl.operation.name.lower()) for acl in
     assert said.strip().splitlines()[-1] == f"[('TOPIC', 'flights', '{rights}')]"
 
 
-def test_the_stores_user_has_no_right_outside_its_bucket(stack: Stack) -> None:
+def test_the_stores_user_has_no_right_outside_its_bucket(stack):
     code = """
 from local.stack import bucket
 keys = bucket.Keys.read(bucket.SECRETS / "store_sluice")

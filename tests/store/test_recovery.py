@@ -1,7 +1,5 @@
 """Killed, resumed, taken back, mended and begun anew, with the root in the store: exact."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -32,7 +30,6 @@ from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
 from spark_jobs.state.view import state_view
 from tests.harness.long_form import LONG, long_form
-from tests.harness.object_store import ObjectStore
 from tests.harness.process import Running
 from tests.harness.ran import ran
 from tests.harness.refused import fails, has
@@ -49,13 +46,7 @@ SHORT_LIFE, SHORT_BEAT = 15.0, 1.0
 
 
 @pytest.fixture(scope="module")
-def base(
-    kafka: str,
-    bucket: str,
-    store: ObjectStore,
-    as_submitted: None,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Scene:
+def base(kafka, bucket, store, as_submitted, tmp_path_factory) -> Scene:
     """RUNS deliveries drained, each in a batch with data and one without, and one more that waits."""
     folder = tmp_path_factory.mktemp("base")
     scene = Root(store, bucket).under(
@@ -71,7 +62,7 @@ def base(
 
 
 @pytest.fixture
-def drained(base: Scene, store: ObjectStore) -> Scene:
+def drained(base, store) -> Scene:
     """A copy of it."""
     return copied(base, store)
 

@@ -23,7 +23,7 @@ MISSING = "sluice-no-such-bucket"
 
 
 @pytest.fixture(autouse=True)
-def no_client_is_known() -> None:
+def no_client_is_known():
     """s3fs keeps a client for each declaration, with the keys that it began with."""
     S3FileSystem.clear_instance_cache()
 

@@ -1,7 +1,5 @@
 """Decoding through the port, as a task does it: bytes in, Python's values and reasons out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any

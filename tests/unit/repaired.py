@@ -1,7 +1,5 @@
 """A root with drained batches and staged repairs, without Spark, as product and stage leave it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import uuid

@@ -60,7 +60,7 @@ def put(field: str, raw: bytes) -> bytes:
     return json.dumps(EVENT | {field: "@"}).encode().replace(b'"@"', raw)
 
 
-def test_a_good_record_has_its_values_in_the_topics_order() -> None:
+def test_a_good_record_has_its_values_in_the_topics_order():
     row, why = DECODER.row(GOOD)
     assert why is None
     assert row == tuple(
@@ -99,28 +99,25 @@ def test_every_malformation_of_the_generator_is_refused_with_the_field_where_the
 # come after it.
 ACCEPTED = ""
 FATES: dict[str, tuple[bytes | None, str]] = {
-    "not JSON": (b"plain text", "not JSON"),
     "empty": (b"", "the value is empty"),
-    "blank": (b"  \n", "not JSON"),
     "a tombstone": (None, "tombstone"),
-    "null": (b"null", "got `null`"),
     "a list": (b"[" + GOOD + b"]", "got `array`"),
-    "a string": (b'"x"', "got `str`"),
     "truncated": (GOOD[:-1], "truncated"),
+    "two objects": (GOOD + b"\n" + GOOD, "trailing characters"),
+    "an integer of seventy bits": (with_(flight=2**70), "`$.flight`"),
+    "a fraction into an integer": (with_(flight=3.7), "`$.flight`"),
+    "epoch seconds": (with_(event_time=1357035420), "`$.event_time`"),
+    "a null time": (with_(event_time=None), "`$.event_time`"),
+    "not JSON": (b"plain text", "not JSON"),
+    "blank": (b"  \n", "not JSON"),
+    "null": (b"null", "got `null`"),
+    "a string": (b'"x"', "got `str`"),
     "trailing garbage": (GOOD + b"x", "trailing characters"),
     "a trailing zero byte": (GOOD + b"\0", "trailing characters"),
-    "two objects": (GOOD + b"\n" + GOOD, "trailing characters"),
     "space around it": (b" \t" + GOOD + b"\r\n", ACCEPTED),
     "a byte order mark": (b"\xef\xbb\xbf" + GOOD, "not JSON"),
     "duplicate keys, of which the last counts": (GOOD[:-1] + b', "flight": 7}', ACCEPTED),
-    "a duplicate key of another type": (
-        GOOD[:-1] + b', "flight": "x", "flight": 7}',
-        "Expected `int`",
-    ),
-    "a wrong-case key of a required field": (
-        GOOD.replace(b"flight", b"Flight"),
-        "key 'Flight' is in the wrong case",
-    ),
+    "a duplicate key of another type": (GOOD[:-1] + b', "flight": "x", "flight": 7}', "Expected `int`"),
     "a wrong-case key of an optional field": (
         GOOD.replace(b"tail_n", b"Tail_N"),
         "key 'Tail_Number' is in the wrong case",
@@ -149,9 +146,7 @@ FATES: dict[str, tuple[bytes | None, str]] = {
     ),
     "integer overflow": (with_(flight=2**31), "`$.flight`"),
     "integer underflow": (with_(flight=-(2**31) - 1), "`$.flight`"),
-    "an integer of seventy bits": (with_(flight=2**70), "`$.flight`"),
     "the largest integer": (with_(flight=2**31 - 1), ACCEPTED),
-    "a fraction into an integer": (with_(flight=3.7), "`$.flight`"),
     "a whole fraction into an integer": (put("flight", b"3.0"), "`$.flight`"),
     "an exponent into an integer": (put("flight", b"1e2"), "`$.flight`"),
     "a number as text": (with_(flight="1545"), "`$.flight`"),
@@ -165,22 +160,14 @@ FATES: dict[str, tuple[bytes | None, str]] = {
     "a leap second": (with_(event_time="2016-12-31T23:59:60Z"), "`$.event_time`"),
     "a time without a zone": (with_(event_time="2013-01-01T10:17:00"), "timezone"),
     "a date where a time is meant": (with_(event_time="2013-01-01"), "`$.event_time`"),
-    "epoch seconds": (with_(event_time=1357035420), "`$.event_time`"),
     "epoch milliseconds": (with_(event_time=1357035420000), "`$.event_time`"),
     "the year 131971": (with_(event_time="131971-01-01T00:00:00Z"), "`$.event_time`"),
     "the first hours of the year 1, east of Greenwich": (
         with_(event_time="0001-01-01T00:00:00+05:30"),
         "outside the years",
     ),
-    "a null time": (with_(event_time=None), "`$.event_time`"),
-    "a time a day ahead, which the guard judges": (
-        with_(event_time="2099-01-01T00:00:00Z"),
-        ACCEPTED,
-    ),
-    "a time in 1970, which the watermark judges": (
-        with_(event_time="1970-01-01T00:00:00Z"),
-        ACCEPTED,
-    ),
+    "a time a day ahead, which the guard judges": (with_(event_time="2099-01-01T00:00:00Z"), ACCEPTED),
+    "a time in 1970, which the watermark judges": (with_(event_time="1970-01-01T00:00:00Z"), ACCEPTED),
     "a null key": (with_(event_id=None), "`$.event_id`"),
     "an empty key": (with_(event_id=""), ACCEPTED),
     "an unpaired surrogate": (put("carrier", rb'"\ud800"'), "surrogate"),
@@ -199,40 +186,27 @@ FATES: dict[str, tuple[bytes | None, str]] = {
         "nested too deeply",
     ),
     "ten thousand nested objects": (b'{"x":' * 10_000 + b"1" + b"}" * 10_000, "nested too deeply"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", FATES)
-def test_a_bad_record_has_its_stated_reason(case: str) -> None:
+def test_a_bad_record_has_its_stated_reason_in_short_and_never_harms_its_neighbours(case):
     value, said = FATES[case]
-    if said == ACCEPTED:
-        assert reason(value) == ACCEPTED
-    else:
-        assert said in reason(value)
-
-
-@pytest.mark.parametrize("case", FATES)
-def test_a_bad_record_never_harms_its_neighbours(case: str) -> None:
-    columns, reasons = DECODER.columns([GOOD, FATES[case][0], GOOD])
+    assert said in reason(value) if said else reason(value) == ACCEPTED
+    assert len(reason(value)) < 200
+    columns, reasons = DECODER.columns([GOOD, value, GOOD])
     assert (reasons[0], reasons[2]) == (None, None)
-    assert (tuple(column[1] for column in columns), reasons[1]) == DECODER.row(FATES[case][0])
-    assert (
-        [column[0] for column in columns]
-        == [column[2] for column in columns]
-        == list(DECODER.row(GOOD)[0])
-    )
+    assert (tuple(column[1] for column in columns), reasons[1]) == DECODER.row(value)
+    for place in (0, 2):
+        assert [column[place] for column in columns] == [*DECODER.row(GOOD)[0]]
 
 
-def test_a_reason_is_short_however_long_the_record() -> None:
-    assert max(len(reason(value)) for value, _ in FATES.values()) < 200
-
-
-def test_of_duplicate_keys_the_last_counts() -> None:
+def test_of_duplicate_keys_the_last_counts():
     row, _ = DECODER.row(GOOD[:-1] + b', "flight": 7}')
     assert row[list(EVENT).index("flight")] == 7
 
 
-def test_no_records_give_a_column_for_each_field() -> None:
+def test_no_records_give_a_column_for_each_field():
     assert DECODER.columns([]) == ([[]] * len(EVENT), [])
 
 
@@ -244,17 +218,17 @@ def test_no_records_give_a_column_for_each_field() -> None:
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     ).map(lambda any_: json.dumps(any_).encode())
 )
-def test_no_bytes_whatsoever_raise(value: bytes) -> None:
+def test_no_bytes_whatsoever_raise(value):
     assert reason(value), "nothing so arbitrary is a flight"
 
 
 @given(st.integers(0, len(GOOD) - 1))
-def test_a_record_cut_off_anywhere_is_malformed(length: int) -> None:
+def test_a_record_cut_off_anywhere_is_malformed(length):
     assert reason(GOOD[:length])
 
 
 @given(st.binary(min_size=1))
-def test_anything_but_space_after_a_record_is_malformed(garbage: bytes) -> None:
+def test_anything_but_space_after_a_record_is_malformed(garbage):
     assume(garbage.strip(b" \t\r\n"))
     assert reason(GOOD + garbage)
 
@@ -303,7 +277,7 @@ def test_a_record_of_valid_values_decodes_to_exactly_those(record, escaped):
 
 
 @given(st.lists(records, max_size=5))
-def test_what_decodes_fits_the_types_that_spark_is_told(rows: list[dict[str, Any]]) -> None:
+def test_what_decodes_fits_the_types_that_spark_is_told(rows):
     values = [json.dumps(record, default=written).encode() for record in rows]
     columns, _ = Decoding(TYPES).arrays(values)
     for field, column in zip(TYPES.fields, columns, strict=True):
@@ -355,7 +329,7 @@ def messy(draw: st.DrawFn, topic: Topic) -> bytes | None:
 
 @pytest.mark.parametrize("topic", [TYPES, FEW, REQUIRED], ids=["all types", "few", "required"])
 @given(st.data())
-def test_records_decoded_at_once_are_what_each_is_alone(topic: Topic, data: st.DataObject) -> None:
+def test_records_decoded_at_once_are_what_each_is_alone(topic, data):
     """By their texts: 1 is not 1.0 nor True, -0.0 is not 0.0, and a time has a zone."""
     values = data.draw(st.lists(messy(topic), max_size=8))
     decoder = Decoding(topic)
@@ -412,7 +386,7 @@ OPTIONAL = Topic(
 
 
 @given(objects())
-def test_no_key_in_the_wrong_case_is_taken_for_a_missing_one(members: str) -> None:
+def test_no_key_in_the_wrong_case_is_taken_for_a_missing_one(members):
     """By what json.loads reads, which the decoder leaves out where no name looks odd."""
     at = '{"at":"2013-01-01T00:00:00Z"'
     value = (at + ("," if members != "{}" else "") + members[1:]).encode()
@@ -422,7 +396,7 @@ def test_no_key_in_the_wrong_case_is_taken_for_a_missing_one(members: str) -> No
     assert ("wrong case" in (reason or "")) == bool(wrong)
 
 
-def test_a_date_with_a_time_is_malformed() -> None:
+def test_a_date_with_a_time_is_malformed():
     value = json.dumps(
         {"a_date": "2013-01-01T00:00:00Z", "at": "2013-01-01T00:00:00Z", "class": "x"}
     ).encode()

@@ -1,7 +1,5 @@
 """A swap killed behind its commit: nothing after it says that the rows are not in the table."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -77,7 +75,7 @@ class Scene(Root):
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path) -> Scene:
     return Scene(tmp_path / ROOT)
 
 
@@ -177,7 +175,7 @@ def test_a_stage_that_is_cleared_completes_the_record_and_computes_nothing(
     assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
 
 
-def test_a_stage_that_is_cleared_after_a_no_is_refused_by_whom_and_when(scene: Scene) -> None:
+def test_a_stage_that_is_cleared_after_a_no_is_refused_by_whom_and_when(scene):
     scene.plan(digest(SPEC))
     reject(scene.paths, "r1", "bob")
     report = stage(SPEC, scene.settings, "again", "r1")
@@ -185,7 +183,7 @@ def test_a_stage_that_is_cleared_after_a_no_is_refused_by_whom_and_when(scene: S
     assert read_manifest(scene.paths, "r1").rejected_by == "bob"
 
 
-def test_a_repair_whose_spec_has_lost_its_ranges_is_refused_in_words(scene: Scene) -> None:
+def test_a_repair_whose_spec_has_lost_its_ranges_is_refused_in_words(scene):
     assert (why := unranged(WITHOUT_RANGES))
     with fails(SwapRefused, "ranges_unsupported_now") as refused:
         swap(WITHOUT_RANGES, scene.settings.root, "r1", "swap")
@@ -217,7 +215,7 @@ def found_by(scene: Scene, repair_id: str) -> None:
 
 @pytest.mark.parametrize("noted", [True, False])
 def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
-    scene, monkeypatch, noted: bool
+    scene, monkeypatch, noted
 ):
     """So that a rewind that takes the rows back lets their late record wait again."""
     scene.killed_behind_its_commit(monkeypatch, noted=noted)
@@ -232,9 +230,7 @@ def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
 
 
 @pytest.mark.parametrize("noted", [True, False])
-def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(
-    scene, monkeypatch, noted: bool
-):
+def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(scene, monkeypatch, noted):
     listener = Listener()
     listener.publish(scene.paths, SPEC)
     scene.killed_behind_its_commit(monkeypatch, noted=noted)
@@ -246,17 +242,8 @@ def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(
     assert under_way(scene.paths) is None
 
 
-def test_one_that_was_killed_before_its_commit_is_dropped(scene, monkeypatch):
-    scene.killed(monkeypatch, "change.begun")
-    with leased(scene.paths, "a drain"):
-        assert (scene.version, scene.states()) == (6, {"r1": "staged"})
-    assert scene.swap("r1").table_version == 7
-
-
 @pytest.mark.parametrize("noted", [True, False])
-def test_an_undo_completes_the_record_before_it_takes_the_rows_back(
-    scene, monkeypatch, noted: bool
-):
+def test_an_undo_completes_the_record_before_it_takes_the_rows_back(scene, monkeypatch, noted):
     """No command swaps in what a command has staged, so nothing else would."""
     scene.killed_behind_its_commit(monkeypatch, noted=noted)
     scene.undo("r1")
@@ -264,15 +251,9 @@ def test_an_undo_completes_the_record_before_it_takes_the_rows_back(
     assert scene.states() == {"r1": "undone", "r1/undo": "swapped"}
 
 
-def test_a_retry_completes_one_of_a_sluice_without_a_journal(scene, monkeypatch):
-    scene.killed_behind_its_commit(monkeypatch, noted=False)
-    assert scene.swap("r1").table_version == 7
-    assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
-
-
 @pytest.mark.parametrize("place", ["change.begun", "change.stepped", "swap.recorded"])
 def test_two_of_a_sluice_without_a_journal_are_completed_though_the_first_one_is_killed_too(
-    scene, monkeypatch, place: str
+    scene, monkeypatch, place
 ):
     scene.staged("r2", [(row(3, "a"), row(3, "a", 2))])
     with monkeypatch.context() as older:

@@ -1,7 +1,5 @@
 """Positions, what a range needs and what a record touches, against windows made by hand."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -69,9 +67,7 @@ def holds(span: Span, at: datetime) -> bool:
 
 
 @given(windows, times, spans)
-def test_a_range_needs_an_event_exactly_if_one_of_its_windows_ends_within(
-    window: Tumbling | Sliding, at: datetime, span: Span
-) -> None:
+def test_a_range_needs_an_event_exactly_if_one_of_its_windows_ends_within(window, at, span):
     needed = ranged(spec(counts(window))).needed(span)
     ends_within = any(holds(span, end - MICROSECOND) for end in made_by_hand(window, at))
     assert ends_within <= holds(needed, at)
@@ -80,9 +76,7 @@ def test_a_range_needs_an_event_exactly_if_one_of_its_windows_ends_within(
 
 
 @given(windows, times)
-def test_an_event_touches_exactly_the_windows_that_contain_it(
-    window: Tumbling | Sliding, at: datetime
-) -> None:
+def test_an_event_touches_exactly_the_windows_that_contain_it(window, at):
     touched = ranged(spec(counts(window))).touched(at)
     ends = made_by_hand(window, at)
     around = {
@@ -94,7 +88,7 @@ def test_an_event_touches_exactly_the_windows_that_contain_it(
 
 
 @given(times, spans)
-def test_what_a_record_touches_needs_that_record(at: datetime, span: Span) -> None:
+def test_what_a_record_touches_needs_that_record(at, span):
     chain = ranged(
         spec(
             Deduplicate(keys=("event_id",)),
@@ -106,7 +100,7 @@ def test_what_a_record_touches_needs_that_record(at: datetime, span: Span) -> No
         assert holds(chain.needed(span), at)
 
 
-def test_a_late_record_lacks_only_in_the_sliding_windows_that_had_ended() -> None:
+def test_a_late_record_lacks_only_in_the_sliding_windows_that_had_ended():
     sliding = ranged(spec(counts(Sliding(size="1 hour", slide="20 minutes"))))
     at = ORIGIN + timedelta(minutes=30)
     missed = ORIGIN + timedelta(minutes=65)
@@ -114,7 +108,7 @@ def test_a_late_record_lacks_only_in_the_sliding_windows_that_had_ended() -> Non
     assert sliding.touched(at).end == ORIGIN + timedelta(minutes=80)
 
 
-def test_a_group_state_reaches_as_far_as_it_declares() -> None:
+def test_a_group_state_reaches_as_far_as_it_declares():
     rotations = ranged(registry.load("aircraft_rotations"))
     day = Span(ORIGIN, ORIGIN + timedelta(days=1))
     assert rotations.position == Position("closed_at")
@@ -122,7 +116,7 @@ def test_a_group_state_reaches_as_far_as_it_declares() -> None:
     assert rotations.touched(ORIGIN).end == ORIGIN + timedelta(hours=48) + MICROSECOND
 
 
-def test_a_window_is_closed_when_its_end_is_at_the_watermark_and_a_row_when_it_is_late() -> None:
+def test_a_window_is_closed_when_its_end_is_at_the_watermark_and_a_row_when_it_is_late():
     assert ranged(spec(counts(Tumbling(size="1 hour")))).closed_until(ORIGIN) == ORIGIN
     rows = ranged(spec(Deduplicate(keys=("event_id",))))
     assert rows.closed_until(ORIGIN) == ORIGIN + MICROSECOND
@@ -139,49 +133,23 @@ STATE = GroupState(
     [
         (spec(Deduplicate(keys=("event_id",)), counts(Session(gap="1 hour"))), "context"),
         (spec(STATE), "context"),
-        (
-            spec(
-                STATE.model_copy(update={"initial_state": "totals_of_last_year"}),
-                ranges=Ranges(by="origin", context="1 hour"),
-            ),
-            "'totals_of_last_year', its initial_state",
-        ),
-        (
-            spec(Transform(sql="SELECT * FROM rows"), Deduplicate(keys=("event_id",))),
-            "a Transform with sql or a function before the first stateful step",
-        ),
+        (spec(STATE.model_copy(update={"initial_state": "totals_of_last_year"}), ranges=Ranges(by="origin", context="1 hour")), "'totals_of_last_year', its initial_state"),
+        (spec(Transform(sql="SELECT * FROM rows"), Deduplicate(keys=("event_id",))), "a Transform with sql or a function before the first stateful step"),
         (spec(STATE.model_copy(update={"time_mode": "none"}), state={"budget_rows": 9}), "none"),
-        (
-            spec(Deduplicate(keys=("event_id",), scope="for_ever"), state={"budget_rows": 9}),
-            "for_ever",
-        ),
+        (spec(Deduplicate(keys=("event_id",), scope="for_ever"), state={"budget_rows": 9}), "for_ever"),
         (spec(counts(None), output_mode="update", state={"budget_rows": 9}), "without a window"),
-        (
-            spec(counts(Tumbling(size="1 hour")), output_mode="complete", state={"budget_rows": 9}),
-            "complete mode",
-        ),
-        (
-            spec(
-                STATE,
-                output_mode="update",
-                ranges=Ranges(by="origin", context="1 hour"),
-            ),
-            "update mode",
-        ),
+        (spec(counts(Tumbling(size="1 hour")), output_mode="complete", state={"budget_rows": 9}), "complete mode"),
+        (spec(STATE, output_mode="update", ranges=Ranges(by="origin", context="1 hour")), "update mode"),
     ],
-)
-def test_what_no_range_can_be_computed_of_is_refused_with_the_reason(
-    pipeline: Pipeline, why: str
-) -> None:
+)  # fmt: skip
+def test_what_no_range_can_be_computed_of_is_refused_with_the_reason(pipeline, why):
     assert why in (unranged(pipeline) or "")
     with fails(RangeUnsupported, "not_by_itself", pipeline="ranged"):
         ranged(pipeline)
 
 
 @given(st.lists(spans, max_size=20), st.integers(1, 5), times)
-def test_joined_spans_hold_every_time_are_sorted_and_are_few(
-    given_spans: list[Span], most: int, at: datetime
-) -> None:
+def test_joined_spans_hold_every_time_are_sorted_and_are_few(given_spans, most, at):
     found = joined(given_spans, most)
     assert len(found) <= most
     assert all(left.end < right.start for left, right in pairwise(found))
@@ -190,7 +158,7 @@ def test_joined_spans_hold_every_time_are_sorted_and_are_few(
         assert any(holds(s, at) for s in given_spans) == any(holds(s, at) for s in found)
 
 
-def test_the_condition_of_several_spans_is_plain_text_for_delta() -> None:
+def test_the_condition_of_several_spans_is_plain_text_for_delta():
     two = [Span(ORIGIN, ORIGIN + timedelta(hours=1)), Span(ORIGIN, ORIGIN + MICROSECOND)]
     assert Position("at").sql(two) == (
         "(`at` >= '2013-02-01T00:00:00Z' AND `at` < '2013-02-01T01:00:00Z') OR "
@@ -199,9 +167,7 @@ def test_the_condition_of_several_spans_is_plain_text_for_delta() -> None:
 
 
 @given(windows, times)
-def test_the_rows_that_a_record_touches_begin_at_its_first_windows_last_instant(
-    window: Tumbling | Sliding, at: datetime
-) -> None:
+def test_the_rows_that_a_record_touches_begin_at_its_first_windows_last_instant(window, at):
     way, ends = ranged(spec(counts(window))), made_by_hand(window, at)
     assert way.rows_of(way.touched(at)) == Span(min(ends) - MICROSECOND, max(ends))
     row = Span(at, at + MICROSECOND)
@@ -217,9 +183,7 @@ def test_the_rows_that_a_record_touches_begin_at_its_first_windows_last_instant(
     ],
 )
 @pytest.mark.parametrize("at", [ZERO_TIME, datetime.max.replace(tzinfo=UTC)])
-def test_a_record_at_the_end_of_time_is_in_no_range_and_stops_no_repair(
-    steps: list[Aggregate | Deduplicate], at: datetime
-) -> None:
+def test_a_record_at_the_end_of_time_is_in_no_range_and_stops_no_repair(steps, at):
     way = ranged(spec(*steps))
     assert way.touched(at, ORIGIN).empty
     assert joined([way.touched(at), way.touched(ORIGIN)]) == (way.touched(ORIGIN),)

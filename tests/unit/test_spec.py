@@ -62,10 +62,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: State(shuffle_partitions="2"),
         "shuffle_partitions | '2' | should be | a valid integer",
     ),
-    "a truth where a number belongs": (
-        lambda: State(version=True),
-        "version | True | should be | a valid integer",
-    ),
+    "a truth where a number belongs": (lambda: State(version=True), "version | True | should be | a valid integer"),
     "a single key that is not a tuple": (
         lambda: deduplicate(keys="id"),
         "keys | 'id' | should be a valid tuple | ('one',)",
@@ -155,10 +152,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: Sliding(size="1 hour", slide="2 hours"),
         "slide | '2:00:00' | would not overlap | use Tumbling",
     ),
-    "a session without a gap": (
-        Session,
-        "gap | None | a session needs exactly one | gap='30 minutes'",
-    ),
+    "a session without a gap": (Session, "gap | None | a session needs exactly one | gap='30 minutes'"),
     "a session with two gaps": (
         lambda: Session(gap="1 hour", gap_sql="x"),
         "gap | timedelta(seconds=3600) | exactly one | gap='30 minutes'",
@@ -195,10 +189,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: pipeline(steps=(deduplicate(scope="event_time"),)),
         "Deduplicate.keys | ('id',) | evicts by at, which is not in keys | Add it to the keys",
     ),
-    "a run of no batches": (
-        lambda: pipeline(max_batches=0),
-        "max_batches | 0 | greater than or equal to 1",
-    ),
+    "a run of no batches": (lambda: pipeline(max_batches=0), "max_batches | 0 | greater than or equal to 1"),
     "a run of no time": (lambda: pipeline(max_minutes=0), "max_minutes | 0 | greater than 0"),
     "a deduplication key that is not in the schema": (
         lambda: pipeline(steps=(deduplicate(keys=("no",)),)),
@@ -212,10 +203,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: pipeline(steps=(group_state(keys=("town",)),)),
         "GroupState.keys | 'town' | no such column | id, at, shop",
     ),
-    "a key twice": (
-        lambda: deduplicate(keys=("id", "id")),
-        "keys | ['id'] | more than once | List each name once",
-    ),
+    "a key twice": (lambda: deduplicate(keys=("id", "id")), "keys | ['id'] | more than once | List each name once"),
     "a grouping key that the window makes": (
         lambda: aggregate(keys=("window_start",)),
         "keys | ['window_start'] | adds columns with these names | rename",
@@ -302,10 +290,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: in_buckets(buckets=None),
         "buckets | None | from 1 to 10,000 | Write for example buckets=64",
     ),
-    "no bucket": (
-        lambda: in_buckets(buckets=0),
-        "buckets | 0 | from 1 to 10,000 | 1,000 to 10,000 keys",
-    ),
+    "no bucket": (lambda: in_buckets(buckets=0), "buckets | 0 | from 1 to 10,000 | 1,000 to 10,000 keys"),
     "more buckets than a batch can visit": (
         lambda: in_buckets(buckets=10_001),
         "buckets | 10001 | from 1 to 10,000 | Write for example buckets=64",
@@ -471,10 +456,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: topic(fields=(*FIELDS, FIELDS[0])),
         "fields | ['id'] | each field another name | Rename, remove or add",
     ),
-    "a record without fields": (
-        lambda: topic(fields=()),
-        "fields | [] | at least one field | Rename, remove or add",
-    ),
+    "a record without fields": (lambda: topic(fields=()), "fields | [] | at least one field | Rename, remove or add"),
     "a field with a name that Sluice takes": (
         lambda: topic(fields=(*FIELDS, Field(name="kafka", type="int"))),
         "fields | ['kafka'] | adds columns | another name",
@@ -487,10 +469,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: Schedule(cron="0 0 * * * *"),
         "cron | '0 0 * * * *' | this one has 6 | '0 * * * *'",
     ),
-    "a cron preset": (
-        lambda: Schedule(cron="@daily"),
-        "cron | '@daily' | this one has 1 | '0 * * * *'",
-    ),
+    "a cron preset": (lambda: Schedule(cron="@daily"), "cron | '@daily' | this one has 1 | '0 * * * *'"),
     "an hour that there is not": (
         lambda: Schedule(cron="0 24 * * *"),
         "cron | '0 24 * * *' | its hour '24' | '0 * * * *'",
@@ -499,10 +478,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: Schedule(cron="0 0 30 2 *"),
         "cron | '0 0 30 2 *' | never fires | '0 * * * *'",
     ),
-    "a check that is no expectation": (
-        lambda: Check(type="SELECT 1"),
-        "type | 'SELECT 1' | should match | ^expect_",
-    ),
+    "a check that is no expectation": (lambda: Check(type="SELECT 1"), "type | 'SELECT 1' | should match | ^expect_"),
     "a check with its severity in the arguments": (
         lambda: Check(type="expect_x", kwargs={"severity": "info"}),
         "kwargs | ['severity'] | Sluice sets severity | check's field severity",
@@ -523,15 +499,12 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         ),
         "state_checks: expect_x | ['rows'] | no such column | unaccounted, rows_read",
     ),
-    "a bound on what is no metric": (
-        lambda: within("latenes", 1),
-        "column | 'latenes' | unaccounted",
-    ),
-}
+    "a bound on what is no metric": (lambda: within("latenes", 1), "column | 'latenes' | unaccounted"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_it_is_refused_with_field_value_reason_and_remedy(case: str) -> None:
+def test_it_is_refused_with_field_value_reason_and_remedy(case):
     make, said = REFUSED[case]
     with pytest.raises(SpecInvalid) as refused:
         make()
@@ -539,7 +512,7 @@ def test_it_is_refused_with_field_value_reason_and_remedy(case: str) -> None:
     assert [part for part in said.split(" | ") if part not in str(refused.value)] == []
 
 
-def test_a_message_names_what_was_to_be_made_and_all_that_is_wrong_with_it() -> None:
+def test_a_message_names_what_was_to_be_made_and_all_that_is_wrong_with_it():
     with fails(
         SpecInvalid,
         "fields_refused",
@@ -549,25 +522,25 @@ def test_a_message_names_what_was_to_be_made_and_all_that_is_wrong_with_it() -> 
         pipeline(about="", max_offsets_per_batch=0)
 
 
-def test_a_message_is_one_line() -> None:
+def test_a_message_is_one_line():
     with pytest.raises(SpecInvalid) as refused:
         pipeline(about="", name="a\nb", steps="no")
     assert "\n" not in str(refused.value)
 
 
-def test_the_small_pipeline_itself_is_accepted() -> None:
+def test_the_small_pipeline_itself_is_accepted():
     assert pipeline().first_stateful == 0
     assert pipeline(steps=(WHERE, deduplicate(), group_state())).first_stateful == 1
     assert pipeline(steps=(WHERE,), watermark_delay=None).first_stateful == 1
 
 
-def test_unbounded_state_is_accepted_with_a_budget() -> None:
+def test_unbounded_state_is_accepted_with_a_budget():
     assert pipeline(
         steps=(deduplicate(scope="for_ever"),), state=State(budget_rows=10), watermark_delay=None
     ).name
 
 
-def test_a_spec_cannot_be_changed() -> None:
+def test_a_spec_cannot_be_changed():
     made: Model = pipeline()
     with pytest.raises(ValueError, match="frozen"):
         made.name = "other"  # type: ignore[attr-defined]
@@ -579,7 +552,7 @@ durations = st.timedeltas(min_value=timedelta(milliseconds=1), max_value=timedel
 
 
 @given(durations)
-def test_a_duration_survives_being_written_as_sparks_interval(duration: timedelta) -> None:
+def test_a_duration_survives_being_written_as_sparks_interval(duration):
     assert parse_duration(interval(duration)) == duration
 
 
@@ -592,12 +565,12 @@ def test_a_duration_survives_being_written_as_sparks_interval(duration: timedelt
         ("250 milliseconds", timedelta(milliseconds=250)),
     ],
 )
-def test_a_duration_is_read_as_spark_reads_it(text: str, meant: timedelta) -> None:
+def test_a_duration_is_read_as_spark_reads_it(text, meant):
     assert parse_duration(text) == meant
 
 
 @given(st.text(), st.sampled_from(list(UNITS)))
-def test_no_text_makes_a_duration_fail_otherwise_than_by_refusal(text: str, unit: str) -> None:
+def test_no_text_makes_a_duration_fail_otherwise_than_by_refusal(text, unit):
     for given_ in (text, f"{text} {unit}"):
         try:
             made = Tumbling(size=given_).size
@@ -620,7 +593,7 @@ fields = st.lists(parts, min_size=1, max_size=2).map(",".join)
 @example("0 0 29 2 *")
 @example("*/5 0-6/2 1,15 jan-mar mon-fri")
 @example("0 0 31 4,6 5")
-def test_a_cron_expression_that_is_accepted_fires_in_airflow_too(text: str) -> None:
+def test_a_cron_expression_that_is_accepted_fires_in_airflow_too(text):
     if cron.invalid_because(text) is None:
         assert croniter(text, datetime(2026, 1, 1, tzinfo=UTC)).get_next(datetime)
 
@@ -629,5 +602,5 @@ def test_a_cron_expression_that_is_accepted_fires_in_airflow_too(text: str) -> N
     "text",
     ["0 * * * *", "*/15 * * * *", "30 6 * * mon-fri", "0 0 1,15 * *", "0 0 29 2 *", "0 0 31 2 0"],
 )
-def test_a_usual_cron_expression_is_accepted(text: str) -> None:
+def test_a_usual_cron_expression_is_accepted(text):
     assert Schedule(cron=text).cron == text

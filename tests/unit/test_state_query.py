@@ -30,7 +30,7 @@ SPEC = pipeline(steps=(Transform(where="amount > 0"), deduplicate(), aggregate()
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path) -> Settings:
     """Batches 0 to 5 of SPEC are committed and the sixth has begun; the state of 0 to 2
     is purged.
     """
@@ -54,14 +54,12 @@ def ask(settings: Settings, spec: Pipeline = SPEC, **query: object) -> StateTarg
     return resolve(spec, settings, StateQuery(**query))  # type: ignore[arg-type]
 
 
-def test_the_last_committed_batch_and_every_stateful_step_are_meant_where_nothing_is_said(
-    settings: Settings,
-) -> None:
+def test_the_last_committed_batch_and_every_stateful_step_are_meant_where_nothing_is_said(settings):
     target = ask(settings)
     assert (target.batch, target.readable, target.steps) == (5, (3, 4, 5), (2, 3))
 
 
-def test_a_batch_counts_as_readable_when_every_store_has_it(settings: Settings) -> None:
+def test_a_batch_counts_as_readable_when_every_store_has_it(settings):
     folder = Paths(settings.root, SPEC).checkpoint
     (folder / "state" / "1" / "0" / "4_id.zip").unlink()
     assert Checkpoint(folder).readable() == [4, 5]
@@ -70,7 +68,7 @@ def test_a_batch_counts_as_readable_when_every_store_has_it(settings: Settings) 
 
 
 @pytest.mark.parametrize("suffix", ["delta", "snapshot"])
-def test_the_heaps_stores_count_too(tmp_path: Path, suffix: str) -> None:
+def test_the_heaps_stores_count_too(tmp_path, suffix):
     folder = begin(tmp_path / "spark")
     plan_batch(folder, 0, {0: 1})
     commit_batch(folder, 0)
@@ -79,14 +77,14 @@ def test_the_heaps_stores_count_too(tmp_path: Path, suffix: str) -> None:
     assert Checkpoint(folder).readable() == [0]
 
 
-def test_without_any_store_no_batch_is_readable(tmp_path: Path) -> None:
+def test_without_any_store_no_batch_is_readable(tmp_path):
     folder = begin(tmp_path / "spark")
     plan_batch(folder, 0, {0: 1})
     commit_batch(folder, 0)
     assert Checkpoint(folder).readable() == []
 
 
-def test_steps_whose_key_has_the_columns_are_chosen(settings: Settings) -> None:
+def test_steps_whose_key_has_the_columns_are_chosen(settings):
     assert ask(settings, keys=("id=x",)).steps == (2,)
     assert ask(settings, keys=("shop=x", "window_start=2026-01-01T10:00")).steps == (3,)
     assert ask(settings, keys=("shop=a=b",)).keys == {"shop": "a=b"}
@@ -118,21 +116,19 @@ def test_steps_whose_key_has_the_columns_are_chosen(settings: Settings) -> None:
     ],
     ids=str,
 )
-def test_what_is_not_there_is_refused_with_what_there_is(
-    settings: Settings, query: dict[str, object], reason: str, told: dict[str, object]
-) -> None:
+def test_what_is_not_there_is_refused_with_what_there_is(settings, query, reason, told):
     with fails(StateUnreadable, reason, **told):
         ask(settings, **query)
 
 
-def test_a_pipeline_that_never_ran_has_no_state(tmp_path: Path) -> None:
+def test_a_pipeline_that_never_ran_has_no_state(tmp_path):
     settings = Settings(str(tmp_path / ROOT), "a:1", tmp_path, "local[2]", "2g")
     with fails(StateUnreadable, "no_state_yet"):
         ask(settings)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_pipeline_without_stateful_steps_has_none(settings: Settings) -> None:
+def test_a_pipeline_without_stateful_steps_has_none(settings):
     with fails(StateUnreadable, "stateless"):
         ask(
             settings,
@@ -140,7 +136,7 @@ def test_a_pipeline_without_stateful_steps_has_none(settings: Settings) -> None:
         )
 
 
-def test_state_of_another_spec_is_not_shown_under_this_ones_names(settings: Settings) -> None:
+def test_state_of_another_spec_is_not_shown_under_this_ones_names(settings):
     with fails(StateIncompatible, "written_by_other_spec"):
         ask(
             settings,
@@ -154,7 +150,7 @@ def test_state_of_another_spec_is_not_shown_under_this_ones_names(settings: Sett
         )
 
 
-def test_the_key_of_a_step_is_what_its_declaration_says() -> None:
+def test_the_key_of_a_step_is_what_its_declaration_says():
     assert key_columns(SPEC, 3) == ("window_start", "window_end", "shop")
     assert key_columns(pipeline(steps=(deduplicate(keys=("*",)),), output_checks=()), 1) == (
         "id",
@@ -165,7 +161,7 @@ def test_the_key_of_a_step_is_what_its_declaration_says() -> None:
     assert key_columns(pipeline(steps=(group_state(),), output_checks=()), 1) == ("shop",)
 
 
-def test_a_keys_type_is_not_guessed_behind_a_step_that_may_have_changed_it() -> None:
+def test_a_keys_type_is_not_guessed_behind_a_step_that_may_have_changed_it():
     assert key_types(SPEC, 3)["amount"] == "bigint"
     recast = Transform(sql="SELECT *, CAST(amount AS STRING) AS amount FROM rows")
     changed = pipeline(steps=(recast, deduplicate(), aggregate()))
@@ -173,12 +169,12 @@ def test_a_keys_type_is_not_guessed_behind_a_step_that_may_have_changed_it() -> 
     assert key_columns(changed, 2) == ("id",)
 
 
-def test_batches_are_formatted_as_a_range() -> None:
+def test_batches_are_formatted_as_a_range():
     assert format_batches([7]) == "batch 7"
     assert format_batches([9, 8, 7]) == "batches 7 to 9"
 
 
-def test_a_query_reaches_the_other_process_as_it_is() -> None:
+def test_a_query_reaches_the_other_process_as_it_is():
     for query in (
         StateQuery(),
         StateQuery(("a=-1", "b= x y"), 2, 0, changes=True, batches=3, limit=5),
@@ -203,7 +199,7 @@ def test_a_query_reaches_the_other_process_as_it_is() -> None:
         ("timestamp", "2013-01-31T22:00:00+02:00", datetime(2013, 1, 31, 20, tzinfo=UTC)),
     ],
 )
-def test_a_text_becomes_a_value_of_the_columns_type(kind: str, text: str, value: object) -> None:
+def test_a_text_becomes_a_value_of_the_columns_type(kind, text, value):
     assert parse("column", text, kind) == value
 
 
@@ -222,13 +218,13 @@ def test_a_text_becomes_a_value_of_the_columns_type(kind: str, text: str, value:
         ("struct<a:int>", "1"),
     ],
 )
-def test_a_text_that_is_no_such_value_is_refused(kind: str, text: str) -> None:
+def test_a_text_that_is_no_such_value_is_refused(kind, text):
     unfit = "key_type_unsupported" if kind.startswith("struct") else "key_value_unfit"
     with fails(StateUnreadable, unfit, column="column", kind=kind):
         parse("column", text, kind)
 
 
 @given(st.text(), st.sampled_from(["int", "bigint", "double", "boolean", "date", "timestamp"]))
-def test_any_text_is_a_value_or_refused(text: str, kind: str) -> None:
+def test_any_text_is_a_value_or_refused(text, kind):
     with suppress(StateUnreadable):
         parse("column", text, kind)

@@ -24,106 +24,45 @@ PIPELINE = "flight_events"
 RAW = '{"name": "é, \\"x\\"",\n"n": 1}'.encode()
 NOT_UTF8 = b"\xff\x00\x1b[31m"
 LONG = "expected `int`, got `str`; " * 20
-OPERATOR = {
-    "step": 1,
-    "kind": "deduplicate",
-    "rows_in": 1240,
-    "rows_out": 1200,
-    "numRowsTotal": 5000,
-    "rocksdbGetCount": 77,
-}
+OPERATOR = {"step": 1, "kind": "deduplicate", "rows_in": 1240, "rows_out": 1200, "numRowsTotal": 5000, "rocksdbGetCount": 77}  # fmt: skip
+OPERATORS = {1: [OPERATOR, OPERATOR | {"step": 2, "kind": "aggregate"}], 2: None, 1003: [OPERATOR]}
+RUN = {"status": "succeeded", "problem": None, "query_seconds": 11.437, "read": 1_234_567, "rows_out": 33_961, "late": 7}  # fmt: skip
+RUN |= {"state_rows": 2_000, "watermark": NOON, "unaccounted": 0, "report": "{}"}
+HOUR = timedelta(hours=1)
 ROWS: dict[str, list[dict[str, Any]]] = {
-    "runs": [
-        {
-            "pipeline": name,
-            "run_id": f"run-{hours}",
-            "status": "succeeded",
-            "problem": None,
-            "query_seconds": 11.437,
-            "started_at": timedelta(hours=hours, minutes=1),  # before now: see the fixture
-            "read": 1_234_567,
-            "rows_out": 33_961,
-            "late": 7,
-            "state_rows": 2_000,
-            "watermark": NOON,
-            "unaccounted": 0,
-            "report": "{}",
-        }
+    "runs": [  # they started before now: see the fixture
+        RUN | {"pipeline": name, "run_id": f"run-{hours}", "started_at": timedelta(hours=hours, minutes=1)}
         for name, hours in ((PIPELINE, 3), (PIPELINE, 2), ("aircraft_rotations", 5))
     ],
     "batches": [
-        {
-            "pipeline": PIPELINE,
-            "batch_id": batch,
-            "audited_at": NOON + timedelta(hours=batch),
-            "offsets_end": '{"0": 5}',
-            "operators": operators,
-        }
-        for batch, operators in (
-            (1, [OPERATOR, OPERATOR | {"step": 2, "kind": "aggregate"}]),
-            (2, None),
-            (1003, [OPERATOR]),
-        )
+        {"batch_id": batch, "audited_at": NOON + batch * HOUR, "offsets_end": '{"0": 5}', "operators": operators}
+        for batch, operators in OPERATORS.items()
     ],
-    "late": [
-        {
-            "pipeline": PIPELINE,
-            "batch_id": 1,
-            "partition": 0,
-            "offset": 2**40,
-            "event_time": NOON,
-            "value": RAW,
-        }
-    ],
+    "late": [{"batch_id": 1, "partition": 0, "offset": 2**40, "event_time": NOON, "value": RAW}],
     "quarantine": [
-        {
-            "pipeline": PIPELINE,
-            "partition": 0,
-            "offset": offset,
-            "kind": "malformed",
-            "reason": LONG,
-            "value": value,
-        }
+        {"partition": 0, "offset": offset, "kind": "malformed", "reason": LONG, "value": value}
         for offset, value in enumerate((RAW, NOT_UTF8, None))
     ],
     "checks": [
-        {
-            "pipeline": PIPELINE,
-            "run_id": "run-2",
-            "checked_at": NOON,
-            "type": "expect_column_values_to_be_between",
-            "column": "delay",
-            "severity": "critical",
-            "outcome": "failed",
-            "unexpected": 3,
-            "sample": "[1, 2, 3]",
-        }
+        {"run_id": "run-2", "checked_at": NOON, "type": "expect_column_values_to_be_between", "column": "delay",
+         "severity": "critical", "outcome": "failed", "unexpected": 3, "sample": "[1, 2, 3]"}
     ],
     "repairs": [
-        {
-            "pipeline": PIPELINE,
-            "repair_id": "20260301T120000-abcdef",
-            "kind": "repair",
-            "state": "swapped",
-            "ranges": [
-                {"start": NOON, "end": NOON + timedelta(hours=1)},
-                {"start": NOON + timedelta(hours=5), "end": NOON + timedelta(hours=6)},
-            ],
-            "staged_at": NOON,
-            "added": 2,
-        }
+        {"repair_id": "20260301T120000-abcdef", "kind": "repair", "state": "swapped", "staged_at": NOON, "added": 2,
+         "ranges": [{"start": NOON, "end": NOON + HOUR}, {"start": NOON + 5 * HOUR, "end": NOON + 6 * HOUR}]}
     ],
-}
+}  # fmt: skip
+"""Of PIPELINE, but for one run."""
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory) -> Path:
     """The times of runs are set here: a suite of half an hour collects its tests at its beginning."""
     folder = tmp_path_factory.mktemp("root")
     for row in ROWS["runs"]:
         row["started_at"] = datetime.now(UTC) - row["started_at"]
     for table, rows in ROWS.items():
-        ops_tables.append(UPath(folder), table, rows)
+        ops_tables.append(UPath(folder), table, [{"pipeline": PIPELINE} | row for row in rows])
     return folder
 
 
@@ -144,16 +83,14 @@ def squeezed(text: str) -> str:
 
 @pytest.mark.parametrize("table", Table)
 @pytest.mark.parametrize("output", ["table", "json", "csv"])
-def test_a_root_that_nobody_wrote_to_shows_no_rows_and_is_not_made(
-    tmp_path: Path, table: Table, output: str
-) -> None:
+def test_a_root_that_nobody_wrote_to_shows_no_rows_and_is_not_made(tmp_path, table, output):
     shown = printed(tmp_path / "root", table, "--format", output)
     assert {"table": f"{table}, newest first\nno rows\n", "json": ""}.get(output, shown) == shown
     assert not (tmp_path / "root").exists()
 
 
 @pytest.mark.parametrize("table", Table)
-def test_every_column_that_may_be_asked_for_is_read(root: Path, table: Table) -> None:
+def test_every_column_that_may_be_asked_for_is_read(root, table):
     names = tuple(columns(table))
     rows = select(str(root), table, None, 100, names)
     assert rows.names == names
@@ -165,9 +102,7 @@ def test_every_column_that_may_be_asked_for_is_read(root: Path, table: Table) ->
 
 
 @pytest.mark.parametrize("table", Table)
-def test_any_one_column_may_be_asked_for_alone_and_rows_stay_in_their_order(
-    root: Path, table: Table
-) -> None:
+def test_any_one_column_may_be_asked_for_alone_and_rows_stay_in_their_order(root, table):
     names = tuple(columns(table))
     whole = select(str(root), table, None, 100, names)
     for place, name in enumerate(names):
@@ -176,7 +111,7 @@ def test_any_one_column_may_be_asked_for_alone_and_rows_stay_in_their_order(
         )
 
 
-def test_each_operator_of_a_batch_is_a_row_counted_as_explain_counts_steps(root: Path) -> None:
+def test_each_operator_of_a_batch_is_a_row_counted_as_explain_counts_steps(root):
     rows = select(
         str(root),
         Table.operators,
@@ -194,21 +129,19 @@ def test_each_operator_of_a_batch_is_a_row_counted_as_explain_counts_steps(root:
 
 @pytest.mark.parametrize("table", Table)
 @pytest.mark.parametrize("width", [20, 80, 132])
-def test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named(
-    root: Path, table: Table, width: int
-) -> None:
+def test_no_line_is_wider_than_the_terminal_and_every_column_is_shown_or_named(root, table, width):
     text = printed(root, table, width=width)
     assert max(map(cell_len, text.splitlines())) <= width
     assert all(name in squeezed(text) for name in VIEWS[table].columns)
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 132])
-def test_in_a_narrow_terminal_no_letter_of_a_value_is_cut_off(root: Path, width: int) -> None:
+def test_in_a_narrow_terminal_no_letter_of_a_value_is_cut_off(root, width):
     text = printed(root, "quarantine", "--columns", "reason", width=width)
     assert squeezed(text).count(squeezed(LONG)) == len(ROWS["quarantine"])
 
 
-def test_in_80_columns_runs_are_a_table_of_whole_values(root: Path) -> None:
+def test_in_80_columns_runs_are_a_table_of_whole_values(root):
     title, names, _, newest, *_ = printed(root, "runs", width=80).splitlines()
     assert title == "runs, newest first"
     assert names.split() == ["pipeline", "when", "status", "problem", "read", "rows_out", "late"]
@@ -225,8 +158,8 @@ def test_in_80_columns_runs_are_a_table_of_whole_values(root: Path) -> None:
 
 
 def test_what_is_too_long_for_a_terminal_says_how_much_is_missing_and_a_pipe_gets_all_of_it(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     ops_tables.append(
         UPath(tmp_path), "quarantine", [{"pipeline": PIPELINE, "value": b"x" * 3000 + b"y" * 500}]
     )
@@ -238,7 +171,7 @@ def test_what_is_too_long_for_a_terminal_says_how_much_is_missing_and_a_pipe_get
 
 
 @pytest.mark.parametrize("table", Table)
-def test_a_pipe_gets_a_table_of_all_columns_with_one_line_a_row(root: Path, table: Table) -> None:
+def test_a_pipe_gets_a_table_of_all_columns_with_one_line_a_row(root, table):
     title, names, _, *lines = printed(root, table).splitlines()
     assert title == f"{table}, newest first"
     bars = {"state", "rows"} if table is Table.growth else set()
@@ -247,13 +180,13 @@ def test_a_pipe_gets_a_table_of_all_columns_with_one_line_a_row(root: Path, tabl
     assert len(lines) == of
 
 
-def test_one_pipelines_table_has_its_name_in_the_title_and_no_other_rows(root: Path) -> None:
+def test_one_pipelines_table_has_its_name_in_the_title_and_no_other_rows(root):
     text = printed(root, "runs", "--pipeline", "aircraft_rotations")
     assert text.splitlines()[0] == "runs, newest first, of aircraft_rotations"
     assert (text.count("aircraft_rotations"), text.count(PIPELINE)) == (1, 0)
 
 
-def test_json_is_an_object_a_line_with_raw_numbers_and_times_in_utc(root: Path) -> None:
+def test_json_is_an_object_a_line_with_raw_numbers_and_times_in_utc(root):
     rows = [json.loads(line) for line in printed(root, "runs", "--format", "json").splitlines()]
     assert [row["run_id"] for row in rows] == ["run-2", "run-3", "run-5"]
     assert list(rows[0]) == [name for name in VIEWS[Table.runs].columns if name != "when"]
@@ -262,7 +195,7 @@ def test_json_is_an_object_a_line_with_raw_numbers_and_times_in_utc(root: Path) 
     assert datetime.fromisoformat(rows[2]["started_at"]) == ROWS["runs"][2]["started_at"]
 
 
-def test_csv_has_a_header_and_the_same_values(root: Path) -> None:
+def test_csv_has_a_header_and_the_same_values(root):
     names = ("run_id", "read", "problem", "watermark", "when")
     rows = list(
         csv.DictReader(
@@ -277,7 +210,7 @@ def test_csv_has_a_header_and_the_same_values(root: Path) -> None:
     assert datetime.fromisoformat(rows[0]["when"]).tzinfo
 
 
-def test_a_record_comes_back_byte_for_byte_from_json_and_csv(root: Path) -> None:
+def test_a_record_comes_back_byte_for_byte_from_json_and_csv(root):
     words = ("quarantine", "--columns", "offset,value", "--format")
     by_json = [json.loads(line) for line in printed(root, *words, "json").splitlines()]
     base64 = {"base64": "/wAbWzMxbQ=="}
@@ -289,30 +222,23 @@ def test_a_record_comes_back_byte_for_byte_from_json_and_csv(root: Path) -> None
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (
-            "pipeline,raed",
-            "'raed' is no column of runs. Did you mean read? There are: pipeline, when, status",
-        ),
+        ("pipeline,raed", "'raed' is no column of runs. Did you mean read? There are: pipeline, when, status"),
         ("batch", "'batch' is no column of runs."),
         ('"; DROP', "is no column of runs. There are: pipeline"),
         (" ,", "it names no column. There are: pipeline, when"),
     ],
-)
-def test_a_column_that_there_is_not_is_refused_with_those_there_are(
-    root: Path, given: str, says: str
-) -> None:
+)  # fmt: skip
+def test_a_column_that_there_is_not_is_refused_with_those_there_are(root, given, says):
     done = show(root, "runs", "--columns", given, width=400)
     assert (done.exit_code, done.stdout) == (2, "")
     assert says in done.stderr
 
 
-def test_columns_come_in_the_order_in_which_they_are_named_and_once(root: Path) -> None:
+def test_columns_come_in_the_order_in_which_they_are_named_and_once(root):
     names = printed(root, "runs", "--columns", "read, run_id,read,table_version").splitlines()[1]
     assert names.split() == ["read", "run_id", "table_version"]
 
 
-def test_a_repair_is_shown_from_the_start_of_its_first_range_to_the_end_of_its_last(
-    root: Path,
-) -> None:
+def test_a_repair_is_shown_from_the_start_of_its_first_range_to_the_end_of_its_last(root):
     rows = select(str(root), Table.repairs, PIPELINE, 5, ("first", "last", "parts"))
     assert rows.values == ((NOON, NOON + timedelta(hours=6), 2),)

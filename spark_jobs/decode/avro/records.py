@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.decode.avro.decoder import Compiled, compiled
 from spark_jobs.decode.avro.shape import shape_of, wire
 from spark_jobs.decode.avro.wire import SHORT
-from spark_jobs.decode.formats import Decoded, Records
+from spark_jobs.decode.schemed.decoder import SchemedDecoder
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
-from spark_jobs.decode.schemed.registered import Given, Registered, decoded, given_by
+from spark_jobs.decode.schemed.registered import Given
 from spark_jobs.decode.schemed.shape import Shape
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.avro import Node, SchemaInvalid, parse
@@ -19,7 +19,6 @@ from spark_jobs.schemas.schema import Schema
 
 if TYPE_CHECKING:
     from spark_jobs.decode.schemed.at_once import AtOnce
-    from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Avro, Topic
     from spark_jobs.spec.fields.place import Place
 
@@ -27,16 +26,14 @@ REFUSED: Final = (ValueError, IndexError, OverflowError, RecursionError)
 """What decoding raises for a malformed record."""
 
 
-class AvroDecoder:
+class AvroDecoder(SchemedDecoder):
     """As the port has it."""
 
     def __init__(
         self, format_: Avro, places: Sequence[Place], wanted: Sequence[str], given: Given | None
     ) -> None:
-        self._objects = Objects(places, wanted)
         self._reads = parse(format_.reader) if format_.reader else None
-        self._registered = given and Registered(self._objects, given, self._of)
-        self._alone = None if given else self._of(Schema("AVRO", format_.wrote, (), None))
+        super().__init__(places, wanted, given, Schema("AVRO", format_.wrote, (), None))
 
     @staticmethod
     def shape(format_: Avro, topic: Topic) -> Shape | None:
@@ -54,17 +51,6 @@ class AvroDecoder:
                     error=error,
                 ) from None
         return shape_of(found) if found else None
-
-    @staticmethod
-    def prepare(format_: Avro, topic: Topic, root: str, settings: Settings | None) -> Given | None:
-        """The kept schemas."""
-        if not format_.registry:
-            return None
-        return given_by(format_, topic, root, settings)
-
-    def decode(self, records: Records) -> Decoded:
-        """As the port has it."""
-        return decoded(records, self._objects, self._registered, self._alone)
 
     def _of(self, schema: Schema) -> SchemaReader:
         return SchemaReader(schema, self._reads, self._objects)

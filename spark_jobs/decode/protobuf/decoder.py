@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 from google.protobuf.message import DecodeError
 
 from spark_jobs.decode.avro.wire import Bad, number
-from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.protobuf.messages import Get, Message, Messages
 from spark_jobs.decode.protobuf.shape import shape_of
+from spark_jobs.decode.schemed.decoder import SchemedDecoder
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
-from spark_jobs.decode.schemed.registered import Given, Registered, decoded, given_by
+from spark_jobs.decode.schemed.registered import Given
 from spark_jobs.decode.schemed.shape import Shape
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.schema import Schema
 
 if TYPE_CHECKING:
     from spark_jobs.decode.schemed.at_once import AtOnce
-    from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Protobuf, Topic
     from spark_jobs.spec.fields.place import Place
 
@@ -27,16 +26,15 @@ MOST_INDEXES: Final = 32
 """Depth of a message in its file."""
 
 
-class ProtobufDecoder:
+class ProtobufDecoder(SchemedDecoder):
     """As the port has it."""
 
     def __init__(
         self, format_: Protobuf, places: Sequence[Place], wanted: Sequence[str], given: Given | None
     ) -> None:
-        self._objects, self._message = Objects(places, wanted), format_.message
-        self._registered = given and Registered(self._objects, given, self._of, placed=True)
+        self._message = format_.message
         described = Schema("PROTOBUF", "", (), format_.described)
-        self._alone = None if given else self._of(described)
+        super().__init__(places, wanted, given, described, placed=True)
 
     @staticmethod
     def shape(format_: Protobuf, topic: Topic) -> Shape | None:
@@ -49,19 +47,6 @@ class ProtobufDecoder:
             return shape_of(Messages(format_.described).of(format_.message).descriptor)
         except (DecodeError, TypeError, KeyError, IndexError):
             raise SpecInvalid.no_descriptor(topic=topic.name, message=format_.message) from None
-
-    @staticmethod
-    def prepare(
-        format_: Protobuf, topic: Topic, root: str, settings: Settings | None
-    ) -> Given | None:
-        """The kept schemas."""
-        if not format_.registry:
-            return None
-        return given_by(format_, topic, root, settings)
-
-    def decode(self, records: Records) -> Decoded:
-        """As the port has it."""
-        return decoded(records, self._objects, self._registered, self._alone)
 
     def _of(self, schema: Schema) -> SchemaReader:
         placed = self._registered is not None

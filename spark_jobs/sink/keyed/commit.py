@@ -31,23 +31,19 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from spark_jobs.sink.commit import Commit
-    from spark_jobs.sink.keyed.standing import Size
     from spark_jobs.spec import Latest
 
 LOG = logging.getLogger(__name__)
-MOST_CHANGES: Final = 50_000
-MOST_ROWS: Final = 2_000_000
-MOST_BYTES: Final = 50_000_000
-"""Of a batch, and of the table and its files, that delta-rs merges in the driver: it takes a
-gigabyte of memory then (bench/NOTES.md).
-"""
+MOST_CHANGES: Final = 200_000
+MOST_ROWS: Final = 3_000_000
+"""Of a batch and of the table, that delta-rs merges in the driver (bench/NOTES.md)."""
 
 
 def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
     """Give the table what the batch says, in one commit that tells the fates of its changes."""
     found = size(delta.open_table(commit.table))
     changes = newest(rows, step)
-    if found and found.all and commit.records <= MOST_CHANGES and _is_small(found):
+    if found and found.all and commit.records <= MOST_CHANGES and found.all <= MOST_ROWS:
         merge_here(changes.toArrow(), step, commit)
         return
     kept = changes.persist(StorageLevel.MEMORY_AND_DISK)
@@ -58,10 +54,6 @@ def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
             merge_in_spark(kept, step, commit)
     finally:
         kept.unpersist()
-
-
-def _is_small(found: Size) -> bool:
-    return found.all <= MOST_ROWS and found.bytes <= MOST_BYTES
 
 
 def _fill(changes: DataFrame, step: Latest, commit: Commit) -> None:

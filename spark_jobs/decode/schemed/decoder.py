@@ -1,0 +1,49 @@
+"""Decoder of a format whose records are read by a schema: the declared one, or the registry's."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from spark_jobs.decode.formats import Decoded, Records
+from spark_jobs.decode.schemed.objects import Objects
+from spark_jobs.decode.schemed.registered import Given, Reader, Registered, decoded, given_by
+
+if TYPE_CHECKING:
+    from spark_jobs.schemas.schema import Schema
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Avro, Protobuf, Topic
+    from spark_jobs.spec.fields.place import Place
+
+
+class SchemedDecoder(ABC):
+    """As the port has it. `placed`: whether the places of the message are behind an id."""
+
+    def __init__(
+        self,
+        places: Sequence[Place],
+        wanted: Sequence[str],
+        given: Given | None,
+        declared: Schema,
+        *,
+        placed: bool = False,
+    ) -> None:
+        self._objects = Objects(places, wanted)
+        self._registered = given and Registered(self._objects, given, self._of, placed=placed)
+        self._alone = None if given else self._of(declared)
+
+    @staticmethod
+    def prepare(
+        format_: Avro | Protobuf, topic: Topic, root: str, settings: Settings | None
+    ) -> Given | None:
+        """The kept schemas."""
+        return given_by(format_, topic, root, settings) if format_.registry else None
+
+    def decode(self, records: Records) -> Decoded:
+        """As the port has it."""
+        return decoded(records, self._objects, self._registered, self._alone)
+
+    @abstractmethod
+    def _of(self, schema: Schema) -> Reader:
+        """Reads what this schema has written."""
