@@ -115,7 +115,10 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
             partial(remove_leftovers, paths, found, "sluice maintain"),
         )
     for folder in dead_checkpoints(paths, now):
-        yield _step(f"remove {folder}, which a rewind has left", partial(remove_folder, folder))
+        yield _step(
+            f"remove {folder}, which a rewind or a repartition has left",
+            partial(remove_folder, folder),
+        )
     # What an archive had before a reset, Kafka may have no longer: a person removes it, if anybody.
     for dead in () if spec.is_archive else dead_places(paths, now):
         yield Step(

@@ -28,6 +28,7 @@ from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
+from spark_jobs.sink import writer
 from spark_jobs.state.view import state_view
 from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running
@@ -116,6 +117,27 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
     made.assert_exact()
 
 
+def test_a_drain_that_loses_its_lease_behind_its_last_look_at_it_commits_nothing(
+    drained, store, monkeypatch
+):
+    """As the next holder does, which removes the object before it begins."""
+    before, looked = drained.table(), writer.refuse_changed
+
+    def taken(*known):
+        root = of(drained, store)
+        [held] = [name for name in root.objects("checkpoints") if "/lease." in name]
+        root.remove(held)
+        looked(*known)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "refuse_changed", taken)
+        report = drained.drain("late")
+    assert report.problem.code == "LEASE_LOST"
+    assert drained.table() == before
+    drained.run("next")
+    drained.assert_exact()
+
+
 def assert_nobody_shows(secret: str) -> None:
     """No process of this machine has it on its command line."""
     for process in psutil.process_iter(["cmdline"]):
@@ -186,7 +208,7 @@ def test_a_repartition_that_was_cut_off_is_taken_back_and_one_that_counts_is_gon
         with pytest.raises(failpoint.Failure):
             list(work.repartition(drained.spec, drained.settings, 3))
     batch = Checkpoint(drained.paths.checkpoint).committed()[-1]
-    assert (number(), Checkpoint(drained.paths.checkpoint).partitions(batch)) == (1, 3)
+    assert (number(), Checkpoint(drained.paths.checkpoint).partitions(batch)) == (1, 1)
     said: list[str] = []
     report = drained.drain("behind it", said.append)
     assert report.status == "succeeded", report.problem

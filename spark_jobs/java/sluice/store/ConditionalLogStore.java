@@ -48,7 +48,10 @@ public class ConditionalLogStore extends HadoopFileSystemLogStore {
     return false;
   }
 
-  /** Fails unless the lease has its holder's mark: who takes it next removes that object before it begins. */
+  /**
+   * Fails unless the lease has its holder's mark: who takes it next removes that object before it begins. The mark, and not the
+   * content: what S3A reads of an object it may have from its cache.
+   */
   private static void confirm(Configuration configuration) throws IOException {
     String lease = configuration.get(LEASE);
     if (lease != null) {
