@@ -77,7 +77,13 @@ def _repair(here: Settings, home: Path, name: str) -> int:
     plan = plan_repair(spec, here, Request(kind="repair", who="the bench"))
     plan.store(Paths(here.root, spec))
     path = home / f"{name}-repair.json"
-    job = Stage(pipeline=name, repair_id=plan.repair_id, report=str(path), run_id=f"{name}-repair")
+    job = Stage(
+        pipeline=name,
+        kind=plan.kind,
+        repair_id=plan.repair_id,
+        report=str(path),
+        run_id=f"{name}-repair",
+    )
     words = submit.command(here, job, plan.offsets)
     run(words, submit.environment(here), home / f"{name}-repair.log", home)
     return swap(spec, here.root, plan.repair_id, "the bench").merged

@@ -118,7 +118,13 @@ class Repaired:
     def stage(self, plan: RepairPlan, label: str) -> Report:
         """By a spark-submit, as Airflow does it."""
         path = self.home / f"{label}.json"
-        job = Stage(pipeline=PIPELINE, repair_id=plan.repair_id, report=str(path), run_id=label)
+        job = Stage(
+            pipeline=PIPELINE,
+            kind=plan.kind,
+            repair_id=plan.repair_id,
+            report=str(path),
+            run_id=label,
+        )
         words = submit.command(self.settings, job, plan.offsets)
         run(words, submit.environment(self.settings), self.home / f"{label}.log", self.home)
         report = read_report(path)

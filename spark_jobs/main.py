@@ -142,7 +142,7 @@ def _report_of(job: Run, stop: StopRequest, watchdog: Watchdog) -> Report:
         spec = live_spec(spec, settings.root)
         watchdog.watch(spec.stall_timeout, settings)
         if isinstance(job, Stage):
-            return stage(spec, settings, job.run_id, job.repair_id, stop)
+            return stage(spec, settings, job.run_id, job.repair_id, stop, job.kind)
         return drain(spec, settings, job.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         report = Report.of_failure(job.kind, job.pipeline, job.run_id, _known(error), started)

@@ -12,18 +12,14 @@ from spark_jobs.settings.installation import REPO, VARIABLES
 from spark_jobs.spec import (
     Aggregate,
     Archive,
-    Avro,
     Check,
-    Compressed,
-    Csv,
     Deduplicate,
     Field,
+    Format,
     GroupState,
     Latest,
-    Lines,
     Local,
     Pipeline,
-    Protobuf,
     Ranges,
     Schedule,
     Session,
@@ -33,7 +29,7 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
-from spark_jobs.spec.formats.format import FORMATS, Format
+from spark_jobs.spec.formats.brought import FORMATS
 
 PAGE = REPO / "docs" / "reference.md"
 SPEC = (
@@ -43,11 +39,6 @@ SPEC = (
     Local,
     Format,
     *FORMATS,
-    Avro,
-    Protobuf,
-    Csv,
-    Lines,
-    Compressed,
     Deduplicate,
     Aggregate,
     Tumbling,

@@ -142,7 +142,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         *_metadata_repair(checkpoint, integrity),
         *_staging_repair(paths),
     ]
-    logs = _log_repairs(spec, settings, paths, integrity, known, cursor.audited)
+    logs = _fixes_of_logs(spec, settings, paths, integrity, known, cursor.audited)
     if found := to_mend(paths, cursor):
         lines.append(f"damaged: version {found.version} of {paths.table} is a person's RESTORE")
         logs = _with_table(spec, settings, integrity, known, found, logs)
@@ -171,7 +171,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
     return Intent((*lines, *(f"fix: {line}" for line in todo)), execute)
 
 
-def _log_repairs(
+def _fixes_of_logs(
     spec: Pipeline,
     settings: Settings,
     paths: Paths,

@@ -17,6 +17,7 @@ def counting_step(spec: Pipeline) -> int | None:
     """
     for index, step in enumerate(spec.steps):
         if isinstance(step, Aggregate) and step.counts and not isinstance(step.window, Sliding):
-            keeps = mode_facts(spec.output_mode).keeps_all_state or step.window is None
-            return index if keeps or spec.output_mode == "append" else None
+            mode = mode_facts(spec.output_mode)
+            keeps = mode.keeps_all_state or step.window is None
+            return index if keeps or mode.writes_evicted else None
     return None

@@ -121,7 +121,7 @@ def unranged(spec: Pipeline) -> str | None:
     for step in spec.steps:
         if why := step.unranged(spec.ranges):
             return why
-        if isinstance(step, GroupState) and spec.output_mode == "update":
+        if isinstance(step, GroupState) and mode_facts(spec.output_mode).writes_last_of_key:
             return "in update mode a GroupState has one row a key, its last"
     if why := _unranged_sessions(spec):
         return why

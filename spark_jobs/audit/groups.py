@@ -17,6 +17,7 @@ from spark_jobs.messages.report import Account
 from spark_jobs.sink import rows_of
 from spark_jobs.sink.writer import Written
 from spark_jobs.spec import Aggregate, Pipeline
+from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps.chain import observation_name
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Counting(NamedTuple):
             return None
         step, last = spec.steps[index], index == len(spec.steps) - 1
         assert isinstance(step, Aggregate)
-        evicts = spec.output_mode == "append"
+        evicts = mode_facts(spec.output_mode).writes_evicted
         return cls(index, index - spec.first_stateful, evicts, last, step.counts or "")
 
     def observed(self, progress: Progress, account: Account) -> Grouped:

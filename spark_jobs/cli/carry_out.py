@@ -86,7 +86,12 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
     plan.store(paths)
     report_at = report_path(settings.root, spec.name, run)
     job = Stage(
-        pipeline=spec.name, repair_id=plan.repair_id, report=str(report_at), run_id=run, told=True
+        pipeline=spec.name,
+        kind=plan.kind,
+        repair_id=plan.repair_id,
+        report=str(report_at),
+        run_id=run,
+        told=True,
     )
     words = command(settings, job, plan.offsets)
     run_in_foreground(words, {**os.environ, **environment(settings)}, application())

@@ -14,9 +14,9 @@ from spark_jobs.decode.formats import Decoded, Records, decoder_class
 from spark_jobs.decode.header_fields import HeaderFields
 from spark_jobs.decode.headers import Headers
 from spark_jobs.decode.together import together
-from spark_jobs.spec import Compressed
+from spark_jobs.spec import Compressed, Format
 from spark_jobs.spec.fields.place import CONTENT_TYPE, SIGN
-from spark_jobs.spec.formats.format import JSON, Format
+from spark_jobs.spec.formats.format import JSON
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Topic

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Topic
+    from spark_jobs.spec import Format, Topic
     from spark_jobs.spec.fields.place import Place
-    from spark_jobs.spec.formats.format import Format
 
 EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 

@@ -19,9 +19,8 @@ from spark_jobs.values.path import as_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.spec import Field, Topic
+    from spark_jobs.spec import Field, Format, Topic
     from spark_jobs.spec.fields.place import Place
-    from spark_jobs.spec.formats.format import Format
 
 NO_TIME: Final = "Kafka's timestamp is no time"
 

@@ -58,7 +58,7 @@ class CheckpointForeign(SluiceError):
 
 
 class CheckpointBroken(SluiceError):
-    """A file of the checkpoint, or beside it, is incomplete, changed or missing."""
+    """The checkpoint, or a note beside it, is damaged, or amid a change."""
 
     code, exit_status = "CHECKPOINT_BROKEN", 37
     usual_remedy = "Look for a repair: `sluice doctor`."
@@ -130,9 +130,9 @@ class CheckpointBroken(SluiceError):
     def journal_unreadable(self, path: object, pipeline: object) -> None: ...
 
     @reason(
-        "Repair {repair} is in the log of {table}, and ops.repairs does not know it: an older "
-        "Sluice was killed in between. What it staged is gone from {folder}, so nobody can say "
-        "which records the rows have.",
+        "Repair {repair} changed {table}, but its record in ops.repairs and its staged files in "
+        "{folder} are missing: an older Sluice was killed. Nobody can say which records the rows "
+        "have.",
         "Restore the folder from a copy; or start again from Kafka: sluice reset {pipeline}",
     )
     def repair_unnoted(

@@ -133,8 +133,8 @@ class KafkaRefused(SluiceError):
 
     @reason(
         "The brokers at {brokers} do not allow {client} to {right} topic {topic!r}{or_missing}.",
-        "Grant it: kafka-acls.sh --add --allow-principal '{principal}' --operation READ --topic "
-        "{topic}",
+        "READ includes DESCRIBE. Grant READ: kafka-acls.sh --add --allow-principal '{principal}' "
+        "--operation READ --topic {topic}",
     )
     def right_missing(
         self,
@@ -244,8 +244,8 @@ class TopicRemade(SluiceError):
     usual_remedy = "Read the new topic into a new table: `sluice reset`."
 
     @reason(
-        "Topic {topic!r} has id {found}, and the checkpoint has read {made}. The topic was "
-        "deleted and created again. The stored offsets mean other records.",
+        "The checkpoint was made from a topic {topic!r} with id {made}. Today's id is {found}: the "
+        "topic was deleted and created again. The stored offsets mean other records.",
         "To read the new topic from its beginning, {reset}.",
     )
     def remade_since_checkpoint(

@@ -6,7 +6,7 @@ from spark_jobs.errors.base import SluiceError, reason
 
 
 class LeaseHeld(SluiceError):
-    """Another process writes this pipeline's checkpoint."""
+    """Another process writes this pipeline, or has changed it since this one looked."""
 
     code, exit_status, retry = "LEASE_HELD", 30, True
     usual_remedy = "Wait for the process that the line names, or stop it."
@@ -56,7 +56,7 @@ class LeaseLost(SluiceError):
     usual_remedy = "Nothing: the other run continues."
 
     @reason(
-        "{path}, whose lock this run had, {how}.",
+        "This run lost its lock: {path} {how}.",
         "Its last batch was not committed. The next run resumes there.",
     )
     def lock_lost(self, path: object, how: object) -> None: ...
@@ -74,7 +74,8 @@ class LeaseLost(SluiceError):
     def lease_expired(self, folder: object, how: object, seconds: float) -> None: ...
 
     @reason(
-        "Another process has begun a change: {path} has it.",
+        "Another process began a change of this pipeline (see {path}). This run wrote nothing "
+        "more.",
     )
     def change_elsewhere(self, path: object) -> None: ...
 

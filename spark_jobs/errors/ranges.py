@@ -50,9 +50,8 @@ class RangeUnsupported(SluiceError):
     usual_remedy = "Compute all of it again, as NEXT with a raised state version: `sluice rebuild`."
 
     @reason(
-        "{pipeline}: {rows:,} row(s) are wider than the session that their records give today. "
-        "They go on outside the range, or overlap a session that does: the first is within "
-        "{needed}. The range would double records or lose them.",
+        "{pipeline}: {rows:,} row(s) in this range belong to sessions that reach outside it, the "
+        "first within {needed}. The range would double records or lose them.",
         "Compute a range that covers them: `sluice backfill {pipeline} --from {start} --to {end}`.",
     )
     def session_wider(
@@ -175,7 +174,7 @@ class RecordsUnreachable(SluiceError):
 
     @reason(
         "{pipeline}: the table has up to {count:,} records that neither Kafka nor an archive "
-        "has. Nobody noted their times: {where}.",
+        "has. Their event times are unknown: {where}.",
         "Ask for a range outside these times. Or compute it without them, by --without-lost: "
         "their rows may then go.",
     )

@@ -129,7 +129,7 @@ class RebuildRefused(SluiceError):
     ) -> None: ...
 
     @reason(
-        "{pipeline}: {folder} and {table} are others than the switch replaced.",
+        "{pipeline}: {folder} and {table} are no longer the ones from before the switch.",
         "{again}",
     )
     def former_replaced(
@@ -223,7 +223,7 @@ class VersionNotLive(SluiceError):
     usual_remedy = "Put the spec of that state version into spec.py, as SPEC or as NEXT."
 
     @reason(
-        "{folder} drains no more: {live}.",
+        "{folder} is no longer live: {live}.",
         "Give the same command again.",
     )
     def switched_meanwhile(self, folder: object, live: object) -> None: ...

@@ -131,8 +131,8 @@ class ApprovalMissing(SluiceError):
     usual_remedy = "Approve it in Airflow, or with `--yes` on the command line."
 
     @reason(
-        "Nobody has approved repair {repair} of {pipeline}. It changes {unexplained} rows that "
-        "no record explains, or its kind needs a person.",
+        "Nobody has approved repair {repair} of {pipeline}. It changes {unexplained} rows "
+        "without a known cause, or ranges.approve or its kind asks for a person.",
         "Approve it in Airflow, or give the same command again on the command line.",
     )
     def not_approved(self, repair: object, pipeline: object, unexplained: object) -> None: ...

@@ -25,7 +25,7 @@ class RootNotWritable(SluiceError):
 
 
 class RootRefused(SluiceError):
-    """The object store of the root rejected the keys, the bucket or the request."""
+    """The root's object store rejected the request, or its locks may not hold."""
 
     code, exit_status = "ROOT_REFUSED", 16
     usual_remedy = "Correct the keys, the bucket or its policy."

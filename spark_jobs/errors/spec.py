@@ -63,8 +63,8 @@ class SpecInvalid(SluiceError):
     def next_no_pipeline(self, where: object, kind: object) -> None: ...
 
     @reason(
-        "{where} has state.version {version}, as SPEC has. It tells which of the two drains, so "
-        "each needs its own.",
+        "{where} needs a state.version of its own: the number says which of the two is live. Both "
+        "have {version}.",
         "Add 'state': SPEC.state.model_copy(update={{'version': {free}}}).",
     )
     def next_same_version(self, where: object, version: object, free: object) -> None: ...

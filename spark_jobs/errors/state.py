@@ -66,8 +66,8 @@ class StateUnreadable(SluiceError):
     def vacuumed_meanwhile(self, version: object, path: object, pipeline: object) -> None: ...
 
     @reason(
-        "A rebuild wrote batches 0 to {last} to {table} in one commit, version {version}. The "
-        "table never ended at batch {batch}.",
+        "Batches 0 to {last} of {table} share version {version}, which a rebuild wrote. So there "
+        "is no version after batch {batch}.",
         "Rewind to batch {last} or later. Or go back to the former logic: `sluice rebuild "
         "{pipeline} --back`.",
     )

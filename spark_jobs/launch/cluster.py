@@ -241,7 +241,7 @@ class ExecutorWatch:
                     )
 
     def _give_up(self, *, had_any: bool) -> None:
-        what = "the last executor is gone, and no other came" if had_any else "no executor came"
+        what = "The last executor is gone, and no other came" if had_any else "No executor came"
         self.problem = NoExecutors.none_came(
             what=what,
             seconds=self._limit,

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.kind import AskedKind, Kind
 
 
 class _Job(BaseModel):
@@ -41,7 +41,8 @@ class Drain(_OfPipeline):
 class Stage(_OfPipeline):
     """Compute the rows of a planned repair. Leaves a report."""
 
-    kind: ClassVar[Kind] = "repair"
+    kind: AskedKind
+    """The plan's: of a run that ends before it has read it."""
     do: Literal["stage"] = "stage"
     repair_id: str
     report: str

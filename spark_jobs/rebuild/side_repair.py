@@ -25,7 +25,11 @@ def repair_beside(
     planned.store(it.side)
     report = it.submit(
         lambda at: Stage(
-            pipeline=planned.pipeline, repair_id=planned.repair_id, report=str(at), run_id=run_id
+            pipeline=planned.pipeline,
+            kind=planned.kind,
+            repair_id=planned.repair_id,
+            report=str(at),
+            run_id=run_id,
         ),
         run_id,
         planned.offsets,

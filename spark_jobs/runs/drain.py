@@ -116,15 +116,15 @@ def _run(
         else:
             refuse_unsafe_checks(session, ours)
         run = Run(
-            outcome.kind,
-            ours,
-            settings,
-            paths,
-            found.target,
-            _with_known_checks(found.identity, ours, warming),
-            outcome.run_id,
-            session,
-            held,
+            kind=outcome.kind,
+            spec=ours,
+            settings=settings,
+            paths=paths,
+            target=found.target,
+            identity=_with_known_checks(found.identity, ours, warming),
+            run_id=outcome.run_id,
+            spark=session,
+            lease=held,
         )
         outcome.lap("start")
         stop.raise_if_asked()

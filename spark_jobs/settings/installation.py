@@ -196,49 +196,57 @@ class Settings(NamedTuple):
                     server=server,
                 )
         Store.from_environment()  # raises at once what is wrong with it
+        history_days, rejected_days = _retention(
+            values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]
+        )
         return cls(
-            _checked_root(values["SLUICE_ROOT"]),
-            values["SLUICE_KAFKA"],
-            Path(values["SLUICE_JARS"]),
-            values["SLUICE_MASTER"],
-            values["SLUICE_DRIVER_MEMORY"],
-            values["SLUICE_PIPELINES"],
-            _one_of(
+            root=_checked_root(values["SLUICE_ROOT"]),
+            kafka=values["SLUICE_KAFKA"],
+            jars=Path(values["SLUICE_JARS"]),
+            master=values["SLUICE_MASTER"],
+            driver_memory=values["SLUICE_DRIVER_MEMORY"],
+            pipelines=values["SLUICE_PIPELINES"],
+            local_files=_one_of(
                 "SLUICE_LOCAL_FILES",
                 values["SLUICE_LOCAL_FILES"],
                 LOCAL_FILES,
                 "with hadoop, each mode and each link costs a process",
             ),
-            spark_options.render(
+            spark_conf=spark_options.render(
                 spark_options.parse(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")
             ),
-            _secret_file(values["SLUICE_SPARK_SECRET_FILE"]),
-            values["SLUICE_EXECUTOR_PYTHON"],
-            values["SLUICE_EXECUTOR_JARS"].rstrip("/"),
-            _seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
-            values[PATH_STYLE],
-            _one_of("SLUICE_LOG", values["SLUICE_LOG"], LOGS, "json is for log collectors"),
-            _one_of(
+            spark_secret_file=_secret_file(values["SLUICE_SPARK_SECRET_FILE"]),
+            executor_python=values["SLUICE_EXECUTOR_PYTHON"],
+            executor_jars=values["SLUICE_EXECUTOR_JARS"].rstrip("/"),
+            executor_wait=_seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
+            path_style=values[PATH_STYLE],
+            log=_one_of("SLUICE_LOG", values["SLUICE_LOG"], LOGS, "json is for log collectors"),
+            locks=_one_of(
                 "SLUICE_LOCKS",
                 values["SLUICE_LOCKS"],
                 LOCKS,
                 "with one-host, two machines that start runs would write one checkpoint",
             ),
-            *_retention(values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]),
-            _whole_number("SLUICE_QUARANTINE_MEGABYTES", values["SLUICE_QUARANTINE_MEGABYTES"]),
-            _cron(values["SLUICE_MAINTAIN_CRON"]),
-            _one_of(
+            history_days=history_days,
+            rejected_days=rejected_days,
+            quarantine_megabytes=_whole_number(
+                "SLUICE_QUARANTINE_MEGABYTES", values["SLUICE_QUARANTINE_MEGABYTES"]
+            ),
+            maintain_cron=_cron(values["SLUICE_MAINTAIN_CRON"]),
+            record_bytes=_one_of(
                 "SLUICE_RECORD_BYTES",
                 values["SLUICE_RECORD_BYTES"],
                 RECORD_BYTES,
                 "with shown, records that may be personal are on pages",
             ),
-            _one_of("SLUICE_WARM", values["SLUICE_WARM"], WARM, "with on, a worker stays"),
-            _whole_number("SLUICE_WARM_DRAINS", values["SLUICE_WARM_DRAINS"]),
-            _whole_number("SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"]),
-            _whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
-            _one_of("SLUICE_NEXT", values["SLUICE_NEXT"], NEXT, "with on, it is about NEXT"),
-            kafka_config,
+            warm=_one_of("SLUICE_WARM", values["SLUICE_WARM"], WARM, "with on, a worker stays"),
+            warm_drains=_whole_number("SLUICE_WARM_DRAINS", values["SLUICE_WARM_DRAINS"]),
+            warm_idle_minutes=_whole_number(
+                "SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"]
+            ),
+            warm_memory_mb=_whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
+            next=_one_of("SLUICE_NEXT", values["SLUICE_NEXT"], NEXT, "with on, it is about NEXT"),
+            kafka_config=kafka_config,
         )
 
     @classmethod

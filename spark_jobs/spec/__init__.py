@@ -17,7 +17,7 @@ from spark_jobs.spec.fields.local_time import Local
 from spark_jobs.spec.formats.avro import Avro
 from spark_jobs.spec.formats.compressed import Compressed
 from spark_jobs.spec.formats.csv import Csv
-from spark_jobs.spec.formats.format import Json, Text
+from spark_jobs.spec.formats.format import Format, Json, Text
 from spark_jobs.spec.formats.lines import Lines
 from spark_jobs.spec.formats.protobuf import Protobuf
 from spark_jobs.spec.json_schema.reading import from_json_schema
@@ -40,6 +40,7 @@ __all__ = [
     "Csv",
     "Deduplicate",
     "Field",
+    "Format",
     "GroupState",
     "Json",
     "Latest",

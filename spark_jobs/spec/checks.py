@@ -80,7 +80,7 @@ class Check(Model):
 
 
 def within(column: str, most: float, *, severity: Severity = "warning", about: str = "") -> Check:
-    """A state check: the metric `column` (one of STATE_METRICS) is at most `most`.
+    """A state check: the metric `column` (docs/reference.md lists them) is at most `most`.
 
     Raises SpecInvalid for another column.
     """

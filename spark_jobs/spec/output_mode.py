@@ -123,16 +123,33 @@ class ModeFacts(NamedTuple):
     """Whether each batch replaces all rows of the table with the whole result."""
     writes_last_of_key: bool
     """Whether a batch writes only the last of several rows with the same key."""
+    writes_evicted: bool
+    """Whether a group is written when Spark evicts it, and never before."""
 
 
 def mode_facts(mode: OutputMode) -> ModeFacts:
     """The facts of a mode. mypy names this function when a mode is added."""
     match mode:
         case "append":
-            return ModeFacts(keeps_all_state=False, replaces_table=False, writes_last_of_key=False)
+            return ModeFacts(
+                keeps_all_state=False,
+                replaces_table=False,
+                writes_last_of_key=False,
+                writes_evicted=True,
+            )
         case "update":
-            return ModeFacts(keeps_all_state=False, replaces_table=False, writes_last_of_key=True)
+            return ModeFacts(
+                keeps_all_state=False,
+                replaces_table=False,
+                writes_last_of_key=True,
+                writes_evicted=False,
+            )
         case "complete":
-            return ModeFacts(keeps_all_state=True, replaces_table=True, writes_last_of_key=False)
+            return ModeFacts(
+                keeps_all_state=True,
+                replaces_table=True,
+                writes_last_of_key=False,
+                writes_evicted=False,
+            )
         case _:
             assert_never(mode)

@@ -98,11 +98,6 @@ def as_text(tree: Type) -> str:
             return f"struct<{','.join(f'{name}:{as_text(of)}' for name, of in members)}>"
 
 
-def is_nested(tree: Type) -> bool:
-    """Whether it has parts."""
-    return isinstance(tree, Array | Map | Struct)
-
-
 class _Tokens:
     def __init__(self, text: str) -> None:
         self.left = _TOKEN.findall(text)

@@ -230,6 +230,7 @@ class TestStage:
         words = installation.called.read_text().splitlines()
         assert read(words[-1:]) == Stage(
             pipeline=NAME,
+            kind=PLANNED["kind"],
             repair_id=REPAIR_ID,
             report=str(installation.report),
             run_id="manual__1-repair-try1",

@@ -18,8 +18,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from local.deliveries import Delivered
 from local.flights import FlightEvent
-from spark_jobs.spec import Avro, Compressed, Csv, Protobuf, Topic
-from spark_jobs.spec.formats.format import Format
+from spark_jobs.spec import Avro, Compressed, Csv, Format, Protobuf, Topic
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness import enveloped
 from tests.harness.schemas import protoc

@@ -91,7 +91,9 @@ class Running:
 
     def _command(self, settings: Settings, name: str, run_id: str, repair_id: str) -> list[str]:
         run = {"pipeline": name, "report": str(self._report), "run_id": run_id}
-        return command(settings, Stage(repair_id=repair_id, **run) if repair_id else Drain(**run))
+        if repair_id:
+            return command(settings, Stage(kind="repair", repair_id=repair_id, **run))
+        return command(settings, Drain(**run))
 
     def wait_for(self, moment: Callable[[], bool], what: str) -> None:
         """Until the moment has come, or the drain has ended."""

@@ -12,9 +12,8 @@ from spark_jobs.decode.prepared import prepare
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.fingerprint.record_form import record_form
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Compressed, Json, Text, Topic
+from spark_jobs.spec import Compressed, Format, Json, Text, Topic
 from spark_jobs.spec.fields.place import Place
-from spark_jobs.spec.formats.format import Format
 from tests.unit.decoding import Decoding, records
 from tests.unit.specs import pipeline, topic
 

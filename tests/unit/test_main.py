@@ -95,7 +95,9 @@ def test_the_report_is_there_before_the_last_place_where_a_run_can_fail(
     assert read_report(tmp_path / "report.json").run_id == "run"
 
 
-@pytest.mark.parametrize(("command", "kind"), [("drain", "drain"), ("stage", "repair")])
+@pytest.mark.parametrize(
+    ("command", "kind"), [("drain", "drain"), ("stage", "repair"), ("stage", "verify")]
+)
 def test_the_watchdog_writes_a_report_of_a_kind_that_there_is(command, kind, words, monkeypatch):
     watched = list[str]()
     real = entry.Watchdog
@@ -105,8 +107,10 @@ def test_the_watchdog_writes_a_report_of_a_kind_that_there_is(command, kind, wor
     job = read(words)
     assert isinstance(job, Drain)
     run = job.model_dump(exclude={"do"})
-    entry.main(job.words() if command == "drain" else Stage(repair_id="r", **run).words())
+    staged = Stage.model_construct(kind=kind, repair_id="r", **run)
+    entry.main(job.words() if command == "drain" else staged.words())
     assert watched == [kind]
+    assert read_report(Path(job.report)).kind == kind, "of what ends before its plan is read"
 
 
 def test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report(words, tmp_path, monkeypatch):

@@ -95,6 +95,24 @@ def test_a_room_has_few_enough_files_to_be_read_as_a_list(room: Path) -> None:
     assert len([*room.glob("*.py")]) <= MOST_FILES
 
 
+def between_tops(room: str) -> Iterator[str]:
+    """The trees beside spark_jobs that import the room."""
+    for module, others in IMPORTS.items():
+        top = module.partition(".")[0]
+        if top != "spark_jobs" and any(sibling(each, "spark_jobs") == room for each in others):
+            yield top
+
+
+def test_the_page_lists_each_room_above_those_that_it_imports() -> None:
+    page = (REPO / "docs" / "architecture.md").read_text()
+    table = page.partition("\n| room |")[2].partition("\n\n")[0].splitlines()[2:]
+    listed = [room for row in table for room in re.findall(r"`(\w+)/`", row.split("|")[1])]
+    assert sorted(listed) == sorted(name for name in TOP if f"spark_jobs.{name}" in PACKAGES)
+    at = {room: place for place, room in enumerate(listed)}
+    upward = {(a, b) for a in at for b in TOP[a] if b in at and at[b] < at[a]}
+    assert upward == set()
+
+
 def text(room: str) -> str:
     return " ".join(
         (ast.get_docstring(ast.parse(FILES[f"spark_jobs.{room}"].read_text())) or "").split()
@@ -106,6 +124,7 @@ def test_a_rooms_text_says_what_it_imports_who_imports_it_and_what_never_belongs
     said = re.fullmatch(r".+ May import: (.+)\. Imported by: (.+)\. Never here: .+", text(room))
     assert said, text(room)
     by = {other for other, others in TOP.items() if room in others}
+    by |= {"sluice_airflow"} & set(between_tops(room))
     for names, found, any_one in (
         (said[1], TOP[room], "any room below"),
         (said[2], by, "any room above"),

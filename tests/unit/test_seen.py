@@ -8,8 +8,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.decode.seen import seen
-from spark_jobs.spec import Avro, Compressed, Csv, Field, Json, Lines, Topic
-from spark_jobs.spec.formats.format import Format
+from spark_jobs.spec import Avro, Compressed, Csv, Field, Format, Json, Lines, Topic
 
 FIELDS = (
     Field(name="at", type="timestamp"),

@@ -63,7 +63,13 @@ def test_the_command_is_one_that_the_application_understands(settings: Settings)
 
 
 def test_the_command_of_a_repair_is_one_that_the_application_understands(settings):
-    job = Stage(pipeline="flight_events", repair_id="r1", report="/reports/1.json", run_id="run-1")
+    job = Stage(
+        pipeline="flight_events",
+        kind="repair",
+        repair_id="r1",
+        report="/reports/1.json",
+        run_id="run-1",
+    )
     command = submit.command(settings, job)
     assert read(command[command.index(submit.application()) + 1 :]) == job
 

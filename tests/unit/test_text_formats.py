@@ -15,8 +15,7 @@ import zstandard
 from hypothesis import given, strategies as st
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Avro, Compressed, Csv, Field, Json, Lines, Topic
-from spark_jobs.spec.formats.format import Format
+from spark_jobs.spec import Avro, Compressed, Csv, Field, Format, Json, Lines, Topic
 from tests.harness.refused import fails
 from tests.unit.decoding import Decoding
 

@@ -95,6 +95,7 @@ class StageOperator(SubmitOperator):
 
     def execute(self, context: Context) -> dict[str, Any]:
         if not plans_rebuild(context):
+            self.kind = planned_repair(context)["kind"]
             return super().execute(context)
         planned, run = planned_repair(context), attempt(context, RUN_OF)
         with one_line_errors(self.log), recorded_run(self.pipeline, run, "rebuild") as keys:
@@ -102,9 +103,14 @@ class StageOperator(SubmitOperator):
             return rebuild.stage(planned, self.pipeline, run, own, (self.submission, keys))
 
     def job(self, context: Context, report: Path, run_id: str) -> Run:
-        self.repair_id = planned_repair(context)["repair_id"]
+        planned = planned_repair(context)
+        self.repair_id = planned["repair_id"]
         return Stage(
-            pipeline=self.pipeline, repair_id=self.repair_id, report=str(report), run_id=run_id
+            pipeline=self.pipeline,
+            kind=planned["kind"],
+            repair_id=self.repair_id,
+            report=str(report),
+            run_id=run_id,
         )
 
     def planned_records(self, context: Context) -> int:

@@ -4,7 +4,6 @@ what the strict readers of text_column.py give. Those read the others, which may
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.columns.epochs import from_epoch
@@ -30,8 +29,6 @@ FORMS: Final = {
 }
 """Kind of type -> the texts that its cast may read."""
 LARGEST_FLOAT: Final = 3.4028234663852886e38
-Cast = Callable[["pa.Array"], "pa.Array"]
-"""Texts of the form, and nulls; null what is outside of the type. Raises ArrowInvalid."""
 
 
 def quick(texts: pa.Array, field: Field) -> pa.Array:

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Csv, Topic
+    from spark_jobs.spec import Csv, Format, Topic
     from spark_jobs.spec.fields.place import Place
-    from spark_jobs.spec.formats.format import Format
 
 Row = Sequence[str | None]
 

@@ -23,7 +23,7 @@ from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.session import for_records
 from spark_jobs.messages.change import change_checks, metrics
-from spark_jobs.messages.kind import KINDS
+from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.messages.withheld import SETTING
@@ -71,12 +71,14 @@ def stage(
     run_id: str,
     repair_id: str,
     stop: StopRequest | None = None,
+    kind: AskedKind = "repair",
 ) -> Report:
     """Compute the rows of a planned repair beside the table; return the report, also if it fails.
+    `kind` is the plan's: the report has it although the plan cannot be read.
 
     SIGTERM and Ctrl-C request a stop (stopping.py); what was staged then is garbage.
     """
-    outcome = RunOutcome("repair", spec.name, run_id, repair_id=repair_id)
+    outcome = RunOutcome(kind, spec.name, run_id, repair_id=repair_id)
     with nullcontext(stop) if stop else stop_on_signals() as request:
         try:
             problem = _run(spec, settings, outcome, request)

@@ -41,7 +41,7 @@ def count_holes(source: Records, archive: Records, found: Reading) -> Counted:
     """Raises what the source refuses."""
     records, offsets, never_read, lacking = 0, 0, 0, []
     for part in found.holes:
-        there = archive.count(part.where.archive) + source.count(part.where.kafka)
+        there = archive.count(part.where.archive) + source.count(part.where.source)
         nowhere, had = offsets_in(part.where.nowhere), part.hole.records
         records, offsets = records + there, offsets + offsets_in(part.hole.parts) - nowhere
         missing = nowhere if had is None else max(0, had - there)

@@ -122,7 +122,7 @@ def plan_repair(
         spec_digest=digest(spec),
         batch=closed.batch,
         horizon=closed.horizon,
-        parts=where.where.kafka,
+        parts=where.where.source,
         archived=where.where.archive,
         records=reach.slices.records_at(where.parts) + counted.found,
         without=counted.lost,

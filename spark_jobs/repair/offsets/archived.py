@@ -34,9 +34,9 @@ class Where(NamedTuple):
     """From where the offsets of a plan are read."""
 
     archive: Parts
-    kafka: Parts
+    source: Parts
     nowhere: Parts
-    """Kafka no longer has them, and the archive has them not."""
+    """The source no longer has them, and the archive has them not."""
 
 
 def archive_paths(root: UPath, topic: Topic) -> Paths:
@@ -98,7 +98,7 @@ def located(parts: Parts, has: Parts, earliest: Offsets) -> Where:
     earliest offsets on; else nowhere.
 
     >>> located({0: ((0, 90),)}, {0: ((10, 50),)}, {0: 40})
-    Where(archive={0: ((10, 50),)}, kafka={0: ((50, 90),)}, nowhere={0: ((0, 10),)})
+    Where(archive={0: ((10, 50),)}, source={0: ((50, 90),)}, nowhere={0: ((0, 10),)})
     """
     archive, kafka, nowhere = Parts(), Parts(), Parts()
     for partition, ranges in parts.items():

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.errors import RunStalled
 from spark_jobs.root.paths import report_path
 from spark_jobs.runs.watch.stillness import PULSE, Movement, Stillness
+from spark_jobs.spec.duration import interval
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -62,10 +63,10 @@ class StallWatch:
 
 def stalled(name: str, limit: timedelta, kept: str) -> RunStalled:
     """The error. `kept`: the path of the thread dump; empty if there is none."""
-    threads = f"{kept} has what each thread did" if kept else "its threads could not be listed"
+    threads = f"{kept} has what each thread did" if kept else "No thread dump could be written"
     return RunStalled.stood_still(
         pipeline=name,
-        limit=limit,
+        limit=interval(limit),
         threads=threads,
     )
 

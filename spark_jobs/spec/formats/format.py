@@ -19,7 +19,7 @@ class Format(Model):
     kind: ClassVar[str]
     """Its name, in the fingerprint and in texts."""
     decoder: ClassVar[str]
-    """The class of its decoder (decode/formats.py), as module:name."""
+    """Its decoder as module:name, a class as the Decoder of decode/formats.py says."""
     not_rows: ClassVar[frozenset[str]] = frozenset()
     """Fields that change no row, as an address. All others are in the fingerprint."""
 
@@ -56,5 +56,3 @@ AnyFormat = SerializeAsAny[Format]
 """A field that holds one: written with the fields of its class."""
 JSON: Final = Json()
 TEXT: Final = Text()
-FORMATS: Final[tuple[type[Format], ...]] = (Json, Text)
-"""Those that Sluice brings."""
