@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from upath import UPath
@@ -16,9 +16,6 @@ from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.history import Note
-from spark_jobs.sink.keyed.commit import follow
-from spark_jobs.spec import Pipeline
-from spark_jobs.spec.steps.union import Step
 from spark_jobs.values.own_columns import own
 
 ROWS = {
@@ -56,34 +53,6 @@ class Commit(NamedTuple):
     """The most records that the batch may have."""
     confirm: Callable[[], None] = lambda: None
     """Raises LeaseLost. For delta-rs: of Spark's commits the log store asks."""
-
-
-CommitStrategy = Callable[[DataFrame, Commit], None]
-
-
-def commit_strategy(spec: Pipeline) -> CommitStrategy:
-    """The function that commits this pipeline's batches, by its output mode."""
-    if spec.is_archive:
-        return archive
-    if (step := spec.keyed) is not None:
-        return lambda rows, commit: follow(rows, step, commit)
-    match spec.output_mode:
-        case "append":
-            return append
-        case "complete":
-            return replace
-        case "update":
-            return _merge_strategy(spec.steps[-1])
-        case _:
-            assert_never(spec.output_mode)
-
-
-def _merge_strategy(last: Step) -> CommitStrategy:
-    key = last.update_key
-    assert key is not None  # spec/output_mode.py refuses the spec
-    if last.balance.several_per_key:
-        return lambda rows, commit: merge(newest(rows, key), key, commit)
-    return lambda rows, commit: merge(rows, key, commit)
 
 
 def append(rows: DataFrame, commit: Commit) -> None:

@@ -18,6 +18,7 @@ from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import commit, contention, history
 from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.strategy import commit_strategy
 from spark_jobs.sink.table import newest_batch, refuse_changed
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.delta import open_table
@@ -73,7 +74,7 @@ def _writer(
     So a batch that is already in the table runs again, only for its state.
     """
     target = run.target
-    commit_batch = commit.commit_strategy(run.spec)
+    commit_batch = commit_strategy(run.spec)
 
     @carried()
     def write(batch: DataFrame, batch_id: int) -> None:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from spark_jobs.errors import TableContended
+from spark_jobs.sink.commit import Commit, append, marked
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates, placed, wins
 from spark_jobs.sink.keyed.newest import newest
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from spark_jobs.sink.commit import Commit
     from spark_jobs.spec import Latest
 
 LOG = logging.getLogger(__name__)
@@ -57,8 +57,6 @@ def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
 
 
 def _fill(changes: DataFrame, step: Latest, commit: Commit) -> None:
-    from spark_jobs.sink.commit import append  # noqa: PLC0415 - it imports this module
-
     nothing = (
         F.lit(None).cast(changes.schema[name].dataType).alias(BEFORE + name)
         for name in compared(step.order_by)
@@ -110,8 +108,6 @@ def _merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
 def merge_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
     """Merge the newest changes, which are cached, by Delta's MERGE."""
     from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
-
-    from spark_jobs.sink.commit import marked  # noqa: PLC0415 - it imports this module
 
     spark = changes.sparkSession
     known = spark.read.format("delta").load(commit.path)

@@ -1,0 +1,43 @@
+"""Strategy: which commit a pipeline's batches get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, assert_never
+
+from pyspark.sql import DataFrame
+
+from spark_jobs.sink import commit
+from spark_jobs.sink.commit import Commit
+from spark_jobs.sink.keyed.commit import follow
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.union import Step
+
+CommitStrategy = Callable[[DataFrame, Commit], None]
+
+
+def commit_strategy(spec: Pipeline) -> CommitStrategy:
+    """The function that commits this pipeline's batches, by its output mode."""
+    if spec.is_archive:
+        return commit.archive
+    if (step := spec.keyed) is not None:
+        return lambda rows, to: follow(rows, step, to)
+    match spec.output_mode:
+        case "append":
+            return commit.append
+        case "complete":
+            return commit.replace
+        case "update":
+            return _merge_strategy(spec.steps[-1])
+        case _:
+            assert_never(spec.output_mode)
+
+
+def _merge_strategy(last: Step) -> CommitStrategy:
+    key = last.update_key
+    assert key is not None  # spec/output_mode.py refuses the spec
+    if last.balance.several_per_key:
+        return lambda rows, to: commit.merge(commit.newest(rows, key), key, to)
+    return lambda rows, to: commit.merge(rows, key, to)
