@@ -62,6 +62,12 @@ ARCHIVE_LAG = within(
     "archived nowhere: archive more often, or lengthen the topic's retention",
 )
 
+REMEMBERED = within(
+    "remembered_share",
+    1,
+    about="the table remembers more deletes than it has rows: shorten forget_deletes_after",
+)
+
 
 def state_checks_of(spec: Pipeline) -> tuple[Check, ...]:
     """All state checks of a pipeline.
@@ -140,6 +146,7 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
             about="timers are set faster than they fire: a processor must delete a timer before "
             "it sets a new one",
         ),
+        *([REMEMBERED] if spec.keyed else []),
         *([ARCHIVE_LAG] if spec.is_archive else [NOTHING_ACCEPTED, *REJECTED]),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),
     )

@@ -66,6 +66,9 @@ class StateMetrics(BaseModel):
         "still had before them. Above 1, retention overtakes the archive if as many wait again; "
         "null while retention has removed nothing",
     )
+    remembered_share: float | None = Described(
+        default=None, description="deletes that a Latest's table remembers, per row that it has"
+    )
     timers_per_row: float | None = Described(
         description="timers that are set and have not fired, per row of state; null where TTL or "
         "list state hides them"

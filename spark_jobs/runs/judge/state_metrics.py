@@ -14,7 +14,9 @@ from spark_jobs.run import Run
 from spark_jobs.runs.judge.open_groups import OpenGroups
 from spark_jobs.runs.judge.unjudged import Unjudged
 from spark_jobs.runs.run_outcome import Drained
+from spark_jobs.sink.keyed.standing import size
 from spark_jobs.spec.state_metrics import StateMetrics
+from spark_jobs.storage.delta import is_table, open_table
 
 
 def state_metrics(
@@ -50,6 +52,7 @@ def state_metrics(
         behind_watermark_seconds=_behind(run),
         still_batches=cursor.still_batches,
         archive_lag=drained.archive_lag,
+        remembered_share=_remembered(run),
         timers_per_row=cursor.timers_waiting / state.rows
         if cursor.timers_waiting and state.rows
         else None,
@@ -87,6 +90,13 @@ def _known_share(part: int | None, whole: int) -> float | None:
 
 def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
     return (newest - watermark).total_seconds() if newest and watermark else None
+
+
+def _remembered(run: Run) -> float | None:
+    if not run.spec.keyed or not is_table(run.target.table):
+        return None
+    found = size(open_table(run.target.table))
+    return None if found is None else found.remembered / max(found.live, 1)
 
 
 def _behind(run: Run) -> float | None:

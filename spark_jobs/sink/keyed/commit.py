@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from spark_jobs.errors import TableContended
-from spark_jobs.sink.commit import Commit, append, marked
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates, placed, wins
 from spark_jobs.sink.keyed.newest import newest
@@ -31,19 +30,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
+    from spark_jobs.sink.commit import Commit
+    from spark_jobs.sink.keyed.standing import Size
     from spark_jobs.spec import Latest
 
 LOG = logging.getLogger(__name__)
-MOST_CHANGES: Final = 200_000
-MOST_ROWS: Final = 3_000_000
-"""Of a batch and of the table, that delta-rs merges in the driver (bench/NOTES.md)."""
+MOST_CHANGES: Final = 50_000
+MOST_ROWS: Final = 2_000_000
+MOST_BYTES: Final = 50_000_000
+"""Of a batch, and of the table and its files, that delta-rs merges in the driver: it takes a
+gigabyte of memory then (bench/NOTES.md).
+"""
 
 
 def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
     """Give the table what the batch says, in one commit that tells the fates of its changes."""
     found = size(delta.open_table(commit.table))
     changes = newest(rows, step)
-    if found and found.all and commit.records <= MOST_CHANGES and found.all <= MOST_ROWS:
+    if found and found.all and commit.records <= MOST_CHANGES and _is_small(found):
         merge_here(changes.toArrow(), step, commit)
         return
     kept = changes.persist(StorageLevel.MEMORY_AND_DISK)
@@ -56,7 +60,13 @@ def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
         kept.unpersist()
 
 
+def _is_small(found: Size) -> bool:
+    return found.all <= MOST_ROWS and found.bytes <= MOST_BYTES
+
+
 def _fill(changes: DataFrame, step: Latest, commit: Commit) -> None:
+    from spark_jobs.sink.commit import append  # noqa: PLC0415 - it imports this module
+
     nothing = (
         F.lit(None).cast(changes.schema[name].dataType).alias(BEFORE + name)
         for name in compared(step.order_by)
@@ -108,6 +118,8 @@ def _merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
 def merge_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
     """Merge the newest changes, which are cached, by Delta's MERGE."""
     from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
+
+    from spark_jobs.sink.commit import marked  # noqa: PLC0415 - it imports this module
 
     spark = changes.sparkSession
     known = spark.read.format("delta").load(commit.path)

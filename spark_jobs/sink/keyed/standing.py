@@ -25,6 +25,8 @@ class Size(NamedTuple):
     live: int
     remembered: int
     """Deletes."""
+    bytes: int = 0
+    """Of the files."""
 
     @property
     def all(self) -> int:
@@ -41,7 +43,8 @@ def size(table: deltalake.DeltaTable) -> Size | None:
         return None
     dead = files[f"partition.{DELETED}"]
     remembered = pc.sum(counts.filter(dead)).as_py() or 0
-    return Size(pc.sum(counts).as_py() - remembered, remembered)
+    stored = pc.sum(files["size_bytes"]).as_py()
+    return Size(pc.sum(counts).as_py() - remembered, remembered, stored)
 
 
 def size_at(path: UPath, version: int) -> Size | None:
