@@ -153,7 +153,7 @@ def _clock(
 ) -> no_data_batch.Clock:
     source, now, latest = source_of(spec, settings), datetime.now(UTC), found.topic.latest
     newest = source.newest(latest) if spec.close_after else None
-    silent = silent_topics(spec, source, latest, done, now)
+    silent = silent_topics(spec, source, found.topic, done, now)
     cursor = found.cursor
     return no_data_batch.Clock(
         now, newest, cursor.state.rows, topics=dict(cursor.newest), silent=silent

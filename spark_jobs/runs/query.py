@@ -127,9 +127,9 @@ class Query:
         run = self._run
         if run.spec.silent_after is None:
             return frozenset()
-        committed, latest = run.checkpoint.committed(), run.source.state().latest
+        committed, state = run.checkpoint.committed(), run.source.state()
         done = run.checkpoint.batch(committed[-1]).end if committed else {}
-        return silent_topics(run.spec, run.source, latest, done, now)
+        return silent_topics(run.spec, run.source, state, done, now)
 
     def _consume(self) -> None:
         """Run a query to its end. One that fails on single records runs again without them."""

@@ -10,27 +10,29 @@ from spark_jobs.spec.topic import PARTITIONS
 
 if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offsets
-    from spark_jobs.source.port import Source
+    from spark_jobs.source.port import Source, SourceState
     from spark_jobs.spec import Pipeline
 
 
 def silent_topics(
-    spec: Pipeline, source: Source, latest: Offsets, done: Offsets, now: datetime
+    spec: Pipeline, source: Source, state: SourceState, done: Offsets, now: datetime
 ) -> frozenset[str]:
     """The names of those without a record for silent_after, by Kafka's timestamps; none without it.
 
-    One with records that no batch has read is not silent, whatever their timestamps. Nor is one
-    whose newest timestamp is still to come: by a wrong clock nobody knows when it came.
+    One with records that no batch has read is not silent, whatever their timestamps, nor one whose
+    records wait behind an open transaction. Nor is one whose newest timestamp is still to come: by
+    a wrong clock nobody knows when it came.
     """
     if spec.silent_after is None:
         return frozenset()
     partitions: defaultdict[int, list[int]] = defaultdict(list)
-    for partition in latest:
+    for partition in state.latest:
         partitions[partition // PARTITIONS].append(partition)
     found = set()
     for number, topic in enumerate(spec.topic.each):
-        unread = any(latest[p] > done.get(p, 0) for p in partitions[number])
-        newest = None if unread else source.newest(partitions[number])
+        own = partitions[number]
+        unread = any(state.latest[p] > done.get(p, 0) or p in state.held for p in own)
+        newest = None if unread else source.newest(own)
         if not unread and (newest is None or now - newest >= spec.silent_after):
             found.add(topic.name)
     return frozenset(found)

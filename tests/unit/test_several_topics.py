@@ -16,6 +16,7 @@ from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
 from spark_jobs.errors import CheckpointBroken, SpecInvalid
 from spark_jobs.fingerprint.classification import classification, with_classification
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
+from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.silence import silent_topics
 from spark_jobs.source.micro_batch import Batch
@@ -186,12 +187,14 @@ def test_a_topic_is_silent_by_kafkas_timestamps_if_nothing_of_it_waits():
     state = source.state()
     assert (state.id, state.latest) == ("id id", {0: 5, PARTITIONS: 9})
     done = dict(state.latest)
-    assert silent_topics(spec, source, state.latest, done, NOON) == {"us"}
-    assert silent_topics(both(), source, state.latest, done, NOON) == frozenset()
+    assert silent_topics(spec, source, state, done, NOON) == {"us"}
+    assert silent_topics(both(), source, state, done, NOON) == frozenset()
+    held = state._replace(held={PARTITIONS: HeldBack(offsets=2, since=None)})
+    assert silent_topics(spec, source, held, done, NOON) == frozenset()
     done[PARTITIONS] = 8
-    assert silent_topics(spec, source, state.latest, done, NOON) == frozenset()
+    assert silent_topics(spec, source, state, done, NOON) == frozenset()
     empty = UnionSource((says(5, NOON), says(0, None)))
-    assert silent_topics(spec, empty, {0: 5, PARTITIONS: 0}, {0: 5}, NOON) == {"us"}
+    assert silent_topics(spec, empty, empty.state(), {0: 5}, NOON) == {"us"}
 
 
 def weights(was: Pipeline, now: Pipeline) -> set[str]:
