@@ -48,7 +48,8 @@ class Target(NamedTuple):
 
 def target(paths: Paths, judged: int) -> Target:
     """The judged version of the pipeline's table; or a later one with the same rows in other files
-    (OPTIMIZE), since VACUUM removes the files that they were in.
+    (OPTIMIZE), since VACUUM removes the files that they were in. Behind a RESTORE it removes these
+    others.
 
     Raises PublishedTableRefused if there is no such version.
     """
@@ -60,9 +61,18 @@ def target(paths: Paths, judged: int) -> Target:
             pipeline=paths.pipeline,
         )
     version = judged
-    while version + 1 in log.commits and only_rearranges(log.commit(version + 1)):
+    while version + 1 in log.commits and _rearranged(log, version + 1):
         version += 1
     return Target(log, identifier(paths.table), version)
+
+
+def _rearranged(log: Log, version: int) -> bool:
+    """Whether this commit only put rows into other files, which a RESTORE has not put back."""
+    actions = log.commit(version)
+    if not only_rearranges(actions) or not log.has(version, log.newest):
+        return False
+    live = log.replay(log.newest, since=version).added
+    return not any(file_key(each["remove"]) in live for each in actions if "remove" in each)
 
 
 def behind(paths: Paths, judged: int) -> bool:

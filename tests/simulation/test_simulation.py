@@ -131,6 +131,9 @@ FEARED = {
     "a person's RESTORE and VACUUM come before what has passed is shown": (
         *(Round(((kind, NUMBER),)) for kind in ("drain", "restore", "vacuum", "publish")),
     ),
+    "a RESTORE put files back that maintenance had joined, and a VACUUM removed the joined ones": (
+        *(Round(((kind, NUMBER),)) for kind in ("maintain", "restore", "vacuum", "publish")),
+    ),
     "a store has swapped, and its answer is lost": (
         Round((("repair", NUMBER),), at=At("loses", "delta write_deltalake", 5)),
         *LATER,
