@@ -91,12 +91,16 @@ class FileLock:
 
 @contextmanager
 def _locked_file(path: UPath, run_id: str) -> Iterator[FileLock]:
-    """Hold the file lock within the block. Raises LeaseHeld after LOCK_WAIT_SECONDS.
+    """Hold the file lock within the block. Raises LeaseHeld after LOCK_WAIT_SECONDS, and LeaseLost
+    if its folder is gone: a rebuild was discarded meanwhile.
 
     An flock belongs to the open file, so it ends with the process, however that ends: a stale lease
     is impossible.
     """
-    descriptor = os.open(str(path), os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        descriptor = os.open(str(path), os.O_RDWR | os.O_CREAT, 0o644)
+    except FileNotFoundError:
+        raise LeaseLost.lock_lost(path=path, how="went with its folder") from None
     try:
         if not _try_lock(descriptor):
             raise LeaseHeld.held_by_drain(folder=path.parent, holder=_describe_holder(path))

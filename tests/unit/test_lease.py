@@ -191,6 +191,11 @@ def test_a_lock_that_nobody_had_since_is_confirmed_and_is_a_lock_again(path: UPa
             pass
 
 
+def test_where_somebody_removed_the_folder_nobody_gets_the_lease(path: UPath) -> None:
+    with fails(LeaseLost, "lock_lost"), lease(path / "gone" / "lease", "run"):
+        pass
+
+
 def test_a_lock_on_a_file_that_was_replaced_is_confirmed_no_more(path: UPath) -> None:
     with lease(path, "run-1") as held:
         path.rename(path.with_name("elsewhere"))
