@@ -76,7 +76,7 @@ def test_each_output_mode_keeps_and_writes_as_it_says() -> None:
         for mode in get_args(OutputMode)
     }
     assert true == {
-        "append": set(),
+        "append": {"writes_evicted"},
         "update": {"writes_last_of_key"},
         "complete": {"keeps_all_state", "replaces_table"},
     }
