@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql.types import (
-    BooleanType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
 
 from spark_jobs.checks.added_rows import MOST_BYTES, ROWS_AT_ONCE, _only_adds, _read
 from spark_jobs.storage.delta_log import Log
@@ -35,7 +28,7 @@ def some(*keys: str) -> pa.Table:
     return pa.table({"k": [*keys], "n": pa.array(range(len(keys)), pa.int32())})
 
 
-def test_a_file_that_is_only_noted_again_was_not_added(tmp_path: Path) -> None:
+def test_a_file_that_is_only_noted_again_was_not_added(tmp_path):
     passed = append(tmp_path, some("old"))
     last = append(tmp_path, some("a"))
     assert _only_adds(Log.of(tmp_path).replay(last, passed))
@@ -63,7 +56,7 @@ def test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark(tmp_pat
     assert _read(tmp_path, made, StructType([StructField("v", kind)])) is None
 
 
-def test_a_large_file_is_not_opened(tmp_path: Path) -> None:
+def test_a_large_file_is_not_opened(tmp_path):
     append(tmp_path, some("old"))
     made = Log.of(tmp_path).replay(0)
     for file in made.added.values():

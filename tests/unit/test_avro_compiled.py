@@ -1,7 +1,5 @@
 """The Avro decoder's core, held against fastavro, which writes and reads, and Apache's avro."""
 
-from __future__ import annotations
-
 import io
 import json
 from datetime import UTC, date, datetime
@@ -174,74 +172,50 @@ FLAT = {
 ORDER = {"id": "ö", "n": 7, "s": "b", "c": None}
 
 
-def changed(**fields: Any) -> dict[str, Any]:
-    """FLAT with these fields' declarations; None leaves one out, a name that is new adds it."""
-    old = {each["name"]: each for each in FLAT["fields"]}
-    kept = [fields.get(name, each) for name, each in old.items()]
-    added = [each for name, each in fields.items() if name not in old]
-    return {**FLAT, "fields": [each for each in (*kept, *added) if each]}
+def changed(field: str, kind: Any, **more: Any) -> dict[str, Any]:
+    """FLAT with this type of the field, which may be new; None leaves it out."""
+    fields = {each["name"]: each for each in FLAT["fields"]}
+    fields[field] = {"name": field, "type": kind} | more
+    return {**FLAT, "fields": [each for each in fields.values() if each["type"]]}
 
 
+def enum(*symbols: str, **more: Any) -> dict[str, Any]:
+    return {"type": "enum", "name": "S", "symbols": [*symbols], **more}
+
+
+INNER = {"type": "record", "name": "X", "fields": [{"name": "y", "type": "int"}]}
+TIME = {"type": "int", "logicalType": "time-millis"}
 EVOLUTIONS: dict[str, tuple[Any, Any]] = {
-    "a field that the reader drops": (changed(n=None), {"id": "ö", "s": "b", "c": None}),
-    "a field with a default that the writer lacks": (
-        changed(x={"name": "x", "type": "long", "default": 5}),
-        {**ORDER, "x": 5},
-    ),
+    "a field that the reader drops": (changed("n", None), {"id": "ö", "s": "b", "c": None}),
+    "a field with a default that the writer lacks": (changed("x", "long", default=5), {**ORDER, "x": 5}),
     "a field renamed by alias": (
-        changed(n={"name": "m", "type": "int", "aliases": ["n"]}),
-        {"id": "ö", "m": 7, "s": "b", "c": None},
+        changed("n", "int", name="m", aliases=["n"]), {"id": "ö", "m": 7, "s": "b", "c": None},
     ),
-    "int to long": (changed(n={"name": "n", "type": "long"}), ORDER),
-    "int to double": (changed(n={"name": "n", "type": "double"}), {**ORDER, "n": 7.0}),
-    "string to bytes": (changed(id={"name": "id", "type": "bytes"}), {**ORDER, "id": "ö".encode()}),
-    "a type to a union of it": (changed(n={"name": "n", "type": ["null", "int"]}), ORDER),
+    "int to long": (changed("n", "long"), ORDER),
+    "int to double": (changed("n", "double"), {**ORDER, "n": 7.0}),
+    "string to bytes": (changed("id", "bytes"), {**ORDER, "id": "ö".encode()}),
+    "a type to a union of it": (changed("n", ["null", "int"]), ORDER),
     "an enum with fewer symbols, and a default": (
-        changed(
-            s={
-                "name": "s",
-                "type": {"type": "enum", "name": "S", "symbols": ["a", "z"], "default": "z"},
-            }
-        ),
-        {**ORDER, "s": "z"},
+        changed("s", enum("a", "z", default="z")), {**ORDER, "s": "z"},
     ),
     "another namespace": ({**FLAT, "namespace": "other"}, ORDER),
     "a record renamed by alias": ({**FLAT, "name": "Sale", "aliases": ["shop.Order"]}, ORDER),
-    "a default that is a record": (
-        changed(
-            x={
-                "name": "x",
-                "type": {"type": "record", "name": "X", "fields": [{"name": "y", "type": "int"}]},
-                "default": {"y": 1},
-            }
-        ),
-        {**ORDER, "x": {"y": 1}},
-    ),
+    "a default that is a record": (changed("x", INNER, default={"y": 1}), {**ORDER, "x": {"y": 1}}),
     "a field without a default that the writer lacks": (
-        changed(x={"name": "x", "type": "long"}),
-        "$.x: the writer has no such field, and the reader no default",
+        changed("x", "long"), "$.x: the writer has no such field, and the reader no default",
     ),
-    "long to int": (
-        changed(id={"name": "id", "type": "int"}),
-        "$.id: the writer has string and the reader int",
-    ),
-    "an enum with fewer symbols": (
-        changed(s={"name": "s", "type": {"type": "enum", "name": "S", "symbols": ["a"]}}),
-        "$.s: the reader lacks this symbol",
-    ),
+    "long to int": (changed("id", "int"), "$.id: the writer has string and the reader int"),
+    "an enum with fewer symbols": (changed("s", enum("a")), "$.s: the reader lacks this symbol"),
     "another record": (
         {**FLAT, "name": "Sale"},
         "$: the writer has record shop.Order and the reader record shop.Sale",
     ),
-    "a number that becomes a time": (
-        changed(n={"name": "n", "type": {"type": "int", "logicalType": "time-millis"}}),
-        {**ORDER},
-    ),
-}
+    "a number that becomes a time": (changed("n", TIME), {**ORDER}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", EVOLUTIONS)
-def test_an_evolution_goes_on_or_is_refused_as_avro_says(kind: str) -> None:
+def test_an_evolution_goes_on_or_is_refused_as_avro_says(kind):
     reads, expected = EVOLUTIONS[kind]
     value = written(FLAT, ORDER)
     if isinstance(expected, str):
@@ -253,11 +227,9 @@ def test_an_evolution_goes_on_or_is_refused_as_avro_says(kind: str) -> None:
             assert by_fastavro(value, FLAT, reads) == expected
 
 
-def test_a_unit_of_time_is_not_taken_for_another() -> None:
+def test_a_unit_of_time_is_not_taken_for_another():
     def of(unit: str) -> dict[str, Any]:
-        return changed(
-            n={"name": "n", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}}
-        )
+        return changed("n", {"type": "long", "logicalType": f"timestamp-{unit}"})
 
     at = datetime(2026, 11, 26, 10, 0, 0, 250_000, tzinfo=UTC)
     for unit in ("millis", "micros"):
@@ -266,8 +238,8 @@ def test_a_unit_of_time_is_not_taken_for_another() -> None:
     assert said == "$.n: the writer has timestamp-millis and the reader timestamp-micros"
 
 
-def test_a_null_in_a_union_that_the_reader_has_no_null_for_is_refused_where_it_is() -> None:
-    reads = changed(c={"name": "c", "type": "string"})
+def test_a_null_in_a_union_that_the_reader_has_no_null_for_is_refused_where_it_is():
+    reads = changed("c", "string")
     assert read(written(FLAT, {**ORDER, "c": "x"}), FLAT, reads)["c"] == "x"
     assert (
         refused(written(FLAT, ORDER), FLAT, reads)
@@ -275,7 +247,7 @@ def test_a_null_in_a_union_that_the_reader_has_no_null_for_is_refused_where_it_i
     )
 
 
-def test_a_union_of_records_gives_the_fields_of_the_one_that_is_there() -> None:
+def test_a_union_of_records_gives_the_fields_of_the_one_that_is_there():
     def of(name: str, field: str) -> dict[str, Any]:
         return {"type": "record", "name": name, "fields": [{"name": field, "type": "int"}]}
 
@@ -293,7 +265,7 @@ LIST = {
 }
 
 
-def test_a_type_that_has_itself_in_it_is_read() -> None:
+def test_a_type_that_has_itself_in_it_is_read():
     value = {"v": 1, "next": {"v": 2, "next": None}}
     assert read(written(LIST, value), LIST) == value
     assert refused(b"\x02\x02" * 5000 + b"\x02\x00", LIST).startswith("$.next.next")
@@ -306,7 +278,7 @@ def test_a_type_that_has_itself_in_it_is_read() -> None:
         ("int", b"\x80\x80\x80\x80\x10\x00"),
     ],
 )
-def test_a_short_value_with_billions_of_items_is_refused(items: str, value: bytes) -> None:
+def test_a_short_value_with_billions_of_items_is_refused(items, value):
     schema = {
         "type": "record",
         "name": "A",
@@ -315,11 +287,11 @@ def test_a_short_value_with_billions_of_items_is_refused(items: str, value: byte
     assert refused(value, schema) == "$.a[...]: the value ends in it"
 
 
-def test_bytes_behind_a_record_are_refused() -> None:
+def test_bytes_behind_a_record_are_refused():
     assert refused(written(FLAT, ORDER) + b"\0", FLAT) == "$: 1 bytes follow the record"
 
 
-def test_names_of_other_schemas_are_found_in_the_references() -> None:
+def test_names_of_other_schemas_are_found_in_the_references():
     inner = '{"type": "record", "name": "A", "namespace": "x", "fields": [{"name": "n", "type": "int"}]}'
     outer = (
         '{"type": "record", "name": "B", "namespace": "x", "fields": [{"name": "a", "type": "A"}]}'
@@ -334,12 +306,12 @@ def test_names_of_other_schemas_are_found_in_the_references() -> None:
     "text",
     ["{", "[]", "7", '{"type": "record", "name": "A"}', '{"type": "fixed", "name": "F"}', '"X"'],
 )
-def test_what_is_no_schema_is_refused(text: str) -> None:
+def test_what_is_no_schema_is_refused(text):
     with pytest.raises(SchemaInvalid):
         parse(text)
 
 
-def test_numbers_on_the_wire_are_given_where_they_are_asked_for() -> None:
+def test_numbers_on_the_wire_are_given_where_they_are_asked_for():
     day = {"type": "int", "logicalType": "date"}
     node = parse(
         json.dumps({"type": "record", "name": "D", "fields": [{"name": "d", "type": day}]})

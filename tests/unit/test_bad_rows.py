@@ -1,7 +1,5 @@
 """What a repair found bad goes into quarantine with its swap, once, and stays there."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -21,7 +19,6 @@ from spark_jobs import failpoint
 from spark_jobs.admin.taken_back import take_back, taken_back
 from spark_jobs.analysis.ranged import needed
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.journal.runner import settle
 from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.repair.exchange import swap as swapping
@@ -50,7 +47,7 @@ def way_back(root: Root, version: int) -> Callable[[], None]:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path) -> Root:
     """Batches 0 to 5 have passed; a drain has quarantined offset 2."""
     made = Root(tmp_path / ROOT)
     made.drain(0, 5)
@@ -104,7 +101,7 @@ def kept(root: Root) -> Kept:
 BEFORE: Kept = [(2, "run-2")]
 
 
-def test_a_swap_keeps_what_the_repair_found_bad_byte_for_byte_and_twice_is_once(root: Root) -> None:
+def test_a_swap_keeps_what_the_repair_found_bad_byte_for_byte_and_twice_is_once(root):
     stage(root, "r1", 1, 4)
     assert kept(root) == BEFORE, "it is only staged"
     root.swap("r1")
@@ -117,7 +114,7 @@ def test_a_swap_keeps_what_the_repair_found_bad_byte_for_byte_and_twice_is_once(
     assert found == unknown | bad(4, "stage-r1")
 
 
-def test_so_does_one_that_changes_no_row(root: Root) -> None:
+def test_so_does_one_that_changes_no_row(root):
     stage(root, "r1", 1, changes=[])
     assert root.swap("r1").state == "canonical"
     assert kept(root) == [(1, "stage-r1"), *BEFORE]
@@ -140,15 +137,7 @@ def test_a_repair_that_is_told_to_be_in_the_table_has_its_bad_records_in_quarant
     assert (kept(root), root.states()) == ([(1, "stage-r1"), *BEFORE], {"r1": "swapped"})
 
 
-def test_of_two_repairs_that_found_one_record_bad_one_keeps_it(root: Root) -> None:
-    stage(root, "r1", 1)
-    stage(root, "r2", 1, 4, changes=[(row(3, "a"), None)])
-    root.swap("r1")
-    root.swap("r2")
-    assert kept(root) == [(1, "stage-r1"), *BEFORE, (4, "stage-r2")]
-
-
-def test_a_replayed_record_that_is_bad_again_stays_where_it_is_and_waits_again(root: Root) -> None:
+def test_a_replayed_record_that_is_bad_again_stays_where_it_is_and_waits_again(root):
     replayed(root, 2, 3)
     stage(root, "r1", 2)
     root.swap("r1")
@@ -199,22 +188,6 @@ def test_a_rewind_to_before_the_repair_gives_it_back_also_if_it_is_cut_off(root,
     assert told(root) == before
 
 
-def test_a_rewind_behind_a_swap_that_was_cut_off_completes_it_and_gives_back_what_it_took(
-    root, monkeypatch
-):
-    replayed(root, 2, 3)
-    before, version = told(root), root.version
-    stage(root, "r1", 2)
-    with monkeypatch.context() as patch:
-        killed_at(patch, "put")
-        with pytest.raises(KeyboardInterrupt):
-            root.swap("r1")
-    assert told(root) != before
-    settle(root.paths, "whoever comes next")
-    way_back(root, version)()
-    assert told(root) == before
-
-
 @pytest.mark.parametrize("point", ["", "given", "put"])
 def test_a_rewind_to_before_an_undo_says_what_was_said_then(root, monkeypatch, point):
     replayed(root, 2, 3)
@@ -234,7 +207,7 @@ def test_a_rewind_to_before_an_undo_says_what_was_said_then(root, monkeypatch, p
     assert (told(root), root.states()["r1"]) == (there, "swapped")
 
 
-def test_where_its_staging_is_gone_by_then_the_rewind_ends_and_the_records_wait(root: Root) -> None:
+def test_where_its_staging_is_gone_by_then_the_rewind_ends_and_the_records_wait(root):
     stage(root, "r1", 4, merged=(late(7, hour(0)),))
     root.swap("r1")
     version = root.version
@@ -244,7 +217,7 @@ def test_where_its_staging_is_gone_by_then_the_rewind_ends_and_the_records_wait(
     assert (fates(root), root.states()["r1"]) == ([], "swapped")
 
 
-def test_a_record_that_a_replay_has_brought_since_is_said_once(root: Root) -> None:
+def test_a_record_that_a_replay_has_brought_since_is_said_once(root):
     replayed(root, 2)
     stage(root, "r1", 2)
     root.swap("r1")
@@ -253,7 +226,7 @@ def test_a_record_that_a_replay_has_brought_since_is_said_once(root: Root) -> No
     assert fates(root) == [("later", 2)]
 
 
-def test_the_fate_of_a_replay_that_is_taken_back_too_is_not_given_back(root: Root) -> None:
+def test_the_fate_of_a_replay_that_is_taken_back_too_is_not_given_back(root):
     replayed(root, 2)
     known = {"pipeline": SPEC.name, "repair_id": "replay", "generation": "g1", "kind": "replay"}
     repairs.put(root.paths.root, [known | {"state": "swapped", "table_version": root.version}])
@@ -295,7 +268,7 @@ def taken(root: Root) -> list[tuple[str, str, str | None]]:
 OUT = [("r1", "taken out", "r2")]
 
 
-def test_of_two_undos_that_a_rewind_takes_back_the_later_repair_still_takes_out(root: Root) -> None:
+def test_of_two_undos_that_a_rewind_takes_back_the_later_repair_still_takes_out(root):
     by_replay(root)
     root.swap("r1")
     found_bad_since(root)
@@ -308,7 +281,7 @@ def test_of_two_undos_that_a_rewind_takes_back_the_later_repair_still_takes_out(
     assert taken(root) == OUT
 
 
-def test_a_swap_that_is_given_again_does_not_say_what_a_later_repair_took_out(root: Root) -> None:
+def test_a_swap_that_is_given_again_does_not_say_what_a_later_repair_took_out(root):
     by_replay(root)
     root.swap("r1")
     found_bad_since(root)
@@ -328,7 +301,7 @@ def test_nor_does_one_that_was_killed_behind_its_commit(root, monkeypatch):
     assert taken(root) == OUT
 
 
-def test_a_rewind_gives_nothing_back_of_another_checkpoint_of_the_pipeline(root: Root) -> None:
+def test_a_rewind_gives_nothing_back_of_another_checkpoint_of_the_pipeline(root):
     replayed(root, 2, by="r1", generation="g0", source="taken out", taken_out_by="r2")
     before = told(root)
     way_back(root, root.version)()
@@ -405,7 +378,7 @@ def test_after_an_undo_they_stay_since_another_repair_may_have_left_them_out_too
     assert kept(root) == [(1, "stage-r1"), *BEFORE, (4, "stage-r2")]
 
 
-def test_so_they_do_after_a_rewind_and_one_that_takes_an_undo_back_finds_them(root: Root) -> None:
+def test_so_they_do_after_a_rewind_and_one_that_takes_an_undo_back_finds_them(root):
     stage(root, "r1", 1)
     root.swap("r1")
     stage(root, "r2", 3, changes=[])
@@ -419,7 +392,7 @@ def test_so_they_do_after_a_rewind_and_one_that_takes_an_undo_back_finds_them(ro
 
 
 @long_form
-def test_a_swap_keeps_a_part_of_what_was_found_bad_in_memory_and_not_all_of_it(root: Root) -> None:
+def test_a_swap_keeps_a_part_of_what_was_found_bad_in_memory_and_not_all_of_it(root):
     root.stage("r1", CHANGE, merged=())
     folder = str(root.paths.staging("r1") / BAD)
     apart(f"written({folder!r})")

@@ -2,8 +2,6 @@
 (cloudevents 2.2.0 for Python: to_binary and to_structured of two events), and what is none.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from datetime import UTC, datetime, timedelta
@@ -100,7 +98,7 @@ def why(headers: list[Header], value: bytes | None, made: Topic | None = None) -
     return str(reason)
 
 
-def test_both_modes_are_read_beside_each_other_by_one_declaration() -> None:
+def test_both_modes_are_read_beside_each_other_by_one_declaration():
     sent = [BINARY[0], STRUCTURED[1], STRUCTURED[0], BINARY[1]]
     rows = [ROWS[0], ROWS[1], ROWS[0], ROWS[1]]
     assert decoded(sent) == (rows, [None] * 4)
@@ -116,22 +114,18 @@ def test_both_modes_are_read_beside_each_other_by_one_declaration() -> None:
         b"Application/CloudEvents+JSON",
     ],
 )
-def test_the_content_type_says_that_an_event_is_structured_whatever_other_headers_say(
-    content_type: bytes,
-) -> None:
+def test_the_content_type_says_that_an_event_is_structured_whatever_other_headers_say(content_type):
     headers = [("content-type", content_type), ("ce_id", b"another"), SIGNED]
     assert decoded([(headers, STRUCTURED[0][1])]) == ([ROWS[0]], [None])
 
 
 @pytest.mark.parametrize("headers", [[], [("content-type", b"application/json")], None])
-def test_without_a_word_of_its_mode_an_event_is_read_as_structured(headers: Any) -> None:
+def test_without_a_word_of_its_mode_an_event_is_read_as_structured(headers):
     assert decoded([(headers, STRUCTURED[0][1])]) == ([ROWS[0]], [None])
 
 
 @pytest.mark.parametrize("form", ["+avro", "+protobuf", "-batch+json", "+xml"])
-def test_a_structured_event_in_another_event_format_and_a_batch_of_them_are_malformed(
-    form: str,
-) -> None:
+def test_a_structured_event_in_another_event_format_and_a_batch_of_them_are_malformed(form):
     headers = [("content-type", f"application/cloudevents{form}".encode())]
     assert why(headers, b"[]").startswith(f"its content-type is application/cloudevents{form}: ")
 
@@ -154,13 +148,11 @@ def test_a_structured_event_in_another_event_format_and_a_batch_of_them_are_malf
         ([JSON_EVENT], b"[%s]" % STRUCTURED[0][1], "Expected `object`, got `array`"),
     ],
 )
-def test_what_is_no_event_of_its_mode_is_malformed_with_header_or_field(
-    headers: list[Header], value: bytes | None, said: str
-) -> None:
+def test_what_is_no_event_of_its_mode_is_malformed_with_header_or_field(headers, value, said):
     assert said in why(headers, value)
 
 
-def test_the_data_of_a_binary_event_is_in_the_topics_format() -> None:
+def test_the_data_of_a_binary_event_is_in_the_topics_format():
     zipped = events(format=Compressed(by="gzip", format=Json()))
     sent = [(headers, gzip.compress(value)) for headers, value in (BINARY[0], STRUCTURED[1])]
     assert decoded(sent, zipped) == (ROWS, [None] * 2)
@@ -170,13 +162,13 @@ def test_the_data_of_a_binary_event_is_in_the_topics_format() -> None:
     assert decoded(rows, csv)[0][0] == ROWS[0]
 
 
-def test_a_tombstone_among_binary_events_is_dropped_by_declaration() -> None:
+def test_a_tombstone_among_binary_events_is_dropped_by_declaration():
     rows, reasons = decoded([(BINARY[0][0], None), BINARY[1]], events(tombstones="dropped"))
     assert reasons == [None, None]
     assert [row[0] for row in rows] == [None, "e1"]
 
 
-def test_a_binary_attribute_is_base64_in_either_mode() -> None:
+def test_a_binary_attribute_is_base64_in_either_mode():
     made = events(fields=(*events().fields, Field(name="sign", type="binary", part="envelope")))
     (headers, value), (of_json, event) = BINARY[0], STRUCTURED[0]
     sent = [
@@ -187,7 +179,7 @@ def test_a_binary_attribute_is_base64_in_either_mode() -> None:
     assert why([*headers, ("ce_sign", b"\1\2")], value, made).startswith("header `ce_sign` is text")
 
 
-def test_an_attribute_has_no_parts() -> None:
+def test_an_attribute_has_no_parts():
     deep = Field(name="x", type="string", part="envelope", path="data.x")
     with fails(SpecInvalid, "fields_refused", fields="path"):
         events(fields=(*events().fields, deep))
@@ -205,7 +197,7 @@ EVENT = st.fixed_dictionaries(
 
 
 @given(st.lists(st.tuples(EVENT, st.booleans()), max_size=6))
-def test_an_event_is_the_same_row_in_either_mode(given_: list[tuple[dict[str, Any], bool]]) -> None:
+def test_an_event_is_the_same_row_in_either_mode(given_):
     sent: list[tuple[list[Header], bytes | None]] = []
     wanted = []
     for event, binary in given_:
@@ -224,6 +216,6 @@ def test_an_event_is_the_same_row_in_either_mode(given_: list[tuple[dict[str, An
 
 
 @given(st.lists(st.tuples(st.sampled_from(["content-type", "ce_specversion", "ce_id", "ce_time", "x"]), st.none() | st.binary(max_size=6) | st.sampled_from([b"1.0", JSON_EVENT[1]])), max_size=5), st.none() | st.binary(max_size=8) | st.sampled_from([BINARY[0][1], STRUCTURED[0][1]]))  # fmt: skip
-def test_no_headers_and_no_value_make_it_raise(headers: list[Header], value: bytes | None) -> None:
+def test_no_headers_and_no_value_make_it_raise(headers, value):
     [row], [reason] = decoded([(headers, value)])
     assert reason or None not in row[:2]

@@ -2,8 +2,6 @@
 confluent-kafka, with its registry in memory).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -129,17 +127,13 @@ def decoded(by: Prepared, value: bytes | None, headers: list[Header]) -> tuple[A
     return tuple(column.to_pylist()[0] for column in columns), why
 
 
-def test_avro_is_read_by_the_guid_in_its_header(
-    client: SchemaRegistryClient, tmp_path: Path
-) -> None:
+def test_avro_is_read_by_the_guid_in_its_header(client, tmp_path):
     made = by_avro(client)
     fetched(client, tmp_path, dashed(made.guid))
     assert decoded(prepared(tmp_path), *made) == (("o1", AT), None)
 
 
-def test_protobuf_is_read_by_the_guid_and_the_places_of_its_message_in_its_header(
-    client: SchemaRegistryClient, tmp_path: Path
-) -> None:
+def test_protobuf_is_read_by_the_guid_and_the_places_of_its_message_in_its_header(client, tmp_path):
     made = by_protobuf(client, tmp_path)
     fetched(client, tmp_path, dashed(made.guid))
     for message in ("Other.Order", ""):
@@ -150,7 +144,7 @@ def test_protobuf_is_read_by_the_guid_and_the_places_of_its_message_in_its_heade
     assert str(why).startswith("its message is Other.Order, not Other")
 
 
-def test_a_key_is_read_by_a_header_of_its_own(client: SchemaRegistryClient, tmp_path: Path) -> None:
+def test_a_key_is_read_by_a_header_of_its_own(client, tmp_path):
     made = by_avro(client, "key")
     fetched(client, tmp_path, dashed(made.guid))
     fields = (
@@ -164,9 +158,7 @@ def test_a_key_is_read_by_a_header_of_its_own(client: SchemaRegistryClient, tmp_
     assert made.headers[0][0] == "__key_schema_id"
 
 
-def test_ids_in_values_go_on_beside_those_in_headers(
-    client: SchemaRegistryClient, tmp_path: Path
-) -> None:
+def test_ids_in_values_go_on_beside_those_in_headers(client, tmp_path):
     made = by_avro(client)
     fetched(client, tmp_path, dashed(made.guid))
     _, why = decoded(prepared(tmp_path), b"\0\0\0\0\x09" + made.value, [])
@@ -181,16 +173,11 @@ def test_ids_in_values_go_on_beside_those_in_headers(
         (lambda id_: b"\2" + id_[1:], NO_ID),
         (lambda _: b"", NO_ID),
         (lambda _: None, NO_HEAD),
-        (
-            lambda id_: id_[:1] + bytes(16),
-            "schema 00000000-0000-0000-0000-000000000000 is not kept",
-        ),
+        (lambda id_: id_[:1] + bytes(16), "schema 00000000-0000-0000-0000-000000000000 is not kept"),
         (lambda _: b"\0\0\0\0\x09", "schema 9 is not kept here"),
     ],
-)
-def test_a_header_that_has_no_known_id_makes_its_record_malformed(
-    client: SchemaRegistryClient, tmp_path: Path, change: Any, said: str
-) -> None:
+)  # fmt: skip
+def test_a_header_that_has_no_known_id_makes_its_record_malformed(client, tmp_path, change, said):
     made = by_avro(client)
     fetched(client, tmp_path, dashed(made.guid))
     name, id_ = made.headers[0]
@@ -199,15 +186,13 @@ def test_a_header_that_has_no_known_id_makes_its_record_malformed(
     assert str(why).startswith(said)
 
 
-def test_a_tombstone_with_a_header_is_one(client: SchemaRegistryClient, tmp_path: Path) -> None:
+def test_a_tombstone_with_a_header_is_one(client, tmp_path):
     made = by_avro(client)
     fetched(client, tmp_path, dashed(made.guid))
     assert decoded(prepared(tmp_path), None, made.headers)[1] == "tombstone: the value is null"
 
 
-def test_headers_are_not_looked_at_unless_it_is_declared(
-    client: SchemaRegistryClient, tmp_path: Path
-) -> None:
+def test_headers_are_not_looked_at_unless_it_is_declared(client, tmp_path):
     made = by_avro(client)
     by = prepared(tmp_path, format=Avro(registry="main"))
     assert not by.topic.reads_headers
@@ -215,14 +200,12 @@ def test_headers_are_not_looked_at_unless_it_is_declared(
     assert decoded(by, *made)[1] == NO_HEAD
 
 
-def test_an_id_in_a_header_needs_a_registry() -> None:
+def test_an_id_in_a_header_needs_a_registry():
     with fails(SpecInvalid, "fields_refused", fields="id_in"):
         Avro(reader=json.dumps(ORDER), id_in="header")
 
 
-def test_a_registry_that_finds_no_guid_is_refused_and_no_record_is_malformed_for_it(
-    tmp_path: Path,
-) -> None:
+def test_a_registry_that_finds_no_guid_is_refused_and_no_record_is_malformed_for_it(tmp_path):
     def answer(_: str) -> Answer:
         return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
 
@@ -232,7 +215,7 @@ def test_a_registry_that_finds_no_guid_is_refused_and_no_record_is_malformed_for
 
 
 @given(st.none() | st.binary(max_size=20), st.none() | st.binary(max_size=20))
-def test_no_header_and_no_value_make_it_raise(value: bytes | None, header: bytes | None) -> None:
+def test_no_header_and_no_value_make_it_raise(value, header):
     by = prepared(Path("/nowhere"))
     found, why = decoded(by, value, [("__value_schema_id", header)])
     assert (found, bool(why)) == ((None, None), True)

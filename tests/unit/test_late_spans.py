@@ -2,8 +2,6 @@
 the other, and without a record that comes to Python.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -53,13 +51,7 @@ CHAINS = [
             counts(Sliding(size="1 day", slide="6 hours")),
         )
     ),
-    ranged(
-        spec(
-            DEDUPLICATE,
-            counts(Session(gap="20 minutes")),
-            ranges=Ranges(context="3 hours"),
-        )
-    ),
+    ranged(spec(DEDUPLICATE, counts(Session(gap="20 minutes")), ranges=Ranges(context="3 hours"))),
     ranged(registry.load("aircraft_rotations")),
 ]
 times = (
@@ -83,15 +75,13 @@ CASES = 100 if "SLUICE_CASES" in os.environ else 20
 
 
 @pytest.fixture(scope="module")
-def ops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ops(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("ops")
 
 
 @settings(max_examples=CASES)
 @given(st.sampled_from(CHAINS), records)
-def test_the_query_engine_finds_what_each_record_touches_by_itself(
-    ops: Path, way: Ranged, late: list[tuple[datetime, datetime | None]]
-) -> None:
+def test_the_query_engine_finds_what_each_record_touches_by_itself(ops, way, late):
     made = _late(ops, way, late)
     spans = [way.touched(at, missed) for at, missed in late]
     hit = [span for span in spans if not span.empty]
@@ -121,12 +111,8 @@ def test_the_query_engine_finds_what_each_record_touches_by_itself(
 @example(CHAINS[1], [(AT, None), (AT + 9 * HOUR, None)], [], Span(AT, AT + HOUR / 2))
 @example(CHAINS[2], [(AT, None)], [], Span(AT, AT + HOUR / 2))
 def test_a_repair_is_planned_started_and_accounted_for_by_the_same_records(
-    ops: Path,
-    way: Ranged,
-    late: list[tuple[datetime, datetime | None]],
-    tried: list[Tried],
-    bound: Span,
-) -> None:
+    ops, way, late, tried, bound
+):
     made = _late(ops, way, late)
     waits = [
         (LateRecord(n % PARTITIONS, n, at, missed), way.touched(at, missed))
@@ -135,7 +121,6 @@ def test_a_repair_is_planned_started_and_accounted_for_by_the_same_records(
     final = [span for _, span in waits if span.end <= UNTIL and span.overlaps(bound)]
     assert [each.span for each in made.ranges(UNTIL, bound)] == list(joined(final))
     assert sum(each.records for each in made.ranges(UNTIL, bound)) == len(final)
-
     behind = len(late) // 3  # the batch that a refused repair knew of
     assert made.untried(UNTIL, behind, tried) == sum(
         record.offset > behind
@@ -144,7 +129,6 @@ def test_a_repair_is_planned_started_and_accounted_for_by_the_same_records(
         and not any(_had(repair, record, span) for repair in tried)
         for record, span in waits
     )
-
     computed = [bound, *(span for repair in tried for span in repair.spans)]
     rows = {record: way.rows_of(span) for record, span in waits}
     assert sorted(made.computed(computed)) == sorted(
@@ -160,7 +144,7 @@ def _had(repair: Tried, record: LateRecord, touched: Span) -> bool:
     )
 
 
-def test_of_too_many_ranges_those_with_the_smallest_gap_are_one(ops: Path) -> None:
+def test_of_too_many_ranges_those_with_the_smallest_gap_are_one(ops):
     minutes = [(n * n) % 977 for n in range(200)]
     late = [(ORIGIN + timedelta(minutes=n), None) for n in minutes]
     made = _late(ops, CHAINS[0], late)
@@ -170,8 +154,8 @@ def test_of_too_many_ranges_those_with_the_smallest_gap_are_one(ops: Path) -> No
 
 
 def test_pages_and_the_start_of_a_repair_get_no_more_rows_from_a_hundred_times_the_records(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     handed = list[int]()
     query, stream = ops_tables.query, ops_tables.stream
 

@@ -31,16 +31,12 @@ def squeezed(text: str) -> str:
 
 
 @given(tables(), WIDTHS, st.booleans())
-def test_no_line_is_wider_than_the_terminal(
-    columns: list[Column], width: int, chosen: bool
-) -> None:
+def test_no_line_is_wider_than_the_terminal(columns, width, chosen):
     assert all(cell_len(line) <= width for line in lay_out(columns, width, chosen=chosen).lines)
 
 
 @given(tables(), WIDTHS, st.booleans())
-def test_each_column_is_shown_or_named_as_left_out(
-    columns: list[Column], width: int, chosen: bool
-) -> None:
+def test_each_column_is_shown_or_named_as_left_out(columns, width, chosen):
     layout = lay_out(columns, width, chosen=chosen)
     text = squeezed("".join(layout.lines))
     shown = [c for c in columns if c.name not in layout.left_out]
@@ -50,9 +46,7 @@ def test_each_column_is_shown_or_named_as_left_out(
 
 
 @given(tables(), WIDTHS, st.booleans())
-def test_no_letter_of_a_shown_value_is_lost(
-    columns: list[Column], width: int, chosen: bool
-) -> None:
+def test_no_letter_of_a_shown_value_is_lost(columns, width, chosen):
     layout = lay_out(columns, width, chosen=chosen)
     shown = [c for c in columns if c.name not in layout.left_out]
     wanted = squeezed("".join(text for column in shown for text in column.texts))
@@ -61,7 +55,7 @@ def test_no_letter_of_a_shown_value_is_lost(
 
 
 @given(tables())
-def test_without_a_width_each_row_is_one_line(columns: list[Column]) -> None:
+def test_without_a_width_each_row_is_one_line(columns):
     layout = lay_out(columns, None, chosen=False)
     assert len(layout.lines) == 2 + len(columns[0].texts)
     assert layout.left_out == ()
@@ -70,20 +64,18 @@ def test_without_a_width_each_row_is_one_line(columns: list[Column]) -> None:
 
 
 @given(TEXT, WIDTHS)
-def test_folded_lines_fit_and_take_the_place_of_one_space_each_at_most(
-    text: str, width: int
-) -> None:
+def test_folded_lines_fit_and_take_the_place_of_one_space_each_at_most(text, width):
     lines = list(fold(text, width))
     assert all(cell_len(line) <= width for line in lines)
     assert squeezed("".join(lines)) == squeezed(text)
     assert len(text) - len(lines) <= sum(map(len, lines)) <= len(text)
 
 
-def test_a_text_is_folded_between_words_where_it_can() -> None:
+def test_a_text_is_folded_between_words_where_it_can():
     assert list(fold("got `str` at `$.dep_delay`", 12)) == ["got `str` at", "`$.dep_delay", "`"]
 
 
-def test_numbers_stand_on_the_right_and_text_on_the_left() -> None:
+def test_numbers_stand_on_the_right_and_text_on_the_left():
     columns = [
         Column("pipeline", ("a", "flight_events")),
         Column("read", ("7", "35,142"), number=True),
@@ -96,7 +88,7 @@ def test_numbers_stand_on_the_right_and_text_on_the_left() -> None:
     ]
 
 
-def test_a_narrow_column_has_the_room_that_a_more_important_one_is_too_wide_for() -> None:
+def test_a_narrow_column_has_the_room_that_a_more_important_one_is_too_wide_for():
     columns = [
         Column(name, ("1" * width,), number=True)
         for name, width in (("a", 5), ("b", 5), ("c", 5), ("d", 30), ("e", 9))
@@ -106,7 +98,7 @@ def test_a_narrow_column_has_the_room_that_a_more_important_one_is_too_wide_for(
     assert layout.lines[0].split() == ["a", "b", "c", "e"]
 
 
-def test_chosen_columns_that_do_not_fit_side_by_side_stand_on_end() -> None:
+def test_chosen_columns_that_do_not_fit_side_by_side_stand_on_end():
     columns: list[Any] = [Column(f"column_{place}", ("x" * 20, "y" * 50)) for place in range(3)]
     assert lay_out(columns, 60, chosen=True).lines == [
         *(f"column_{place}  {'x' * 20}" for place in range(3)),

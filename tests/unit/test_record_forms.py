@@ -1,7 +1,5 @@
 """Records as topics have them: what each declaration reads, and what each bad record gets."""
 
-from __future__ import annotations
-
 import base64
 import json
 from datetime import UTC, date, datetime, timedelta
@@ -81,7 +79,7 @@ CLICK: dict[str, Any] = {
         (("user.name", "user.id"), "u1"),
     ],
 )
-def test_a_field_is_where_its_path_says(path: Any, found: str) -> None:
+def test_a_field_is_where_its_path_says(path, found):
     row, why = Decoding(topic(Field(name="x", type="string", path=path))).row(value(**CLICK))
     assert (row, why) == ((found, WHEN), None)
 
@@ -89,13 +87,13 @@ def test_a_field_is_where_its_path_says(path: Any, found: str) -> None:
 @pytest.mark.parametrize(
     "path", ["", "a.", ".a", "a..b", "a[x]", "a[01]", 'a"b', "[0]", "a b", "$.a", ()]
 )
-def test_a_path_that_is_none_is_refused_when_it_is_declared(path: Any) -> None:
+def test_a_path_that_is_none_is_refused_when_it_is_declared(path):
     with fails(SpecInvalid, "fields_refused"):
         Field(name="x", type="string", path=path)
 
 
 @pytest.mark.parametrize("path", ["user.id", "tags[0]", ("id", "Id2")])
-def test_a_required_field_that_is_missing_or_null_is_malformed_with_its_path(path: Any) -> None:
+def test_a_required_field_that_is_missing_or_null_is_malformed_with_its_path(path):
     decoder = Decoding(topic(Field(name="x", type="string", path=path)))
     records = [value(), value(user=None), value(user={}), value(tags=[]), value(id=None)]
     _, reasons = decoder.columns([*records, value(user={"id": "a"}, tags=["a"], id="a")])
@@ -104,7 +102,7 @@ def test_a_required_field_that_is_missing_or_null_is_malformed_with_its_path(pat
     assert all(first in str(why).replace("$.", "") or "user" in str(why) for why in reasons[:-1])
 
 
-def test_an_optional_field_is_null_wherever_its_path_ends() -> None:
+def test_an_optional_field_is_null_wherever_its_path_ends():
     decoder = Decoding(topic(Field(name="x", type="string", path="user.id", required=False)))
     given = [value(), value(user=None), value(user={}), value(user={"id": None})]
     assert decoder.columns(given) == ([[None] * 4, [WHEN] * 4], [None] * 4)
@@ -114,13 +112,13 @@ def test_an_optional_field_is_null_wherever_its_path_ends() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"User": {"id": "a"}}, {"user": {"Id": "a"}}, {"user": {"ID": "ü"}}]
 )
-def test_a_key_in_another_case_is_told_on_every_level(wrong: Any, required: bool) -> None:
+def test_a_key_in_another_case_is_told_on_every_level(wrong, required):
     field = Field(name="x", type="string", path="user.id", required=required)
     _, why = Decoding(topic(field)).row(value(**wrong))
     assert "is in the wrong case" in str(why)
 
 
-def test_a_member_of_a_struct_in_another_case_is_told() -> None:
+def test_a_member_of_a_struct_in_another_case_is_told():
     kind = "array<struct<skuId:string,n:int>>"
     assert read(kind, [{"skuId": "a"}, {"n": 1, "more": 2}]) == [
         {"skuId": "a", "n": None},
@@ -133,7 +131,7 @@ def test_a_member_of_a_struct_in_another_case_is_told() -> None:
     ("one", "other"),
     [("a", "a.b"), ("a.b", "a"), ("a[0]", "a.b"), ("a", "a[0]")],
 )
-def test_two_fields_of_which_one_is_a_part_of_the_other_are_refused(one: str, other: str) -> None:
+def test_two_fields_of_which_one_is_a_part_of_the_other_are_refused(one, other):
     first = Field(name="one", type="string", path=one)
     with fails(SpecInvalid, "fields_refused", fields="path"):
         topic(first, Field(name="other", type="string", path=other))
@@ -149,15 +147,12 @@ VALUES: dict[str, tuple[Any, Any]] = {
     "decimal(10,2)": (12.5, Decimal("12.50")),
     "array<int>": ([1, None], [1, None]),
     "map<string,decimal(4,1)>": ({"a": 1.5}, [("a", Decimal("1.5"))]),
-    "struct<a:timestamp,b:struct<c:binary>>": (
-        {"a": "2026-03-01T12:00:00+02:00", "b": {"c": "aGk="}},
-        {"a": datetime(2026, 3, 1, 10, tzinfo=UTC), "b": {"c": b"hi"}},
-    ),
-}
+    "struct<a:timestamp,b:struct<c:binary>>": ({"a": "2026-03-01T12:00:00+02:00", "b": {"c": "aGk="}}, {"a": datetime(2026, 3, 1, 10, tzinfo=UTC), "b": {"c": b"hi"}}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_each_type_has_its_value(kind: str) -> None:
+def test_each_type_has_its_value(kind):
     assert read(kind, VALUES[kind][0]) == VALUES[kind][1]
 
 
@@ -175,12 +170,12 @@ BAD: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_value_of_another_type_is_malformed_with_its_field(kind: str) -> None:
+def test_a_value_of_another_type_is_malformed_with_its_field(kind):
     for each in BAD[kind]:
         assert "$.x" in refused(kind, each), each
 
 
-def test_a_decimal_has_every_digit_of_a_number_or_of_a_text() -> None:
+def test_a_decimal_has_every_digit_of_a_number_or_of_a_text():
     digits = "123456789012345678901234567890.12345678"
     decoder = Decoding(topic(Field(name="x", type="decimal(38,8)")))
     for text in (digits, f'"{digits}"'):
@@ -197,9 +192,7 @@ def test_a_decimal_has_every_digit_of_a_number_or_of_a_text() -> None:
         ("boolean", "true", True),
     ],
 )
-def test_numbers_in_text_are_read_where_that_is_declared_alone(
-    kind: str, text: str, found: Any
-) -> None:
+def test_numbers_in_text_are_read_where_that_is_declared_alone(kind, text, found):
     assert read(kind, text, format="text") == found
     for bad in ("", " 1", "1 ", "0x1", "1_0", "٣", "tru", "NaN", "01"):
         assert "`$.x`" in refused(kind, bad, format="text")
@@ -207,14 +200,14 @@ def test_numbers_in_text_are_read_where_that_is_declared_alone(
         assert "$.x" in refused(kind, text)
 
 
-def test_any_json_is_kept_as_its_text() -> None:
+def test_any_json_is_kept_as_its_text():
     given = {"b": [1, {"c": None}], "a": "ü"}
     assert json.loads(read("string", given, format="json")) == given
     assert got(Field(name="x", type="string", format="json", required=False), None) == (None, "")
     assert "is missing or null" in refused("string", None, format="json")
 
 
-def test_the_first_nanosecond_of_64_bits_is_read_beside_numbers_of_more() -> None:
+def test_the_first_nanosecond_of_64_bits_is_read_beside_numbers_of_more():
     decoder = Decoding(topic(Field(name="x", type="timestamp", format="ns")))
     given_ = [
         value(x=-(2**63)),
@@ -228,7 +221,7 @@ def test_the_first_nanosecond_of_64_bits_is_read_beside_numbers_of_more() -> Non
     assert [reason is None for reason in reasons] == [True, False, False, True]
 
 
-def test_days_are_a_number_or_its_text() -> None:
+def test_days_are_a_number_or_its_text():
     for days in (20_454, "20454"):
         assert read("date", days, format="days") == date(2026, 1, 1)
     for bad in (2_932_897, "2932897", "1.0", 1.5, True, "x", "01", [1]):
@@ -237,7 +230,7 @@ def test_days_are_a_number_or_its_text() -> None:
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("text", [False, True])
-def test_an_epoch_is_a_number_or_its_text_in_the_declared_unit(unit: str, text: bool) -> None:
+def test_an_epoch_is_a_number_or_its_text_in_the_declared_unit(unit, text):
     for_one_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     for seconds in (1_764_064_800, 0, -1, -62_135_596_800 if unit != "ns" else -9_223_372_036):
         number = seconds * for_one_second
@@ -256,9 +249,7 @@ def test_an_epoch_is_a_number_or_its_text_in_the_declared_unit(unit: str, text: 
         ("ns", -1, -1),
     ],
 )
-def test_what_is_finer_than_a_microsecond_is_cut_off(
-    unit: str, given: Any, microsecond: int
-) -> None:
+def test_what_is_finer_than_a_microsecond_is_cut_off(unit, given, microsecond):
     whole = 0 if given == -1 else 1
     wanted = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=whole, microseconds=microsecond)
     assert read("timestamp", given, format=unit) == wanted
@@ -267,7 +258,7 @@ def test_what_is_finer_than_a_microsecond_is_cut_off(
 BERLIN = Local(zone="Europe/Berlin")
 
 
-def test_a_local_time_is_read_by_the_clock_of_its_zone() -> None:
+def test_a_local_time_is_read_by_the_clock_of_its_zone():
     assert read("timestamp", "2026-07-01 12:00:00", format=BERLIN).hour == 10
     assert read("timestamp", "2026-01-01 12:00:00", format=BERLIN).hour == 11
     assert "skips" in refused("timestamp", "2026-03-29 02:30:00", format=BERLIN)
@@ -284,7 +275,7 @@ def test_a_local_time_is_read_by_the_clock_of_its_zone() -> None:
         lambda at: at.replace(microsecond=0)
     )
 )
-def test_a_local_time_is_the_one_that_the_zone_shows_or_malformed(at: datetime) -> None:
+def test_a_local_time_is_the_one_that_the_zone_shows_or_malformed(at):
     decoder = Decoding(topic(Field(name="x", type="timestamp", format=BERLIN)))
     row, why = decoder.row(value(x=f"{at:%Y-%m-%d %H:%M:%S}"))
     if why is None:
@@ -301,20 +292,20 @@ def test_a_local_time_is_the_one_that_the_zone_shows_or_malformed(at: datetime) 
         ("date", Local(pattern="%d.%m.%Y"), "25.11.2026", date(2026, 11, 25)),
     ],
 )  # fmt: skip
-def test_a_pattern_is_matched_strictly(kind: str, local: Local, text: str, found: Any) -> None:
+def test_a_pattern_is_matched_strictly(kind, local, text, found):
     assert read(kind, text, format=local) == found
     for bad in (text[:-1], f"{text} ", text.replace("11", "13").replace("Nov", "Nor")):
         assert "`$.x`" in refused(kind, bad, format=local)
 
 
-def test_each_month_has_its_name() -> None:
+def test_each_month_has_its_name():
     for month in range(1, 13):
         text = date(2026, month, 5).strftime("%d-%b-%Y")
         assert read("date", text, format=Local(pattern="%d-%b-%Y")) == date(2026, month, 5)
 
 
 @pytest.mark.parametrize("zone", ["+24:00", "+25:00", "+01:60", "-9999"])
-def test_a_zone_is_less_than_a_day_from_utc(zone: str) -> None:
+def test_a_zone_is_less_than_a_day_from_utc(zone):
     local = Local(pattern="%Y-%m-%d %H:%M%z")
     assert "`$.x`" in refused("timestamp", f"2026-01-01 00:00{zone}", format=local)
     assert read("timestamp", "2026-01-02 00:00+23:59", format=local).day == 1
@@ -349,13 +340,13 @@ def test_a_zone_is_less_than_a_day_from_utc(zone: str) -> None:
         {"type": "bigint", "part": "timestamp"},
     ],
 )
-def test_a_declaration_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_declaration_that_means_nothing_is_refused(wrong):
     with pytest.raises(SpecInvalid):
         Field(name="x", **wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"pattern": "%Q"}, {"pattern": "%H:%M"}, {"zone": "Mars/X"}, {"pattern": "%Y-%m-%d %I"}, {"pattern": "%Y-%m-%d %z", "zone": "UTC"}])  # fmt: skip
-def test_a_pattern_or_a_zone_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_pattern_or_a_zone_that_is_none_is_refused(wrong):
     with pytest.raises(SpecInvalid):
         Local(**wrong)
 
@@ -379,16 +370,14 @@ PARTED = pytest.mark.parametrize(
         ("envelope", {"envelope": "cloudevents"}),
     ],
 )
-def test_a_field_with_parts_is_refused_where_there_is_text_alone(
-    kind: str, part: Any, how: dict[str, Any]
-) -> None:
+def test_a_field_with_parts_is_refused_where_there_is_text_alone(kind, part, how):
     with fails(SpecInvalid, "fields_refused", fields="type"):
         topic(Field(name="x", type=kind, part=part), **how)
     topic(Field(name="x", type="string", part=part), **how)
 
 
 @PARTED
-def test_a_field_with_parts_is_declared_where_json_has_it(kind: str) -> None:
+def test_a_field_with_parts_is_declared_where_json_has_it(kind):
     topic(Field(name="x", type=kind), envelope="cloudevents")
     topic(Field(name="x", type=kind, part="key"), key=Json())
 
@@ -406,9 +395,7 @@ RULES: list[tuple[dict[str, Any], Any, Any]] = [
 
 
 @pytest.mark.parametrize(("rule", "good", "bad"), RULES)
-def test_a_value_that_breaks_a_rule_is_malformed_with_field_type_and_rule(
-    rule: dict[str, Any], good: Any, bad: Any
-) -> None:
+def test_a_value_that_breaks_a_rule_is_malformed_with_field_type_and_rule(rule, good, bad):
     decoder = Decoding(topic(Field(name="x", **rule)))
     assert decoder.row(value(x=good))[1] is None
     why = str(decoder.row(value(x=bad))[1])
@@ -419,7 +406,7 @@ def test_a_value_that_breaks_a_rule_is_malformed_with_field_type_and_rule(
     assert reasons == [why]
 
 
-def test_a_rule_says_nothing_of_a_null() -> None:
+def test_a_rule_says_nothing_of_a_null():
     field = Field(name="x", type="string", one_of=("a",), required=False)
     assert got(field, None) == (None, "")
 
@@ -433,7 +420,7 @@ KAFKA = (
 )
 
 
-def test_kafkas_own_parts_are_fields() -> None:
+def test_kafkas_own_parts_are_fields():
     decoder = Decoding(topic(*KAFKA, event_time="sent"))
     given = records([value()] * 4, [b"7", b"x", None, b"\xff"])
     columns, reasons = decoder.of(given)
@@ -446,7 +433,7 @@ def test_kafkas_own_parts_are_fields() -> None:
     assert decoder.of(undated)[1] == ["Kafka's timestamp is no time"]
 
 
-def test_a_key_may_be_json() -> None:
+def test_a_key_may_be_json():
     fields = (
         Field(name="id", type="int", part="key", path=("payload.id", "id")),
         Field(name="region", type="string", part="key", required=False),
@@ -487,9 +474,7 @@ def row(status: str, cents: int = 1250) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_debezium_gives_the_row_after_a_change_and_of_a_delete_the_one_before(
-    wrapped: bool,
-) -> None:
+def test_debezium_gives_the_row_after_a_change_and_of_a_delete_the_one_before(wrapped):
     given = [
         change("c", None, row("placed")),
         change("u", row("placed"), row("paid", -5)),
@@ -523,7 +508,7 @@ CLOUD = (
 )
 
 
-def test_a_cloudevent_has_its_data_and_its_attributes() -> None:
+def test_a_cloudevent_has_its_data_and_its_attributes():
     whole = EVENT | {"data": {"orderId": 7}}
     made = Topic(name="c", event_time="time", fields=CLOUD, envelope="cloudevents")
     decoder = Decoding(made)
@@ -533,7 +518,7 @@ def test_a_cloudevent_has_its_data_and_its_attributes() -> None:
         assert decoder.columns([json.dumps(whole | bad).encode()])[1] != [None], bad
 
 
-def test_a_tombstone_is_malformed_unless_the_topic_drops_it() -> None:
+def test_a_tombstone_is_malformed_unless_the_topic_drops_it():
     assert Decoding(topic()).columns([None])[1] == ["tombstone: the value is null"]
     columns, reasons = Decoding(topic(tombstones="dropped")).columns([None, b"", value()])
     assert reasons == [None, "the value is empty", None]
@@ -563,9 +548,7 @@ STEPS = pipeline().steps
         ({}, {"one_of": ("a",)}, {}),
     ],
 )
-def test_where_a_field_is_is_in_the_fingerprint_and_a_name_more_may_come_behind(
-    was: Any, now: Any, weights: dict[str, str]
-) -> None:
+def test_where_a_field_is_is_in_the_fingerprint_and_a_name_more_may_come_behind(was, now, weights):
     others = (
         Field(name="at", type="timestamp"),
         Field(name="shop", type="string"),
@@ -578,7 +561,7 @@ def test_where_a_field_is_is_in_the_fingerprint_and_a_name_more_may_come_behind(
     assert changed(*made) == weights
 
 
-def test_a_batch_that_a_killed_run_left_is_counted_by_the_rules_that_it_was_decoded_with() -> None:
+def test_a_batch_that_a_killed_run_left_is_counted_by_the_rules_that_it_was_decoded_with():
     """Through what identity.json keeps."""
     fields = (
         Field(name="id", type="string", path=("Id", "id"), one_of=("a", "b")),
@@ -650,9 +633,7 @@ def written(given: Any) -> Any:
 
 
 @given(st.data(), typed())
-def test_values_of_any_type_come_back_equal_from_another_librarys_writer(
-    data: st.DataObject, of: tuple[str, st.SearchStrategy[Any]]
-) -> None:
+def test_values_of_any_type_come_back_equal_from_another_librarys_writer(data, of):
     kind, values = of
     rows = data.draw(st.lists(values, min_size=1, max_size=4))
     field = Field(name="x", type=kind, path="data.inner[0].x")
@@ -676,7 +657,7 @@ WHOLE = value(
 
 
 @given(st.data())
-def test_mutated_bytes_are_malformed_with_a_reason_or_what_json_reads(data: st.DataObject) -> None:
+def test_mutated_bytes_are_malformed_with_a_reason_or_what_json_reads(data):
     at = data.draw(st.integers(0, len(WHOLE) - 1))
     put = data.draw(st.binary(max_size=3))
     mutated = WHOLE[:at] + put + WHOLE[at + data.draw(st.integers(0, 3)) :]

@@ -2,8 +2,6 @@
 real ones.
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading
@@ -26,7 +24,7 @@ Serve = Callable[[Pair], str]
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
+def serve(tmp_path) -> Iterator[Serve]:
     """Make a server that shows a certificate and hangs up; its address."""
     listeners: list[socket.socket] = []
 
@@ -72,13 +70,8 @@ def look(address: str, authority: Authority = AUTHORITY, **properties: str) -> N
     ],
 )
 def test_a_certificate_that_is_not_accepted_is_a_refusal_that_says_why_at_once(
-    serve: Serve,
-    hosts: tuple[str, ...],
-    lives: int,
-    authority: Authority,
-    says: tuple[str, ...],
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    serve, hosts, lives, authority, says, capfd
+):
     address = serve(AUTHORITY.pair("broker", hosts=hosts, lives=timedelta(days=lives)))
     began = time.monotonic()
     with pytest.raises(KafkaRefused) as raised:
@@ -91,8 +84,8 @@ def test_a_certificate_that_is_not_accepted_is_a_refusal_that_says_why_at_once(
 
 
 def test_a_server_whose_certificate_is_good_and_that_hangs_up_is_not_said_to_refuse(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    serve, monkeypatch
+):
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 1.0)
     with pytest.raises(KafkaUnreachable):
         look(serve(AUTHORITY.pair("broker", hosts=HERE)))
@@ -101,17 +94,12 @@ def test_a_server_whose_certificate_is_good_and_that_hangs_up_is_not_said_to_ref
 @pytest.mark.parametrize(
     "java",
     [
-        "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed during "
-        "authentication",
-        "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to "
-        "access topics: [flights]",
-        "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\nCaused "
-        "by: x",
+        "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed during " "authentication",
+        "Caused by: org.apache.kafka.common.errors.TopicAuthorizationException: Not authorized to " "access topics: [flights]",
+        "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\nCaused " "by: x",
     ],
-)
-def test_what_turns_sparks_connector_away_amid_a_run_is_a_refusal_in_kafkas_words(
-    java: str,
-) -> None:
+)  # fmt: skip
+def test_what_turns_sparks_connector_away_amid_a_run_is_a_refusal_in_kafkas_words(java):
     error = translate_error(
         RuntimeError(f"[STREAM_FAILED] Query terminated\n\tat x\n{java}\n\tat y"), "flight_events"
     )

@@ -41,13 +41,13 @@ def check(outcome: str = "passed", severity: str = "critical") -> CheckResult:
     )
 
 
-def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_report_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "reports" / "flight_events" / "1.json"
     report().write(path)
     assert read_report(path) == report()
 
 
-def test_a_report_is_written_over_an_older_one(tmp_path: Path) -> None:
+def test_a_report_is_written_over_an_older_one(tmp_path):
     path = tmp_path / "1.json"
     report(run_id="older").write(path)
     report(run_id="newer").write(path)
@@ -55,9 +55,7 @@ def test_a_report_is_written_over_an_older_one(tmp_path: Path) -> None:
     assert [found.name for found in tmp_path.iterdir()] == ["1.json"]
 
 
-def test_a_report_that_could_not_be_written_whole_leaves_the_older_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_could_not_be_written_whole_leaves_the_older_one(tmp_path, monkeypatch):
     path = tmp_path / "1.json"
     report(run_id="older").write(path)
     write_text = Path.write_text
@@ -95,7 +93,7 @@ def test_a_report_that_could_not_be_written_whole_leaves_the_older_one(
         "cut",
     ],
 )
-def test_what_is_not_a_report_of_this_version_is_none(tmp_path: Path, text: str) -> None:
+def test_what_is_not_a_report_of_this_version_is_none(tmp_path, text):
     path = tmp_path / "1.json"
     path.write_text(text)
     with fails(ReportMissing, "not_a_report", version=1):
@@ -111,16 +109,14 @@ def test_what_is_not_a_report_of_this_version_is_none(tmp_path: Path, text: str)
     ],
     ids=["of a part", "of the report", "of a check"],
 )
-def test_a_field_that_a_newer_release_has_added_is_ignored(
-    tmp_path: Path, known: str, newer: str
-) -> None:
+def test_a_field_that_a_newer_release_has_added_is_ignored(tmp_path, known, newer):
     path = tmp_path / "1.json"
     text = report().model_dump_json()
     path.write_text(text.replace(known, newer))
     assert read_report(path) == report()
 
 
-def test_a_report_of_a_newer_version_says_so(tmp_path: Path) -> None:
+def test_a_report_of_a_newer_version_says_so(tmp_path):
     path = tmp_path / "1.json"
     text = report().model_dump_json()
     path.write_text(text.replace('"report_version":1', '"report_version":2,"from_tomorrow":1'))
@@ -128,31 +124,28 @@ def test_a_report_of_a_newer_version_says_so(tmp_path: Path) -> None:
         read_report(path)
 
 
-def test_bytes_that_are_no_text_are_no_report(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_no_report(tmp_path):
     (tmp_path / "1.json").write_bytes(b"\xff\xfe\x00")
     with fails(ReportMissing, "not_a_report", version=1):
         read_report(tmp_path / "1.json")
 
 
-def test_a_run_that_left_no_report_says_so(tmp_path: Path) -> None:
+def test_a_run_that_left_no_report_says_so(tmp_path):
     with fails(ReportMissing, "no_report", path=has("1.json")):
         read_report(tmp_path / "1.json")
 
 
 @pytest.mark.parametrize("error", catalogue(), ids=lambda error: str(error.code))
-def test_a_problem_becomes_its_error_again_on_the_other_side(
-    tmp_path: Path, error: type[SluiceError]
-) -> None:
+def test_a_problem_becomes_its_error_again_on_the_other_side(tmp_path, error):
     report(status="failed", problem=Problem.of(error("it went wrong.", "Mend it."))).write(
         tmp_path / "1.json"
     )
     problem = read_report(tmp_path / "1.json").problem
-    assert problem is not None
     again = problem.error()
     assert (type(again), again.what, again.remedy) == (error, "it went wrong.", "Mend it.")
 
 
-def test_a_problem_that_this_sluice_does_not_know_is_not_tried_again() -> None:
+def test_a_problem_that_this_sluice_does_not_know_is_not_tried_again():
     error = Problem(code="FROM_TOMORROW", what="it went wrong.").error()
     assert (type(error), error.retry) == (SluiceError, False)
 
@@ -161,15 +154,13 @@ accounts = st.builds(Account, **{name: st.integers(0, 10**12) for name in Accoun
 
 
 @given(st.lists(accounts))
-def test_the_account_of_a_run_is_the_sum_of_its_batches_field_by_field(
-    batches: list[Account],
-) -> None:
+def test_the_account_of_a_run_is_the_sum_of_its_batches_field_by_field(batches):
     total = sum(batches, Account())
     for name in Account.model_fields:
         assert getattr(total, name) == sum(getattr(batch, name) for batch in batches)
 
 
-def test_a_count_that_a_batch_does_not_know_is_no_0_in_a_sum_and_hides_no_mismatch() -> None:
+def test_a_count_that_a_batch_does_not_know_is_no_0_in_a_sum_and_hides_no_mismatch():
     lost = Account.of_row(Account(read=5).model_dump() | {"duplicates": None, "unaccounted": None})
     whole, wrong = Account(read=5, duplicates=2), Account(read=5, unaccounted=3)
     for batches in ([lost, whole], [whole, lost]):
@@ -179,12 +170,12 @@ def test_a_count_that_a_batch_does_not_know_is_no_0_in_a_sum_and_hides_no_mismat
         assert sum(batches, Account()).unaccounted == 3
 
 
-def test_a_report_with_a_count_that_is_not_known_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_report_with_a_count_that_is_not_known_is_read_as_it_was_written(tmp_path):
     report(account=Account(unaccounted=None)).write(tmp_path / "1.json")
     assert read_report(tmp_path / "1.json").account.unaccounted is None
 
 
-def test_only_checks_that_failed_are_failing() -> None:
+def test_only_checks_that_failed_are_failing():
     checks = (check(), check("broken"), check("failed"), check("failed", "warning"))
     assert report(checks=checks).failing("critical") == (checks[2],)
     assert report(checks=checks).failing("warning") == (checks[3],)

@@ -1,7 +1,5 @@
 """Ranges of sessions: what they need and what a record touches, against sessions made by hand."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 
@@ -79,9 +77,7 @@ def longest_of(made: list[Made]) -> timedelta:
     ORIGIN + timedelta(minutes=120),
     ORIGIN + timedelta(minutes=150),
 )
-def test_what_a_range_needs_gives_its_sessions_or_shows_that_one_is_too_long(
-    events: list[datetime], one: datetime, other: datetime
-) -> None:
+def test_what_a_range_needs_gives_its_sessions_or_shows_that_one_is_too_long(events, one, other):
     span = Span(min(one, other), max(one, other))
     needed = Aggregate.needed(counts(), span, timedelta(), Ranges(context=LONGEST))
     read = by_hand([at for at in events if holds(needed, at)])
@@ -93,8 +89,8 @@ def test_what_a_range_needs_gives_its_sessions_or_shows_that_one_is_too_long(
 
 @given(times, st.sets(st.integers(0, 14)))
 def test_a_late_record_touches_the_session_that_it_is_in_and_all_that_this_one_replaces(
-    events: list[datetime], late: set[int]
-) -> None:
+    events, late
+):
     made = by_hand(events)
     live = (
         by_hand(on_time) if (on_time := [t for n, t in enumerate(events) if n not in late]) else []
@@ -113,13 +109,13 @@ def test_a_late_record_touches_the_session_that_it_is_in_and_all_that_this_one_r
 
 
 @given(cuts)
-def test_a_record_is_settled_when_all_sessions_that_it_may_be_in_are_computed(at: datetime) -> None:
+def test_a_record_is_settled_when_all_sessions_that_it_may_be_in_are_computed(at):
     touched = way().touched(at)
     assert way().rows_of(touched) == touched
     assert touched.end == at + LONGEST
 
 
-def test_a_gap_of_its_own_is_taken_for_as_long_as_a_session() -> None:
+def test_a_gap_of_its_own_is_taken_for_as_long_as_a_session():
     own = Session(gap_sql="CASE WHEN origin = 'EWR' THEN '5 minutes' ELSE '20 minutes' END")
     span, ranges = Span(ORIGIN, ORIGIN + GAP), Ranges(context=LONGEST)
     fixed, free = (
@@ -136,26 +132,18 @@ def test_a_gap_of_its_own_is_taken_for_as_long_as_a_session() -> None:
         (sessions(ranges=Ranges(context="9 minutes")), "shorter than the gap of 10 minutes"),
         (sessions(ranges=Ranges(context="1 hour", by="rows_seen")), "placed by its end"),
         (sessions(ONCE, counts(), Transform(where="rows_seen > 1")), "behind its sessions"),
-        (
-            sessions(ONCE, counts(Tumbling(size="1 hour"), event_time="hour"), counts()),
-            "not of records",
-        ),
-        (
-            sessions(counts(), output_mode="complete", state={"budget_rows": 9}),
-            "complete mode",
-        ),
+        (sessions(ONCE, counts(Tumbling(size="1 hour"), event_time="hour"), counts()), "not of records"),
+        (sessions(counts(), output_mode="complete", state={"budget_rows": 9}), "complete mode"),
     ],
-)
-def test_sessions_that_have_no_ranges_are_refused_with_the_reason(
-    pipeline: Pipeline, why: str
-) -> None:
+)  # fmt: skip
+def test_sessions_that_have_no_ranges_are_refused_with_the_reason(pipeline, why):
     assert why in (unranged(pipeline) or "")
     with fails(RangeUnsupported, "not_by_itself"):
         ranged(pipeline)
 
 
 @given(st.lists(cuts, min_size=2, max_size=4, unique=True).map(sorted))
-def test_days_of_sessions_are_replaced_up_to_the_same_ends(edges: list[datetime]) -> None:
+def test_days_of_sessions_are_replaced_up_to_the_same_ends(edges):
     parts = [Span(*pair) for pair in pairwise(edges)]
     [whole] = way().replaced(parts)
     assert whole == Span(edges[0] - LONGEST, edges[-1])

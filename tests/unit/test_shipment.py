@@ -1,7 +1,5 @@
 """What goes to executors: code that is the same for the same files, and their Python."""
 
-from __future__ import annotations
-
 import os
 import time
 import zipfile
@@ -18,15 +16,13 @@ SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g")
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(tmp_path, monkeypatch) -> Path:
     (folder := tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     return folder
 
 
-def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.harness.pipelines")
     names = zipfile.ZipFile(shipment.code_archive()).namelist()
     assert {
@@ -37,9 +33,7 @@ def test_the_code_is_sluice_and_the_whole_package_that_the_pipelines_are_in(
     assert len(names) == len(set(names))
 
 
-def test_the_same_code_gives_the_same_archive_and_other_code_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_code_gives_the_same_archive_and_other_code_another(tmp_path, monkeypatch):
     (package := tmp_path / "flows").mkdir()
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
@@ -53,7 +47,7 @@ def test_the_same_code_gives_the_same_archive_and_other_code_another(
     assert shipment.code_archive() != first
 
 
-def test_archives_that_no_run_has_used_for_a_week_are_removed(temporary: Path) -> None:
+def test_archives_that_no_run_has_used_for_a_week_are_removed(temporary):
     used = shipment.code_archive()
     for name, age in (("sluice-old.zip", shipment.KEPT_SECONDS + 60), ("sluice-young.zip", 60)):
         (used.parent / name).touch()
@@ -63,7 +57,7 @@ def test_archives_that_no_run_has_used_for_a_week_are_removed(temporary: Path) -
     assert {path.name for path in used.parent.iterdir()} == {used.name, "sluice-young.zip"}
 
 
-def test_a_folder_that_others_may_write_to_is_refused(temporary: Path) -> None:
+def test_a_folder_that_others_may_write_to_is_refused(temporary):
     folder = shipment.code_archive().parent
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
@@ -80,9 +74,7 @@ def test_a_folder_that_others_may_write_to_is_refused(temporary: Path) -> None:
         ("s3://b/e.tar.gz#env/bin/python", "./env/bin/python", "s3://b/e.tar.gz#env"),
     ],
 )
-def test_executors_have_the_python_that_is_named(
-    tmp_path: Path, given: str, python: str | None, archive: str | None
-) -> None:
+def test_executors_have_the_python_that_is_named(tmp_path, given, python, archive):
     (packed := tmp_path / "e.tar.gz").touch()
     options = shipment.configuration(SETTINGS._replace(executor_python=given.format(packed)))
     assert options.get("spark.pyspark.python") == python
@@ -104,14 +96,14 @@ def test_executors_have_the_python_that_is_named(
         ("e.tar.gz#../env/bin/python", "folder_replaced"),
     ],
 )
-def test_a_python_that_cannot_be_is_refused(given: str, reason: str) -> None:
+def test_a_python_that_cannot_be_is_refused(given, reason):
     with fails(SettingInvalid, reason):
         shipment.configuration(SETTINGS._replace(executor_python=given))
 
 
 def test_code_that_is_deployed_while_the_archive_is_made_is_not_kept_under_the_name_of_the_code_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     (package := tmp_path / "deployed_flows").mkdir()
     (logic := package / "logic.py").write_text("OLD = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -126,9 +118,7 @@ def test_code_that_is_deployed_while_the_archive_is_made_is_not_kept_under_the_n
     assert zipfile.ZipFile(shipment.code_archive()).read("deployed_flows/logic.py") == b"OLD = 1\n"
 
 
-def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(tmp_path, monkeypatch):
     (tmp_path / "java_flows" / "java").mkdir(parents=True)
     (tmp_path / "java_flows" / "java" / "logic.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
@@ -138,9 +128,7 @@ def test_a_pipelines_folder_called_java_is_sent_and_sluices_own_is_not(
     assert not [name for name in names if name.endswith(".java")]
 
 
-def test_a_temporary_folder_that_takes_no_archive_is_told_in_words(
-    temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_temporary_folder_that_takes_no_archive_is_told_in_words(temporary, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(temporary / "nowhere"))
     with fails(SparkFailed, "code_not_packed"):
         shipment.code_archive()

@@ -1,7 +1,5 @@
 """Slices as a task notes them, as the driver gathers them and as they are stored."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -200,21 +198,11 @@ WATERMARK = us(SENT) // 1000
         (with_steps(deduplicate()), timedelta()),
         (with_steps(Transform(where="amount > 0"), deduplicate(), aggregate()), timedelta()),
         (with_steps(aggregate(window=Tumbling(size="2 hours"))), timedelta(hours=2)),
-        (
-            with_steps(aggregate(window=Sliding(size="2 hours", slide="30 minutes"))),
-            timedelta(minutes=30),
-        ),
+        (with_steps(aggregate(window=Sliding(size="2 hours", slide="30 minutes"))), timedelta(minutes=30)),
         (with_steps(group_state(time_mode="event")), timedelta()),
         (with_steps(Transform(where="amount > 0")), None),
         (with_steps(Transform(sql="SELECT * FROM rows"), deduplicate()), None),
-        (
-            with_steps(
-                aggregate(window=Tumbling(size="2 hours")),
-                output_mode="complete",
-                state={"budget_rows": 9},
-            ),
-            None,
-        ),
+        (with_steps(aggregate(window=Tumbling(size="2 hours")), output_mode="complete", state={"budget_rows": 9}), None),
     ],
     ids=[
         "rows",
@@ -226,7 +214,7 @@ WATERMARK = us(SENT) // 1000
         "SQL first",
         "complete",
     ],
-)
+)  # fmt: skip
 def test_what_is_late_for_certain(spec, behind):
     expected = None if behind is None else WATERMARK - behind // timedelta(milliseconds=1)
     assert late_for_certain(spec, WATERMARK) == expected
@@ -252,9 +240,7 @@ HEADS = st.none() | st.sampled_from([b"", b"\0\0\0", b"\0\0\0\0\7rest", b"\0\0\0
 
 
 @given(st.lists(st.tuples(HEADS, HEADS), min_size=1, max_size=30), st.sets(st.integers(1, 29)))
-def test_the_ids_that_records_begin_with_are_counted_by_slice(
-    records: list[tuple[bytes | None, bytes | None]], cuts: set[int]
-) -> None:
+def test_the_ids_that_records_begin_with_are_counted_by_slice(records, cuts):
     begins = sorted({0, *(cut for cut in cuts if cut < len(records))})
     keys, values = zip(*records, strict=True)
     raw = pa.StructArray.from_arrays(

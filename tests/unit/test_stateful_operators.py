@@ -3,8 +3,6 @@
 Nothing here starts Spark.
 """
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 
@@ -12,7 +10,6 @@ import pytest
 
 from spark_jobs.runs.explain import describe_state
 from spark_jobs.spec import Field, Pipeline, State
-from spark_jobs.spec.steps.union import Stateful, Step
 from spark_jobs.steps.operator import Operator, StatefulOperator
 from spark_jobs.steps.operators import operator, stateful_operator
 from tests.unit.specs import aggregate, deduplicate, group_state, in_buckets, pipeline
@@ -28,7 +25,7 @@ def methods(protocol: type) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("step", EXAMPLES.values(), ids=lambda step: step.kind)
-def test_every_step_has_an_operator_with_all_that_is_asked_of_it(step: Step) -> None:
+def test_every_step_has_an_operator_with_all_that_is_asked_of_it(step):
     found = operator(step)
     for name, asked in methods(StatefulOperator if step.stateful else Operator).items():
         given = getattr(type(found), name)
@@ -90,11 +87,7 @@ NONE = "no watermark predicate"
             {"output_mode": "complete"},
             (f"the key is window_start, window_end, shop; {BUFFERS}", NOTHING, NONE),
         ),
-        (
-            aggregate(window=None),
-            {"output_mode": "update"},
-            (f"the key is shop; {BUFFERS}", NOTHING, NONE),
-        ),
+        (aggregate(window=None), {"output_mode": "update"}, (f"the key is shop; {BUFFERS}", NOTHING, NONE)),
         (
             group_state(),
             {},
@@ -136,9 +129,7 @@ NONE = "no watermark predicate"
             ),
         ),
     ],
-)
-def test_explain_tells_a_steps_state_its_eviction_and_its_predicates(
-    step: Stateful, changes: dict[str, Any], said: tuple[str, ...]
-) -> None:
+)  # fmt: skip
+def test_explain_tells_a_steps_state_its_eviction_and_its_predicates(step, changes, said):
     spec: Pipeline = pipeline(steps=(step,), **{"state": State(budget_rows=1000)} | changes)
     assert describe_state(step, spec) == "; ".join(said)

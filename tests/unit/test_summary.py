@@ -73,7 +73,7 @@ def shown(show: Any, *words: Any) -> list[list[str]]:
     return [line.split() for line in out.getvalue().splitlines() if line.strip()]
 
 
-def test_each_run_is_a_line_with_where_its_records_went() -> None:
+def test_each_run_is_a_line_with_where_its_records_went():
     lines = shown(summary.show_runs, {("sales", 2): report(2), ("sales", 1): report(late=3)})
     assert lines[1] == ["pipeline", "delivery", *summary.COUNTS, "state_rows", "seconds"]
     assert lines[3] == ["sales", "1", "1,200", "1,180", "7", "3", "2", "1", "0", "4,321", "12.5"]
@@ -88,9 +88,7 @@ def test_each_run_is_a_line_with_where_its_records_went() -> None:
         ({"problem": Problem.of(CheckFailed("3 rows."))}, True),
     ],
 )
-def test_a_run_with_a_problem_or_with_something_unaccounted_is_red(
-    changes: dict[str, Any], red: bool
-) -> None:
+def test_a_run_with_a_problem_or_with_something_unaccounted_is_red(changes, red):
     out = io.StringIO()
     summary.show_runs(
         Console(file=out, width=200, force_terminal=True), {("sales", 1): report(**changes)}
@@ -98,7 +96,7 @@ def test_a_run_with_a_problem_or_with_something_unaccounted_is_red(
     assert ("\x1b[31m" in out.getvalue()) == red
 
 
-def test_checks_are_those_after_the_last_delivery_and_what_did_not_pass_before() -> None:
+def test_checks_are_those_after_the_last_delivery_and_what_did_not_pass_before():
     first = report(
         1,
         (
@@ -119,7 +117,7 @@ def test_checks_are_those_after_the_last_delivery_and_what_did_not_pass_before()
     assert lines[3][7:] == ["3", "failing,", "for", "example", '["a"]']
 
 
-def test_a_table_is_shown_by_rows_and_where_it_is_too_wide_by_columns(tmp_path: Path) -> None:
+def test_a_table_is_shown_by_rows_and_where_it_is_too_wide_by_columns(tmp_path):
     deltalake.write_deltalake(
         str(tmp_path / "sales"),
         pa.table(
@@ -141,7 +139,7 @@ def test_a_table_is_shown_by_rows_and_where_it_is_too_wide_by_columns(tmp_path: 
     assert [name for name in first if name in columns] == columns
 
 
-def test_reports_that_agree_with_the_ledger_give_no_disagreement() -> None:
+def test_reports_that_agree_with_the_ledger_give_no_disagreement():
     assert summary.disagreements({("sales", 1): report(1), ("sales", 2): report(2)}, SENT) == []
 
 
@@ -154,9 +152,7 @@ def test_reports_that_agree_with_the_ledger_give_no_disagreement() -> None:
         ({"unaccounted": -4}, "unaccounted -4, but the ledger says 0"),
     ],
 )
-def test_each_count_that_the_ledger_contradicts_is_said_with_both_numbers(
-    changes: dict[str, int], line: str
-) -> None:
+def test_each_count_that_the_ledger_contradicts_is_said_with_both_numbers(changes, line):
     reports = {("sales", 1): report(1, **changes), ("sales", 2): report(2)}
     assert summary.disagreements(reports, SENT) == [f"sales, delivery 1: {line}"]
 
@@ -167,16 +163,14 @@ def repaired(kind: str, **changes: int) -> Report:
     return report(late=15).model_copy(update={"kind": kind, "change": change})
 
 
-def test_each_repair_is_a_line_with_how_its_rows_differ() -> None:
+def test_each_repair_is_a_line_with_how_its_rows_differ():
     lines = shown(summary.show_repairs, [repaired("repair", added=6, changed=20), report()])
     assert lines[1][:2] == ["pipeline", "kind"]
     assert [line[:2] for line in lines[3:]] == [["sales", "repair"]], "a drain is none"
     assert lines[3][2:] == ["1,200", "15", "500", "500", "6", "0", "20", "0", "0", "12.5"]
 
 
-def test_a_verify_says_in_words_that_the_table_is_canonical_with_the_numbers_of_its_report() -> (
-    None
-):
+def test_a_verify_says_in_words_that_the_table_is_canonical_with_the_numbers_of_its_report():
     out = io.StringIO()
     repairs = [repaired("repair", changed=20), repaired("verify")]
     assert summary.show_proof(Console(file=out, width=400), repairs, "2013-01-01", "2013-01-31")
@@ -187,20 +181,20 @@ def test_a_verify_says_in_words_that_the_table_is_canonical_with_the_numbers_of_
 
 
 @pytest.mark.parametrize("bad", [{"changed": 1}, {"added": 1}, {"removed": 1}, {"parts": 1}])
-def test_a_verify_that_finds_another_row_says_so(bad: dict[str, int]) -> None:
+def test_a_verify_that_finds_another_row_says_so(bad):
     out = io.StringIO()
     assert not summary.show_proof(Console(file=out, width=400), [repaired("verify", **bad)], "", "")
     assert out.getvalue().startswith("✗ sales is not canonical: 500 rows -> 500: ")
 
 
-def test_the_total_of_a_pipeline_is_the_sum_of_its_deliveries_and_of_no_other() -> None:
+def test_the_total_of_a_pipeline_is_the_sum_of_its_deliveries_and_of_no_other():
     reports = {("sales", 1): report(1), ("sales", 2): report(2), ("other", 1): report(1)}
     assert summary.total(reports, "sales").read == 1280
 
 
 class TestDemo:
     @pytest.fixture(autouse=True)
-    def home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    def home(self, tmp_path, monkeypatch) -> Path:
         """A demo whose ledger has one delivery of twelve events, and whose pipeline's table is
         there.
         """
@@ -231,11 +225,11 @@ class TestDemo:
         } | changes
         return report().model_copy(update={"account": Account(**counts)})
 
-    def test_that_agrees_with_its_ledger_says_so_and_ends_well(self) -> None:
+    def test_that_agrees_with_its_ledger_says_so_and_ends_well(self):
         demo._show({("sales", 1): self.ended()}, [])  # noqa: SLF001 - the end of a demo, without its seven minutes
         assert "The ledger of what was published agrees" in demo.console.file.getvalue()  # type: ignore[attr-defined]
 
-    def test_ends_with_what_its_verify_proved_and_with_1_where_it_proved_nothing(self) -> None:
+    def test_ends_with_what_its_verify_proved_and_with_1_where_it_proved_nothing(self):
         demo._show({("sales", 1): self.ended()}, [repaired("verify")])  # noqa: SLF001 - as above
         told = demo.console.file.getvalue()  # type: ignore[attr-defined]
         assert told.index("agrees") < told.index("✓ sales is canonical from 2013-01-01")
@@ -243,7 +237,7 @@ class TestDemo:
             demo._show({("sales", 1): self.ended()}, [repaired("verify", changed=1)])  # noqa: SLF001 - as above
         assert ended.value.exit_code == 1
 
-    def test_that_disagrees_with_its_ledger_says_in_what_and_ends_with_1(self) -> None:
+    def test_that_disagrees_with_its_ledger_says_in_what_and_ends_with_1(self):
         with pytest.raises(typer.Exit) as ended:
             demo._show({("sales", 1): self.ended(unaccounted=2)}, [])  # noqa: SLF001 - as above
         assert ended.value.exit_code == 1
@@ -251,9 +245,7 @@ class TestDemo:
         assert "✗ sales, delivery 1: unaccounted 2, but the ledger says 0" in told
         assert "agrees" not in told
 
-    def test_its_clock_says_lines_with_the_seconds_since_it_was_made(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_its_clock_says_lines_with_the_seconds_since_it_was_made(self, monkeypatch):
         seconds = iter([100.0, 107.25])
         monkeypatch.setattr(demo.time, "monotonic", lambda: next(seconds))
         demo.Clock().say("Kafka is at [127.0.0.1]")
@@ -268,9 +260,7 @@ class TestDemo:
             (("--seed", "x"), "--seed"),
         ],
     )
-    def test_a_wrong_argument_is_refused_before_anything_starts(
-        self, words: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_wrong_argument_is_refused_before_anything_starts(self, words, says, monkeypatch):
         monkeypatch.setattr(demo, "_clean", lambda: pytest.fail("it has begun"))
         app = typer.Typer(rich_markup_mode=None)
         app.command()(demo.demo)

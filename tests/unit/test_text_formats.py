@@ -1,7 +1,5 @@
 """CSV, lines and compressed values through the port; Python's csv module writes what is read."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -56,12 +54,12 @@ ROWS: dict[bytes, Any] = {
 
 
 @pytest.mark.parametrize("value", ROWS)
-def test_a_row_of_csv_is_read_whole_or_refused(value: bytes) -> None:
+def test_a_row_of_csv_is_read_whole_or_refused(value):
     row, why = decoding(Csv(columns=COLUMNS)).row(value)
     assert (row if why is None else why) == ROWS[value]
 
 
-def test_a_batch_has_good_and_bad_rows_and_a_tombstone() -> None:
+def test_a_batch_has_good_and_bad_rows_and_a_tombstone():
     columns, reasons = decoding(Csv(columns=COLUMNS)).columns([*ROWS, None])
     assert columns[0][:4] == ["a", "a", 'a "b", c\nd', ""]
     assert [why for why in reasons if why] == [
@@ -74,7 +72,7 @@ def test_a_batch_has_good_and_bad_rows_and_a_tombstone() -> None:
     st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=2, max_size=4),
     st.sampled_from(",;|\t^"),
 )
-def test_what_pythons_csv_writes_comes_back_equal(cells: list[str], delimiter: str) -> None:
+def test_what_pythons_csv_writes_comes_back_equal(cells, delimiter):
     out = io.StringIO()
     quoting = csv.QUOTE_ALL if any("\0" in each for each in cells) else csv.QUOTE_MINIMAL
     csv.writer(out, delimiter=delimiter, quoting=quoting).writerow(cells)
@@ -87,7 +85,7 @@ def test_what_pythons_csv_writes_comes_back_equal(cells: list[str], delimiter: s
 
 
 @given(st.binary(max_size=40))
-def test_any_bytes_are_a_row_that_pythons_csv_reads_or_have_a_reason(value: bytes) -> None:
+def test_any_bytes_are_a_row_that_pythons_csv_reads_or_have_a_reason(value):
     fields = (Field(name="a", type="string"), Field(name="b", type="string"))
     at = Field(name="at", type="timestamp", part="timestamp")
     row, why = decoding(Csv(columns=("a", "b"), null=None), (*fields, at)).row(value)
@@ -96,14 +94,14 @@ def test_any_bytes_are_a_row_that_pythons_csv_reads_or_have_a_reason(value: byte
         assert [[*row[:-1]]] == [each for each in csv.reader(text, strict=True) if each]
 
 
-def test_cells_that_no_field_reads_and_other_letters_are_declared() -> None:
+def test_cells_that_no_field_reads_and_other_letters_are_declared():
     by = decoding(Csv(columns=("x", *COLUMNS), delimiter=";", quote="'", null="NULL"))
     assert by.row(b"?;'a;b';2026-11-26T10:00:00Z;NULL;NULL") == (("a;b", AT, None, None), None)
     bare = decoding(Csv(columns=COLUMNS, quote=None))
     assert bare.row(b'"a,2026-11-26T10:00:00Z,,')[0][0] == '"a'
 
 
-def test_a_line_gives_its_groups() -> None:
+def test_a_line_gives_its_groups():
     by = decoding(
         Lines(pattern=r"(?P<at>\S+) \[(?P<id>\w+)\](?: n=(?P<n>\d+))?(?P<price>)"), FIELDS[:3]
     )
@@ -131,7 +129,7 @@ def test_a_line_gives_its_groups() -> None:
         (lambda: Compressed(by="gzip", format=Compressed(by="gzip")), {"fields": "format"}),
     ],
 )
-def test_declarations_are_refused_by_field(format_: Any, told: dict[str, str]) -> None:
+def test_declarations_are_refused_by_field(format_, told):
     with fails(SpecInvalid, "column_absent" if "what" in told else "fields_refused", **told):
         format_()
 
@@ -152,17 +150,12 @@ def bomb(by: str, size: int) -> bytes:
 
 GOOD = {
     "gzip": [gzip.compress(JSON), gzip.compress(JSON[:9]) + gzip.compress(JSON[9:])],
-    "zstd": [
-        zstandard.compress(JSON),
-        unsized(JSON),
-        unsized(JSON + b" " * 100_000),
-        zstandard.compress(JSON[:9]) + unsized(JSON[9:]),
-    ],
-}
+    "zstd": [zstandard.compress(JSON), unsized(JSON), unsized(JSON + b" " * 100_000), zstandard.compress(JSON[:9]) + unsized(JSON[9:])],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("by", ["gzip", "zstd"])
-def test_a_compressed_value_is_what_is_in_it(by: Any) -> None:
+def test_a_compressed_value_is_what_is_in_it(by):
     made = decoding(Compressed(by=by, at_most=200_000))
     for value in GOOD[by]:
         assert made.row(value) == (("a", AT, None, None), None)
@@ -173,7 +166,7 @@ def test_a_compressed_value_is_what_is_in_it(by: Any) -> None:
 
 
 @pytest.mark.parametrize("by", ["gzip", "zstd"])
-def test_what_is_cut_or_changed_or_too_large_or_plain_is_malformed(by: Any) -> None:
+def test_what_is_cut_or_changed_or_too_large_or_plain_is_malformed(by):
     made = decoding(Compressed(by=by, format=Json(), at_most=200_000))
     large = "it has more than 200,000 bytes when it is inflated"
     values: list[bytes | None] = [
@@ -193,7 +186,7 @@ def test_what_is_cut_or_changed_or_too_large_or_plain_is_malformed(by: Any) -> N
 
 
 @given(st.data())
-def test_changed_bytes_of_gzip_are_malformed_or_what_gzip_reads(data: st.DataObject) -> None:
+def test_changed_bytes_of_gzip_are_malformed_or_what_gzip_reads(data):
     value = bytearray(gzip.compress(JSON))
     value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
     _, why = decoding(Compressed(by="gzip")).row(bytes(value))

@@ -1,12 +1,9 @@
 """Every type of a field where its values are compared, kept, shown and typed, without Spark."""
 
-from __future__ import annotations
-
 import base64
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import deltalake
@@ -45,12 +42,8 @@ VALUES: dict[str, tuple[Any, Any, str]] = {
     "array<timestamp>": ([AT.isoformat()], [AT], "[2026-01-02 03:04:05.678901]"),
     "struct<a:int,b:binary>": ({"a": 1, "b": "AP8="}, {"a": 1, "b": b"\0\xff"}, "{a 1, b 0x00ff}"),
     "map<string,smallint>": ({"k": 1}, [("k", 1)], "[[k, 1]]"),
-    "map<string,array<date>>": (
-        {"k": ["2026-01-02"]},
-        [("k", [date(2026, 1, 2)])],
-        "[[k, [2026-01-02]]]",
-    ),
-}
+    "map<string,array<date>>": ({"k": ["2026-01-02"]}, [("k", [date(2026, 1, 2)])], "[[k, [2026-01-02]]]"),
+}  # fmt: skip
 KINDS = pytest.mark.parametrize("kind", VALUES)
 
 
@@ -62,7 +55,7 @@ def fields(kind: str) -> tuple[Field, ...]:
 
 
 @KINDS
-def test_a_value_is_decoded_shown_on_a_page_and_in_the_look_at_state(kind: str) -> None:
+def test_a_value_is_decoded_shown_on_a_page_and_in_the_look_at_state(kind):
     given, row, text = VALUES[kind]
     value = json.dumps({"at": AT.isoformat(), "v": given}).encode()
     topic = Topic(name="t", event_time="at", fields=fields(kind))
@@ -73,7 +66,7 @@ def test_a_value_is_decoded_shown_on_a_page_and_in_the_look_at_state(kind: str) 
 
 
 @KINDS
-def test_rows_of_a_table_are_compared_and_taken_apart(kind: str, tmp_path: Path) -> None:
+def test_rows_of_a_table_are_compared_and_taken_apart(kind, tmp_path):
     row = VALUES[kind][1]
     rows = pa.table({"n": [1, 2, 3], "v": arrow_array([row, None, row], kind)})
     path = str(tmp_path / "t")
@@ -89,7 +82,7 @@ def test_rows_of_a_table_are_compared_and_taken_apart(kind: str, tmp_path: Path)
 
 
 @KINDS
-def test_a_person_types_a_key_of_any_type_without_parts(kind: str) -> None:
+def test_a_person_types_a_key_of_any_type_without_parts(kind):
     _, row, text = VALUES[kind]
     if "<" in kind or kind == "string":
         return
@@ -108,8 +101,8 @@ def test_a_person_types_a_key_of_any_type_without_parts(kind: str) -> None:
     ],
 )
 def test_a_time_that_a_group_states_form_cannot_hold_is_known_with_and_without_a_zone(
-    form: Any, kind: str, at: datetime, held: bool
-) -> None:
+    form, kind, at, held
+):
     more: dict[str, Any] = {"form": form, "time_mode": "none"}
     more |= {"state": (Field(name="n", type="bigint"),)} if form in ("apply", "buckets") else {}
     more |= {"buckets": 2} if form == "buckets" else {}

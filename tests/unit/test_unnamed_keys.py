@@ -1,9 +1,6 @@
 """Keys of the records that no field names: each is told once, with the line that declares it."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,7 +46,7 @@ def row(**more: Any) -> bytes:
     return json.dumps(ROW | more).encode()
 
 
-def test_a_key_is_found_with_its_kinds_its_count_and_the_first_record_that_has_it() -> None:
+def test_a_key_is_found_with_its_kinds_its_count_and_the_first_record_that_has_it():
     found = seen([row(), row(coupon=1), None, b"{", row(coupon=None, old="x", new="y")])
     assert found == {"coupon": Seen(("coupon",), frozenset({"bigint", "null"}), 2, 3, 0, 1)}
 
@@ -65,22 +62,22 @@ def test_a_key_is_found_with_its_kinds_its_count_and_the_first_record_that_has_i
     ],
 )
 def test_objects_that_fields_lead_into_are_looked_into_and_what_a_field_has_whole_is_not(
-    more: dict[str, Any], wanted: list[str]
-) -> None:
+    more, wanted
+):
     assert sorted(seen([row(**more)])) == wanted
 
 
-def test_of_many_records_few_are_looked_at() -> None:
+def test_of_many_records_few_are_looked_at():
     [few] = seen([row(coupon=1)] * 100).values()
     [many] = seen([row(coupon=1)] * 10_000).values()
     assert (few.looked_at, many.looked_at) == (50, 50)
 
 
-def test_a_record_whose_keys_are_data_ends_at_a_bound() -> None:
+def test_a_record_whose_keys_are_data_ends_at_a_bound():
     assert len(seen([row(**{f"k{n}": n for n in range(1000)})])) == MOST
 
 
-def test_in_an_envelope_the_row_is_looked_at() -> None:
+def test_in_an_envelope_the_row_is_looked_at():
     of = topic(envelope="debezium", fields=(FIELDS[0],))
     after = {"at": ROW["at"], "status": "x"}
     value = json.dumps({"before": None, "after": after, "op": "c", "source": {"db": "d"}})
@@ -95,8 +92,8 @@ VALUES = st.sampled_from(
 
 @given(st.dictionaries(KEYS, st.lists(VALUES, min_size=1, max_size=3), min_size=1, max_size=4))
 def test_the_proposed_lines_are_a_spec_that_reads_every_value_whatever_a_producer_calls_its_keys(
-    given_keys: dict[str, list[Any]],
-) -> None:
+    given_keys,
+):
     try:
         values = [
             row(more={key: of[n % len(of)] for key, of in given_keys.items()}) for n in range(3)
@@ -128,12 +125,12 @@ def test_the_proposed_lines_are_a_spec_that_reads_every_value_whatever_a_produce
 
 
 @pytest.mark.parametrize("key", ['a\\"b', "a\\\\b", "a\nb"])
-def test_a_key_that_no_decoder_reads_is_refused_where_it_is_declared(key: str) -> None:
+def test_a_key_that_no_decoder_reads_is_refused_where_it_is_declared(key):
     with fails(SpecInvalid, "fields_refused"):
         Field(name="a", type="string", path=f'"{key}"')
 
 
-def test_the_line_of_an_ordinary_key_is_what_a_person_would_write() -> None:
+def test_the_line_of_an_ordinary_key_is_what_a_person_would_write():
     key = NewKey(path="data.couponCode", kinds=("null", "string"), records=3, looked_at=60, partition=1, offset=7)  # fmt: skip
     wanted = (
         "Field(name='data_coupon_code', type='string', path='data.couponCode', required=False),"
@@ -143,7 +140,7 @@ def test_the_line_of_an_ordinary_key_is_what_a_person_would_write() -> None:
 
 
 @pytest.fixture
-def spec_and_paths(tmp_path: Path) -> tuple[Pipeline, Paths]:
+def spec_and_paths(tmp_path) -> tuple[Pipeline, Paths]:
     fields = (*FIELDS, Field(name="n", type="bigint", path="users.total", required=False))
     spec = pipeline(topic=topic(fields=fields), steps=(deduplicate(keys=("user_id",)),))
     where = Paths(str(tmp_path), spec)
@@ -161,9 +158,7 @@ def values_of_people() -> list[bytes]:
     return [*some, *[row(coupon=1, users={"page": 2})] * (FEWEST - len(some))]
 
 
-def test_a_key_that_may_be_a_value_of_a_record_is_counted_and_not_named(
-    spec_and_paths: tuple[Pipeline, Paths], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_key_that_may_be_a_value_of_a_record_is_counted_and_not_named(spec_and_paths, caplog):
     spec, where = spec_and_paths
     found = [*seen(values_of_people(), spec.topic).values()]
     told = tell(spec, where, found, None)
@@ -180,9 +175,7 @@ def test_a_key_that_may_be_a_value_of_a_record_is_counted_and_not_named(
 
 
 @pytest.mark.parametrize("records_", [1, FEWEST - 1, FEWEST])
-def test_of_few_records_no_key_is_named(
-    spec_and_paths: tuple[Pipeline, Paths], records_: int
-) -> None:
+def test_of_few_records_no_key_is_named(spec_and_paths, records_):
     spec, where = spec_and_paths
     found = seen([row(ann_smith=1)] * records_, spec.topic).values()
     assert bool(tell(spec, where, found, None)) is (records_ == FEWEST)
@@ -191,8 +184,8 @@ def test_of_few_records_no_key_is_named(
 
 
 def test_where_values_may_be_shown_every_key_is_named_and_hidden_again_later(
-    spec_and_paths: tuple[Pipeline, Paths], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    spec_and_paths, monkeypatch
+):
     spec, where = spec_and_paths
     found = [*seen(values_of_people(), spec.topic).values()]
     with monkeypatch.context() as shown:
@@ -204,9 +197,7 @@ def test_where_values_may_be_shown_every_key_is_named_and_hidden_again_later(
     assert not [key for key in DATA if key in where.new_keys.read_text()]
 
 
-def test_the_note_is_not_written_over_another_holders(
-    spec_and_paths: tuple[Pipeline, Paths],
-) -> None:
+def test_the_note_is_not_written_over_another_holders(spec_and_paths):
     spec, where = spec_and_paths
     found = [*seen(values_of_people(), spec.topic).values()]
 
@@ -221,9 +212,7 @@ def test_the_note_is_not_written_over_another_holders(
     assert tell(spec, where, found, None)
 
 
-def test_a_key_in_a_struct_is_not_proposed_as_a_field_that_the_topic_refuses(
-    spec_and_paths: tuple[Pipeline, Paths],
-) -> None:
+def test_a_key_in_a_struct_is_not_proposed_as_a_field_that_the_topic_refuses(spec_and_paths):
     spec, where = spec_and_paths
     tell(spec, where, seen([row(page={"zip": 1}, zip=1)] * FEWEST, spec.topic).values(), None)
     inner, whole = declarations(spec.topic, where)
@@ -249,11 +238,11 @@ def test_a_key_in_a_struct_is_not_proposed_as_a_field_that_the_topic_refuses(
         ('"2020-01-02T03:04:05+01:00"', "timestamp"),
     ],
 )
-def test_a_kind_is_what_a_field_can_have(value: str, kind: str) -> None:
+def test_a_kind_is_what_a_field_can_have(value, kind):
     assert seen([row()[:-1] + b', "x": ' + value.encode() + b"}"])["x"].kinds == {kind}
 
 
-def test_a_task_that_does_not_see_a_key_has_looked_all_the_same() -> None:
+def test_a_task_that_does_not_see_a_key_has_looked_all_the_same():
     tasks = [UnnamedKeys(topic()) for _ in range(2)]
     for keys, values in zip(tasks, ([row(coupon=1)], [row()] * 1000), strict=True):
         keys.look(records(values), [None] * len(values))
@@ -261,9 +250,7 @@ def test_a_task_that_does_not_see_a_key_has_looked_all_the_same() -> None:
     assert (found.records, found.looked_at) == (1, 51)
 
 
-def test_what_was_told_is_not_told_again_and_there_is_an_end_of_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_was_told_is_not_told_again_and_there_is_an_end_of_it(tmp_path, caplog):
     spec = pipeline(topic=topic(), steps=(deduplicate(keys=("user_id",)),))
     where = Paths(str(tmp_path), spec)
     where.version.mkdir(parents=True)

@@ -1,10 +1,7 @@
 """Untried: which late records start a repair behind a drain, and which do not start another one."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +10,6 @@ from spark_jobs.checkpoint.notes.live import Live
 from spark_jobs.errors import KafkaUnreachable, RangeInvalid, RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.untried import RUN_PREFIX, untried
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Ranges
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Root, hours, row
@@ -23,7 +19,7 @@ FINAL = 6
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path) -> Root:
     """Ten hours in ten batches; what follows the sixth hour is open."""
     made = Root(tmp_path)
     made.drain(0, 9)
@@ -47,9 +43,7 @@ def add_late(root: Root, *events: tuple[int, float]) -> None:
     ops_tables.append(root.paths.root, "late", rows)
 
 
-def computed(
-    root: Root, state: str, span: Span, horizon: int, kind: str = "repair", repair_id: str = ""
-) -> None:
+def computed(root, state, span, horizon, kind="repair", repair_id="") -> None:
     """A repair of these positions, of the records before this offset."""
     known: dict[str, Any] = {"pipeline": SPEC.name, "generation": "g1"}
     known |= {"repair_id": repair_id or f"{state}1"}
@@ -69,16 +63,14 @@ def refused(root: Root, error: Any, run_id: str, ended: datetime | None = None) 
     ops_tables.append(root.paths.root, "runs", [known | times | {"run_id": run_id}])
 
 
-def test_late_records_whose_rows_are_final_start_a_repair_and_others_wait(root: Root) -> None:
+def test_late_records_whose_rows_are_final_start_a_repair_and_others_wait(root):
     assert untried(SPEC, root.paths) == 0
     add_late(root, (3, 1.5), (4, 2.5), (5, 8.5))
     assert untried(SPEC, root.paths) == 2
 
 
 @pytest.mark.parametrize("state", ["staged", "failed", "undone", "rejected"])
-def test_records_that_a_repair_has_tried_start_no_other_one_until_a_new_one_is_late(
-    root: Root, state: str
-) -> None:
+def test_records_that_a_repair_has_tried_start_no_other_one_until_a_new_one_is_late(root, state):
     add_late(root, (3, 1.5))
     computed(root, state, hours(1), horizon=10)
     if state == "undone":
@@ -91,15 +83,13 @@ def test_records_that_a_repair_has_tried_start_no_other_one_until_a_new_one_is_l
     assert untried(SPEC, root.paths) == 2, "that repair did not compute its hour"
 
 
-def test_a_verify_or_a_backfill_is_no_repair(root: Root) -> None:
+def test_a_verify_or_a_backfill_is_no_repair(root):
     add_late(root, (3, 1.5))
     computed(root, "failed", hours(1), horizon=10, kind="verify")
     assert untried(SPEC, root.paths) == 1
 
 
-def test_records_for_which_a_repair_was_refused_start_no_other_one_until_a_later_batch(
-    root: Root,
-) -> None:
+def test_records_for_which_a_repair_was_refused_start_no_other_one_until_a_later_batch(root):
     add_late(root, (3, 1.5))
     refused(root, RangeInvalid, "manual__1-repair-try1")
     refused(root, KafkaUnreachable, f"{RUN_PREFIX}1-repair-try1")
@@ -114,7 +104,7 @@ def test_records_for_which_a_repair_was_refused_start_no_other_one_until_a_later
     assert untried(SPEC, root.paths) == 1
 
 
-def test_after_a_reset_a_refusal_of_before_holds_back_none_of_the_new_records(root: Root) -> None:
+def test_after_a_reset_a_refusal_of_before_holds_back_none_of_the_new_records(root):
     """Batches are counted from 0 again, and the accounts of the old ones are still there."""
     old = {"pipeline": SPEC.name, "generation": "g0", "batch_id": 500}
     ops_tables.append(
@@ -127,20 +117,20 @@ def test_after_a_reset_a_refusal_of_before_holds_back_none_of_the_new_records(ro
 
 @pytest.mark.parametrize(("approval", "starts"), [("not needed", 1), ("needed", 0)])
 def test_a_repair_whose_swap_failed_starts_again_and_one_that_a_person_declined_does_not(
-    root: Root, approval: str, starts: int
-) -> None:
+    root, approval, starts
+):
     add_late(root, (3, 1.5))
     root.stage("staged1", [(row(1, "a"), row(1, "a", 2))], approval=approval)
     computed(root, "staged", hours(1), horizon=10)
     assert untried(SPEC, root.paths) == starts
 
 
-def test_before_the_first_batch_nothing_waits(tmp_path: Path) -> None:
+def test_before_the_first_batch_nothing_waits(tmp_path):
     assert untried(SPEC, Root(tmp_path).paths) == 0
     assert Ranges().repair == "by hand"
 
 
-def test_a_refusal_from_before_a_place_was_live_holds_back_none_of_its_records(root: Root) -> None:
+def test_a_refusal_from_before_a_place_was_live_holds_back_none_of_its_records(root):
     """A rebuild has drained beside it, and has batches that were accounted for before."""
     add_late(root, (3, 1.5))
     refused(root, RecordsUnreachable, f"{RUN_PREFIX}0-try1")
