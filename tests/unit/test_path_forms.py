@@ -4,8 +4,9 @@ import ast
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import deltalake
 import pyarrow as pa
@@ -65,7 +66,9 @@ OTHERS = ("registry.load(", "json.load(", "rows.repartition(", "load(", "reparti
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(tmp_path, monkeypatch, name):
+def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / name))
     table = UPath(root()) / "tables" / "sales"
     said = deltalake.CommitProperties(
@@ -85,8 +88,8 @@ def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(tmp_path, 
 
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_a_root_that_spark_and_delta_rs_would_not_read_alike_is_refused_before_anything_is_there(
-    tmp_path, monkeypatch, name
-):
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.setattr(os, "environ", {**os.environ, "SLUICE_ROOT": f"{tmp_path}/{name}/root"})
     with pytest.raises(SettingInvalid) as refused:
         root()
@@ -95,7 +98,9 @@ def test_a_root_that_spark_and_delta_rs_would_not_read_alike_is_refused_before_a
 
 
 @pytest.mark.parametrize("name", ["ü", "a b", "5%", "a#b", "what?"])
-def test_on_a_cluster_a_root_is_refused_whose_state_its_executors_could_not_read(tmp_path, name):
+def test_on_a_cluster_a_root_is_refused_whose_state_its_executors_could_not_read(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "delta-spark.jar").touch()
     odd = Settings(f"/data/{name}", "a:1", tmp_path, "local[2]", "3g")
     assert submit.configuration(odd)
@@ -105,19 +110,21 @@ def test_on_a_cluster_a_root_is_refused_whose_state_its_executors_could_not_read
     refuse_for_cluster("s3://bucket/root")
 
 
-def test_for_spark_a_url_of_s3_has_hadoops_scheme_and_a_pattern_is_a_name():
+def test_for_spark_a_url_of_s3_has_hadoops_scheme_and_a_pattern_is_a_name() -> None:
     assert spark_url("s3://b/p") == "s3a://b/p"
     assert spark_url(UPath(f"/data/{ROOT}")) == f"/data/{ROOT}"
     assert spark_pattern(UPath("/data/a{1,2}*?")) == r"/data/a\{1,2\}\*\?"
     assert sql_table("/data/what`s up") == "delta.`/data/what``s up`"
 
 
-def test_a_reader_of_state_is_given_the_path_itself_where_nothing_in_it_is_escaped():
+def test_a_reader_of_state_is_given_the_path_itself_where_nothing_in_it_is_escaped() -> None:
     assert state_url(UPath("/data/root/v1/spark")) == "/data/root/v1/spark"
     assert state_url("s3://bucket/root/v1/spark") == "s3a://bucket/root/v1/spark"
 
 
-def test_elsewhere_it_is_given_a_link_that_its_own_user_alone_can_change(tmp_path, monkeypatch):
+def test_elsewhere_it_is_given_a_link_that_its_own_user_alone_can_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     checkpoint = tmp_path / ROOT / "spark"
     link = Path(state_url(UPath(checkpoint)))
@@ -130,7 +137,9 @@ def test_elsewhere_it_is_given_a_link_that_its_own_user_alone_can_change(tmp_pat
     assert state_url(tmp_path / "another #" / "spark") != str(link)
 
 
-def test_a_link_in_a_folder_that_java_escapes_would_not_help_and_is_refused(tmp_path, monkeypatch):
+def test_a_link_in_a_folder_that_java_escapes_would_not_help_and_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "for files").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "for files"))
     with fails(SettingInvalid, "temporary_state_unreadable"):
@@ -138,17 +147,22 @@ def test_a_link_in_a_folder_that_java_escapes_would_not_help_and_is_refused(tmp_
 
 
 def test_no_other_place_writes_a_path_for_spark_delta_or_a_url():
-    found = [
-        f"{file.relative_to(REPO)}:{node.lineno}: {ast.unparse(node)}"
+    modules = {
+        file: ast.parse(file.read_text())
         for folder in ("spark_jobs", "plugins")
         for file in sorted((REPO / folder).rglob("*.py"))
         if file.name not in {"path_forms.py", "store.py"}
-        for node in _written_here(ast.parse(file.read_text()))
+    }
+    fields = {owner: [*_known(node)] for each in modules.values() for owner, node in _classes(each)}
+    found = [
+        f"{file.relative_to(REPO)}:{node.lineno}: {ast.unparse(node)}"
+        for file, module in modules.items()
+        for node in _written_here(module, fields)
     ]
     assert found == []
 
 
-def test_a_place_that_writes_one_itself_is_found():
+def test_a_place_that_writes_one_itself_is_found() -> None:
     for text in (
         "spark.read.parquet(str(path))",
         "deltalake.DeltaTable(f'{root}/t')",
@@ -162,16 +176,29 @@ def test_a_place_that_writes_one_itself_is_found():
     assert [*_written_here(ast.parse(ours))] == []
 
 
-def _written_here(module: ast.Module) -> Iterator[ast.expr]:
-    """What is handed a path that is in none of the forms; and texts that begin one."""
+def _classes(module: ast.Module) -> Iterator[tuple[str, ast.ClassDef]]:
+    yield from ((node.name, node) for node in module.body if isinstance(node, ast.ClassDef))
+
+
+def _written_here(
+    module: ast.Module, fields: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> Iterator[ast.expr]:
+    """What is handed a path that is in none of the forms; and texts that begin one. `fields`: a
+    class -> those of its fields that are in one.
+    """
     known = {*_known(module)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.arg) and node.annotation:
+            of_class = fields.get(ast.unparse(node.annotation), ())
+            known |= {f"{node.arg}.{field}" for field in of_class}
     for node in ast.walk(module):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if "file://" in node.value or "delta.`" in node.value:
                 yield node
         elif isinstance(node, ast.Call) and (path := _path(node)) is not None:
             named = _name(path.func) if isinstance(path, ast.Call) else _name(path)
-            if named not in (
+            of_class = ast.unparse(path)
+            if of_class not in known and named not in (
                 FORMS | {"open_table", "confirmed"} if isinstance(path, ast.Call) else known
             ):
                 yield node
@@ -189,7 +216,7 @@ def _path(call: ast.Call) -> ast.expr | None:
     return found.value if isinstance(found, ast.NamedExpr) else found
 
 
-def _known(module: ast.Module) -> Iterator[str]:
+def _known(module: ast.AST) -> Iterator[str]:
     """Names that the module declares as one of the forms, or gives one of them."""
     for node in ast.walk(module):
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation:
