@@ -20,6 +20,7 @@ from spark_jobs.admin.maintain import maintain
 from spark_jobs.published import table as published_table
 from spark_jobs.sink.keyed import commit
 from spark_jobs.spec import Check, Field, Latest, Pipeline, Topic
+from spark_jobs.storage.log_entries import entries
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
 from tests.harness.roots import rows_of
@@ -221,9 +222,9 @@ def test_delta_rs_and_spark_merge_alike(shop, kafka, tmp_path, monkeypatch):
             told[name] = report.account
         assert told["driver"] == told["spark"]
     engines = {
-        "delta-rs" in str(row.get("engineInfo"))
-        for row in deltalake.DeltaTable(str(other.made.paths.table)).history()
-        if row["operation"] == "MERGE"
+        "delta-rs" in entry["engineInfo"]
+        for entry in entries(other.made.paths.table)
+        if entry["operation"] == "MERGE"
     }
     assert engines == {False}
 
