@@ -146,5 +146,6 @@ def version_is_whole(path: UPath, version: int) -> bool:
     if not has_version(path, version):
         return False
     table.load_as_version(version)
-    present = {file.name for file in path.iterdir()}
+    folders = (path, *path.glob("*=*"))  # a partition of a table is a folder
+    present = {file.name for folder in folders for file in folder.iterdir()}
     return all(uri.rpartition("/")[2] in present for uri in table.file_uris())
