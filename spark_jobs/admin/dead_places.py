@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_live
+from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.published.table import has_shown
 from spark_jobs.root.live_place import SPARK, STAMP
 from spark_jobs.storage.folders import remove_folder
@@ -21,16 +22,19 @@ if TYPE_CHECKING:
 
 
 def dead_places(paths: Paths, now: datetime) -> list[Dead]:
-    """Those to remove: dead for so long, and none that consumers may still read. None while a
-    rebuild is looked at.
+    """Those to remove: dead for so long, and none that consumers may still read, or in which a
+    rebuild works. None while a rebuild is looked at.
     """
-    fact = read_live(paths)
+    fact, rebuild = read_live(paths), read_begun(paths)
     if fact is None or paths.place.beside:
         return []
+    beside = rebuild.folder if rebuild else None
     return [
         each
         for each in fact.dead
-        if each.since < now - GRACE and not has_shown(paths, paths.tables / each.table, now - GRACE)
+        if each.since < now - GRACE
+        and each.folder != beside
+        and not has_shown(paths, paths.tables / each.table, now - GRACE)
     ]
 
 
@@ -51,8 +55,8 @@ def remove_place(paths: Paths, dead: Dead, held: Held) -> None:
     """Remove what is its own, then its name in live.json. Nothing of a place that is dead no more
     as it was. Raises LeaseLost.
     """
-    fact = read_live(paths)
-    if fact is None:
+    fact, rebuild = read_live(paths), read_begun(paths)
+    if fact is None or (rebuild and rebuild.folder == dead.folder):
         return
     live = fact.folder or f"v{fact.version}"
     if dead not in fact.dead or dead.folder in {live, paths.place.folder}:

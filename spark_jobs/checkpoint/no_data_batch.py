@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import LeaseLost
 from spark_jobs.root.files import create_whole
+from spark_jobs.root.store import is_remote
 from spark_jobs.spans.span import EPOCH
 from spark_jobs.spec import Pipeline
 
@@ -211,26 +211,20 @@ def write(checkpoint: Checkpoint, batch: NoDataBatch, now: datetime) -> int:
 
 def remove(checkpoint: Checkpoint, confirm: Callable[[], None] = lambda: None) -> None:
     """Remove a no-data batch that was planned and refused, and never ran: the next run would begin
-    with it, without need. Raises what `confirm` does: then the next run has it, or has it again,
-    since it may have begun with it.
+    with it, without need. Raises what `confirm` does.
+
+    On an object store it stays: there a removal may come late, when the next run has begun with the
+    batch, and a commit of the batch behind its removal.
     """
     planned = checkpoint.planned()
-    if not planned or checkpoint.batch(planned[-1]).covered:
+    if is_remote(str(checkpoint.folder)) or not planned or checkpoint.batch(planned[-1]).covered:
         return
     path, commit = (checkpoint.folder / log / str(planned[-1]) for log in ("offsets", "commits"))
-    if commit.exists():  # looked up by its name: a listing may be older than the commit
+    if commit.exists():
         return
-    entry = path.read_text()
     confirm()
     path.unlink()
     _remove_checksum(path)
-    try:
-        confirm()
-    except LeaseLost:
-        with suppress(FileExistsError):
-            if not path.exists():  # on a disk it would be replaced
-                create_whole(path, entry)
-        raise
 
 
 def _remove_checksum(path: UPath) -> None:

@@ -52,7 +52,7 @@ class Commit(NamedTuple):
     records: int = 0
     """The most records that the batch may have."""
     confirm: Callable[[], None] = lambda: None
-    """Raises LeaseLost. For delta-rs: of Spark's commits the log store asks."""
+    """Raises LeaseLost. Of Spark's commits the log store of S3 asks too."""
 
 
 def append(rows: DataFrame, commit: Commit) -> None:
@@ -73,6 +73,7 @@ def append(rows: DataFrame, commit: Commit) -> None:
 
     transaction = delta.DeltaLog.forTable(spark._jsparkSession, commit.path).startTransaction()  # noqa: SLF001
     transaction.readTxn().addOne(commit.owner)
+    commit.confirm()  # for NFS, where no log store asks
     files = transaction.writeFiles(rows._jdf)  # noqa: SLF001
     mark = delta.actions.SetTransaction(commit.owner, commit.batch_id, nothing)
     appending = jvm.org.apache.spark.sql.streaming.OutputMode.Append()

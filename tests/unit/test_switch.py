@@ -1,5 +1,6 @@
 """A rebuild's switch, its way back and a reset, killed at each place, and all refusals."""
 
+import json
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -509,6 +510,21 @@ def test_of_two_who_begin_a_rebuild_one_does(rebuilt):
         begin(rebuilt.live.paths, NEXT, "topic-1", "another")
     begun = read_begun(rebuilt.live.paths)
     assert (begun.who, begun.folder) == ("one", "v2")
+
+
+def test_maintain_leaves_the_place_of_a_rebuild_whose_switch_a_reset_gave_up(rebuilt, monkeypatch):
+    """The switch is of a newer Sluice, so nobody here completes it; the rebuild may go on."""
+    with monkeypatch.context() as active:
+        kill_at(active, 0)
+        with pytest.raises(Killed):
+            rebuilt.switch()
+    journal = rebuilt.live.paths.journal
+    journal.write_text(json.dumps(json.loads(journal.read_text()) | {"change": "a newer one"}))
+    reset(SPEC, rebuilt.live.settings).execute()
+    paths, later = rebuilt.paths(SPEC), datetime.now(UTC) + timedelta(days=30)
+    begun = read_begun(paths)
+    assert begun is not None
+    assert begun.folder not in [each.folder for each in dead_places.dead_places(paths, later)]
 
 
 def test_maintain_leaves_a_dead_table_that_consumers_still_read(rebuilt, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -65,7 +66,8 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     try:
         manifest, done = once(paths, repair_id, run_id, Once("", SETTLED, partial(_put_in, spec)))
     except SwapRefused:
-        _record_no(paths, repair_id)
+        with suppress(Exception):  # why it was refused is told
+            _record_no(paths, repair_id)
         raise
     return Swapped(
         repair_id,
