@@ -17,6 +17,7 @@ from spark_jobs.errors import ClusterUnreachable, NoExecutors
 from spark_jobs.launch import cluster
 from spark_jobs.launch.cluster import Cluster, ExecutorWatch
 from spark_jobs.settings.installation import Settings
+from tests.harness.refused import because, has
 
 SETTINGS = Settings("/root", "a:1", Path("/jars"), "spark://m:7077", "3g", executor_wait="60")
 LOOK_SECONDS = 5
@@ -81,8 +82,7 @@ def test_a_run_without_a_job_is_left_alone_without_executors(monkeypatch, caplog
 def test_a_job_that_gets_no_executor_ends_the_application_in_words(monkeypatch, caplog):
     caplog.set_level(logging.INFO, "spark_jobs")
     watched = Watched(monkeypatch, 100, lambda _: False, lambda _: True)
-    assert isinstance(watched.watch.problem, NoExecutors)
-    assert "no executor came within 60 s on spark://m:7077" in watched.watch.problem.what
+    because(watched.watch.problem, NoExecutors, "none_came", seconds=60, master="spark://m:7077")
     assert watched.stopped_at == 60 // LOOK_SECONDS + 1
     assert caplog.messages[0] == "mine: waits for a first executor of spark://m:7077, 10 s"
 
@@ -97,7 +97,7 @@ def test_what_is_told_of_executors_belongs_to_the_run(monkeypatch, capsys, log_a
 
 def test_the_wait_begins_with_the_job_and_not_with_the_executor_that_went_before_it(monkeypatch):
     watched = Watched(monkeypatch, 100, lambda look: look < 3, lambda look: look > 50)
-    assert "the last executor is gone" in watched.watch.problem.what
+    because(watched.watch.problem, NoExecutors, "none_came", what=has("last executor is gone"))
     assert watched.stopped_at == 50 + 60 // LOOK_SECONDS + 1
 
 
