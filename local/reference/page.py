@@ -57,7 +57,7 @@ DIAGNOSIS = {
     "SLUICE_TRACEBACK=1": "print the stack trace of an unexpected error",
     'SLUICE_FAILPOINTS="table.committed=exit"': "make a drain fail at a named place: "
     "[reliability.md](reliability.md)",
-    "SLUICE_FAILPOINTS_WAITING=/tmp/x": "the folder where a place that waits leaves a file",
+    "SLUICE_FAILPOINTS_WAITING=/tmp/x": "where one that waits leaves a file",
 }
 
 
