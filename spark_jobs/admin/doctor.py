@@ -129,7 +129,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         return Intent(
             (f"{spec.name}: there is no checkpoint at {paths.version} yet; nothing to fix",), None
         )
-    integrity = Integrity(checkpoint)
+    integrity = Integrity(checkpoint, stateful=spec.keeps_state)
     lines = [
         f"{spec.name}: {paths.version}, generation {known.generation}, "
         f"{_range(checkpoint.committed())} committed"
@@ -245,7 +245,7 @@ def _with_table(
 def _go_back(spec: Pipeline, settings: Settings, integrity: Integrity, at_most: int) -> Repair:
     """A rewind to the newest complete batch, up to `at_most`."""
     restorable = [batch for batch in integrity.restorable_batches if batch <= at_most]
-    if not restorable:
+    if spec.is_archive or not restorable:  # nothing rewinds an archive
         first = "; ".join(f"{path} {reason}" for path, reason in [*integrity.damage.items()][:5])
         raise CheckpointBroken.no_whole_batch(
             damage=first or "the offsets of batches without an account are gone", pipeline=spec.name

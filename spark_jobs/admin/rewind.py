@@ -110,8 +110,8 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
     """All that the steps need, and whose checkpoint it is."""
     known = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
-    restorable = Integrity(checkpoint).restorable_batches
-    if known is None or not restorable:
+    restorable = Integrity(checkpoint, stateful=spec.keeps_state).restorable_batches
+    if known is None or spec.is_archive or not restorable:
         raise StateUnreadable.state_of_no_batch(pipeline=spec.name)
     if batch not in restorable:
         raise StateUnreadable.state_incomplete(

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 class Integrity:
     """The damage of one checkpoint. Reads every file once; writes nothing."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint, *, stateful: bool = True) -> None:
+        """`stateful`: whether a step keeps state. Else only the logs must be whole."""
         self._checkpoint = checkpoint
+        self._stateful = stateful
         self._folder = checkpoint.folder
 
     @cached_property
@@ -54,7 +56,9 @@ class Integrity:
         """Ids of the committed batches to whose end the checkpoint can be rewound, ascending."""
         if any(path.parent.name == "_metadata" for path in self.damage):
             return []
-        return [batch for batch in self._checkpoint.readable() if self._is_restorable(batch)]
+        known, logs = {*self._checkpoint.planned()}, self._checkpoint.committed()
+        there = self._checkpoint.readable() if self._stateful else [n for n in logs if n in known]
+        return [batch for batch in there if self._is_restorable(batch)]
 
     def _oldest_batches(self) -> dict[UPath, int]:
         """State store -> the oldest batch that it must have: Spark may have purged older ones, in

@@ -17,6 +17,7 @@ from local.broker import create_topic
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.published import table as published_table
 from spark_jobs.sink.keyed import commit
 from spark_jobs.spec import Check, Field, Latest, Pipeline, Topic
@@ -204,6 +205,9 @@ def test_the_table_is_duckdbs_over_disorder_copies_deletes_and_kills(shop, tmp_p
     assert all(row["tags"] == [("n", str(row["lsn"]))] for row in shown)
 
     assert doctor(shop.made.spec, shop.made.settings).execute is None
+    rewind(shop.made.spec, shop.made.settings, 0).execute()
+    shop.made.run("behind the rewind")
+    shop.assert_exact()
     maintain(shop.made.spec, shop.made.settings).execute()
     shop.assert_exact()
 
