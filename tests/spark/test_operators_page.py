@@ -40,9 +40,3 @@ def test_the_page_shows_what_all_examples_read_and_each_of_them_once():
     assert [*page.read()] == ["", *page.EXAMPLES]
     generated = page.PAGE.read_text().partition(page.MARK)[2]
     assert generated.count("\n### ") == len(page.EXAMPLES)
-
-
-def test_every_pipeline_that_is_tried_is_on_the_page():
-    text = page.PAGE.read_text()
-    declared = {path.parent.name for path in FOLDER.glob("*/spec.py")}
-    assert [name for name in declared if f"(../tests/pipelines/{name}/spec.py)" not in text] == []

@@ -22,7 +22,7 @@ class Table:
         self.path = path
         self.run: Any = SimpleNamespace(
             spark=spark,
-            spec=SimpleNamespace(name="p", output_mode=mode),
+            spec=SimpleNamespace(name="p", output_mode=mode, keyed=None),
             target=SimpleNamespace(table=path),
         )
         spark.sql(

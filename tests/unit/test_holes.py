@@ -264,7 +264,7 @@ def test_offsets_between_two_that_are_needed_are_not_read_if_nobody_has_them(tmp
     found = reading(index, (), [Span(at(5), at(6))], (has, {0: 7000}))
     assert found.lost == {}
     assert found.where.archive == {0: ((5000, 6000),)}
-    assert found.where.kafka == {0: ((8000, 9000),)}
+    assert found.where.source == {0: ((8000, 9000),)}
     near = reading(index, (), [Span(at(5), at(6))], (has, {0: 6000}))
     assert near.parts == {0: ((5000, 9000),)}
 

@@ -103,7 +103,7 @@ class Root:
         index = Index.read(self.paths, generations, start or {}, end or {0: 100_000})
         lacking = holes(SPEC, self.paths, generations, index.lacking)
         found = reading(index, lacking, spans, ({}, {}), every)
-        unknown = sum(offsets_in(each.where.kafka) for each in found.holes)
+        unknown = sum(offsets_in(each.where.source) for each in found.holes)
         return Found(found.parts, index.records_at(found.parts), unknown)
 
 

@@ -105,7 +105,7 @@ def commands(folder: Path, root: Root, cut_off: Path) -> dict[str, Given]:
         "RANGE_OPEN no drain has committed": Given(BACKFILL, folder / "new"),
         "RANGE_OPEN drains still write rows": Given(open_yet, drained),
         "ACCOUNT_BEHIND batch 2 is not": Given(("repair", SPEC.name, "--execute"), behind),
-        "TOPIC_REMADE has id topic-2": Given(BACKFILL, drained, topic=("topic-2", 0)),
+        "TOPIC_REMADE id is topic-2": Given(BACKFILL, drained, topic=("topic-2", 0)),
         "RECORDS_UNREACHABLE 3 of the 5": Given(BACKFILL, drained, topic=("topic-1", 3)),
         "CHECKPOINT_BROKEN an older Sluice was cut off": Given(
             ("replay", SPEC.name, "--execute"), cut_off

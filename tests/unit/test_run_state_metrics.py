@@ -85,6 +85,7 @@ def test_of_a_run_that_read_records(run: Any) -> None:
         "behind_watermark_seconds": 1800.0,
         "still_batches": 3,
         "timers_per_row": 2.0,
+        "remembered_share": None,
     }
 
 
