@@ -22,6 +22,7 @@ from rich.console import Console
 from bench import (
     formats,
     group_state,
+    present_rows,
     repairs,
     results,
     workload,
@@ -44,6 +45,7 @@ class Part(StrEnum):
     state = "state"
     repairs = "repairs"
     formats = "formats"
+    latest = "latest"
 
 
 class Sizes(NamedTuple):
@@ -115,7 +117,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "state, repairs, formats. Default: all",
+            "state, repairs, formats, latest. Default: all",
             show_default=False,
         ),
     ] = None,
@@ -196,6 +198,10 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         yield repairs.measures(home / "repairs", at, say, sizes.records, sizes.repaired)
     if Part.formats in parts:
         yield formats.measures(home / "formats", at, say, sizes.records, sizes.repetitions)
+    if Part.latest in parts and sizes.later:
+        yield present_rows.measures(
+            home / "latest", at, say, sizes.records, sizes.later, sizes.size
+        )
 
 
 def _of_flights(home: Path, at: Settings, sizes: Sizes, say: Say) -> Iterator[list[Measure]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from spark_jobs.analysis.counting import counting_step
-from spark_jobs.spec import Check, Pipeline, within
+from spark_jobs.spec import Check, Latest, Pipeline, within
 
 UNACCOUNTED = within(
     "unaccounted",
@@ -146,7 +146,7 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
             about="timers are set faster than they fire: a processor must delete a timer before "
             "it sets a new one",
         ),
-        *([REMEMBERED] if spec.keyed else []),
+        *([REMEMBERED] if isinstance(spec.keyed, Latest) else []),
         *([ARCHIVE_LAG] if spec.is_archive else [NOTHING_ACCEPTED, *REJECTED]),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),
     )

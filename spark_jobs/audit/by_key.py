@@ -43,6 +43,7 @@ def by_key(account: Account, keyed: Keyed) -> Account:
     if keyed.gained is not None:
         found += abs(fates.gained - keyed.gained)
     counts = fates._asdict()
-    del counts["moved"]
+    for part in ("moved", "ending", "ended"):
+        del counts[part]
     rows = {"rows_out": fates.inserted + fates.updated, "unaccounted": found}
     return account.model_copy(update=counts | rows)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from upath import UPath
 
-    from spark_jobs.spec import Latest
+    from spark_jobs.spec.steps.following import Following
 
 LOG = logging.getLogger(__name__)
 KIND, VERSION = "_change_type", "_commit_version"
@@ -30,7 +30,7 @@ NEWEST, AT = own("newest"), own("at")
 
 
 def changed_rows(
-    spark: SparkSession, path: UPath, step: Latest, since: int, version: int
+    spark: SparkSession, path: UPath, step: Following, since: int, version: int
 ) -> DataFrame | None:
     """The rows of keys that versions after `since`, up to `version`, changed, as they are in
     `version`: without deletes, and without Sluice's own columns.
@@ -74,9 +74,9 @@ def _without_views(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema])
 
 
-def _last(feed: pa.Table, step: Latest) -> pa.Table:
-    """The last row of each key, where it is one and no delete."""
-    keys = list(step.keys)
+def _last(feed: pa.Table, step: Following) -> pa.Table:
+    """The last row of each key, or place in a chain, where it is one and no delete."""
+    keys = list(step.row_key)
     after = feed.filter(pc.not_equal(feed[KIND], "update_preimage"))
     newest = after.group_by(keys).aggregate([(VERSION, "max")])
     newest = newest.rename_columns([*keys, NEWEST])

@@ -200,6 +200,12 @@ class SpecInvalid(SluiceError):
     def incomparable(self, what: object, name: object, kind: object) -> None: ...
 
     @reason(
+        "{what} adds a column {name}, and the rows before it have one.",
+        "Rename that one in a Transform.",
+    )
+    def column_taken(self, what: object, name: object) -> None: ...
+
+    @reason(
         "{what}: {why}.",
         "A Transform keeps no state.",
     )

@@ -1,5 +1,5 @@
-"""Commit: writes a batch's rows and its transaction id in one Delta commit, as the output mode
-requires.
+"""Commit: writes a batch's rows and its transaction id in one Delta commit, one function for each
+way of writing. Which one a pipeline has: strategy.py.
 """
 
 from __future__ import annotations

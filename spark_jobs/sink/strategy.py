@@ -9,7 +9,9 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.sink import commit
 from spark_jobs.sink.commit import Commit
+from spark_jobs.sink.keyed.chains import extend
 from spark_jobs.sink.keyed.commit import follow
+from spark_jobs.spec import History, Latest
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
@@ -19,11 +21,14 @@ CommitStrategy = Callable[[DataFrame, Commit], None]
 
 
 def commit_strategy(spec: Pipeline) -> CommitStrategy:
-    """The function that commits this pipeline's batches, by its output mode."""
+    """The function that commits this pipeline's batches, by its last step or its output mode."""
     if spec.is_archive:
         return commit.archive
-    if (step := spec.keyed) is not None:
-        return lambda rows, to: follow(rows, step, to)
+    match spec.keyed:
+        case Latest() as latest:
+            return lambda rows, to: follow(rows, latest, to)
+        case History() as chained:
+            return lambda rows, to: extend(rows, chained, to)
     match spec.output_mode:
         case "append":
             return commit.append

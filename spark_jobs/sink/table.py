@@ -18,7 +18,8 @@ from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES, PARTITIONED_BY
 from spark_jobs.root.path_forms import delta_path, from_uri, sql_table
 from spark_jobs.sink.added_columns import add_columns
 from spark_jobs.sink.history import GENERATION
-from spark_jobs.spec import Pipeline
+from spark_jobs.spec import History, Pipeline
+from spark_jobs.spec.steps.history import CURRENT
 from spark_jobs.storage import delta
 from spark_jobs.storage.features import name_invariants
 from spark_jobs.storage.first_checksum import write_first_checksum
@@ -114,6 +115,8 @@ def _created(path: UPath, columns: StructType, spec: Pipeline, generation: str) 
 def _parts(spec: Pipeline) -> list[str] | None:
     if spec.is_archive:
         return [*PARTITIONED_BY]
+    if isinstance(spec.keyed, History):
+        return [DELETED, CURRENT]  # what has ended is seldom written again
     return [DELETED] if spec.keyed else None
 
 

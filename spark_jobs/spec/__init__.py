@@ -26,6 +26,7 @@ from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.aggregate import Aggregate
 from spark_jobs.spec.steps.deduplicate import Deduplicate
 from spark_jobs.spec.steps.group_state import GroupState
+from spark_jobs.spec.steps.history import History
 from spark_jobs.spec.steps.latest import Latest
 from spark_jobs.spec.steps.transform import Transform
 from spark_jobs.spec.topic import Field, Topic
@@ -42,6 +43,7 @@ __all__ = [
     "Field",
     "Format",
     "GroupState",
+    "History",
     "Json",
     "Latest",
     "Lines",

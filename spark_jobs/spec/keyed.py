@@ -6,33 +6,36 @@ from collections.abc import Sequence
 
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.output_mode import OutputMode
-from spark_jobs.spec.steps.latest import COMPARABLE
-from spark_jobs.spec.steps.union import Latest, Step, Transform
+from spark_jobs.spec.steps.following import COMPARABLE, Following
+from spark_jobs.spec.steps.union import Keyed, Step, Transform
 
 
-def followed(steps: Sequence[Step]) -> Latest | None:
+def followed(steps: Sequence[Step]) -> Keyed | None:
     """The step that makes the table follow a key: the last one, if any."""
-    return steps[-1] if steps and isinstance(steps[-1], Latest) else None
+    return steps[-1] if steps and isinstance(steps[-1], Following) else None
 
 
 def refuse_misplaced(steps: Sequence[Step], mode: OutputMode, topics: int) -> None:
-    """Refuse a Latest that is not last, behind other steps than Transforms, or of topics."""
+    """Refuse a Latest or History that is not last, behind other steps than Transforms, or of
+    topics.
+    """
     for at, step in enumerate(steps):
-        if not isinstance(step, Latest):
+        if not isinstance(step, Following):
             continue
+        name = type(step).__name__
         if at != len(steps) - 1:
             refuse(
                 "steps",
                 steps[at + 1].kind,
-                "the table is what a Latest makes, so nothing follows it",
-                "Put the Latest last",
+                f"the table is what a {name} makes, so nothing follows it",
+                f"Put the {name} last",
             )
         if others := [each.kind for each in steps[:at] if not isinstance(each, Transform)]:
             refuse(
                 "steps",
                 others,
-                "a Latest takes the changes as the topic has them",
-                "Leave out the others: a Latest drops copies by itself",
+                f"a {name} takes the changes as the topic has them",
+                f"Leave out the others: a {name} drops copies by itself",
             )
         if topics > 1:
             refuse(
@@ -45,18 +48,18 @@ def refuse_misplaced(steps: Sequence[Step], mode: OutputMode, topics: int) -> No
             refuse(
                 "output_mode",
                 mode,
-                "a Latest decides itself which rows it replaces",
+                f"a {name} decides itself which rows it replaces",
                 "Leave output_mode out",
             )
 
 
-def refuse_incomparable(step: Latest, types: dict[str, str]) -> None:
+def refuse_incomparable(step: Following, types: dict[str, str]) -> None:
     """Refuse keys and order_by of types whose order depends on who compares."""
-    for field, names in (("keys", step.keys), ("order_by", step.order_by)):
+    for field, names in step.compared.items():
         of = {name: types[name] for name in names if name in types}
         if odd := [f"{name} {kind}" for name, kind in of.items() if not COMPARABLE.fullmatch(kind)]:
             refuse(
-                f"Latest.{field}",
+                f"{type(step).__name__}.{field}",
                 odd,
                 "Spark and Delta may compare values of this type differently",
                 "Use a column of an integer, decimal, string, date or timestamp",

@@ -24,7 +24,7 @@ from spark_jobs.spec.state_metrics import STATE_METRICS
 from spark_jobs.spec.steps.union import (
     Deduplicate,
     GroupState,
-    Latest,
+    Keyed,
     Stateful,
     Step,
     Transform,
@@ -288,7 +288,7 @@ class Pipeline(Model):
             self._refuse_keys(step, types)
             if isinstance(step, GroupState) and step.form == "buckets":
                 self._refuse_double_keys(step, types)
-            if isinstance(step, Latest):
+            if isinstance(step, Keyed):
                 keyed.refuse_incomparable(step, types)
             columns, time = step.columns_after(columns), step.time_after(time)
             types = step.types_after(types)
@@ -492,7 +492,7 @@ class Pipeline(Model):
         return self.entry is not None
 
     @property
-    def keyed(self) -> Latest | None:
+    def keyed(self) -> Keyed | None:
         """The step that makes the table follow a key, if there is one. It is the last one."""
         return keyed.followed(self.steps)
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.spec import Latest, Pipeline, Transform
+from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.spec.duration import interval
+from spark_jobs.spec.steps.following import Following
 from spark_jobs.steps import latest, transform
 from spark_jobs.steps.held import held
 from spark_jobs.steps.operator import StepContext
@@ -81,7 +82,7 @@ def row_part(stateful_input: DataFrame, spec: Pipeline, late_before_ms: int) -> 
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         if isinstance(step, Transform):
             rows = transform.apply(rows, step, spec.name)
-        elif isinstance(step, Latest):
+        elif isinstance(step, Following):
             rows = latest.marked(rows, step, spec, index)
         else:
             rows = held(rows, spec, index, event_time)

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructField
 
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Latest, Pipeline
-from spark_jobs.spec.steps.latest import COMPARABLE
+from spark_jobs.spec.steps.following import COMPARABLE, Following
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.values.own_columns import (
     CONTENTS,
@@ -36,23 +36,24 @@ class LatestOperator(NamedTuple):
         return []
 
 
-def marked(rows: DataFrame, step: Latest, spec: Pipeline, index: int) -> DataFrame:
-    """The rows without `kafka`, and with the columns OF_A_KEY. Of a delete, what is neither in the
-    key nor in order_by is null.
+def marked(rows: DataFrame, step: Following, spec: Pipeline, index: int) -> DataFrame:
+    """The rows without `kafka`, and with the columns OF_A_KEY. Of a delete, all is null but the
+    columns that are compared.
 
-    The query fails on a row with a null in one of those, so its record is looked for and is
+    The query fails on a row with a null in one of these, so its record is looked for and is
     malformed. Raises SpecInvalid for a column of theirs that Spark and Delta may compare
     differently.
     """
     columns = {field.name: field for field in rows.schema if field.name != KAFKA}
-    placed = (*step.keys, *step.order_by)
-    _refuse(columns, placed, f"step {index + 1} (latest) of {spec.name}")
+    what = f"step {index + 1} ({step.kind})"
+    _refuse(columns, step.placed, f"{what} of {spec.name}")
     deletes = F.expr(step.deletes) if step.deletes else F.lit(False)
-    rows = _without_nulls(rows, placed, index)
+    rows = _without_nulls(rows, step.placed, what)
     rows = rows.withColumn(DELETED, F.coalesce(deletes, F.lit(False)))
-    others = [field for name, field in columns.items() if name not in placed]
+    at = (*step.keys, *step.order_by)
+    others = [field for name, field in columns.items() if name not in at]
     return rows.select(
-        *(_quoted(name) if name in placed else _of_a_row(name) for name in columns),
+        *(_quoted(name) if name in step.placed else _of_a_row(name) for name in columns),
         F.when(F.col(DELETED), F.current_timestamp()).alias(DELETED_AT),
         F.col(f"{KAFKA}.partition").alias(PARTITION),
         F.col(f"{KAFKA}.offset").alias(OFFSET),
@@ -70,11 +71,11 @@ def _refuse(columns: dict[str, StructField], placed: tuple[str, ...], what: str)
             raise SpecInvalid.incomparable(what=what, name=name, kind=kind)
 
 
-def _without_nulls(rows: DataFrame, placed: tuple[str, ...], index: int) -> DataFrame:
+def _without_nulls(rows: DataFrame, placed: tuple[str, ...], what: str) -> DataFrame:
     """The same rows; the query fails on one with a null in one of these columns."""
     passes = F.lit(True)
     for name in reversed(placed):
-        text = f"step {index + 1} (latest): {name} is null, which has no place among the changes"
+        text = f"{what}: {name} is null, which has no place among the changes"
         fails = F.raise_error(F.lit(text)).cast("boolean")
         passes = F.when(_quoted(name).isNull(), fails).otherwise(passes)
     return rows.where(passes)

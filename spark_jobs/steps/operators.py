@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Latest, Transform
+from spark_jobs.spec import Aggregate, Deduplicate, GroupState, History, Latest, Transform
 from spark_jobs.spec.steps.union import Stateful, Step
 from spark_jobs.steps.aggregate import AggregateOperator
 from spark_jobs.steps.deduplicate import DeduplicateOperator
 from spark_jobs.steps.group_state import GroupStateOperator
+from spark_jobs.steps.history import HistoryOperator
 from spark_jobs.steps.latest import LatestOperator
 from spark_jobs.steps.operator import Operator, StatefulOperator
 from spark_jobs.steps.transform import TransformOperator
@@ -25,6 +26,8 @@ def operator(step: Step) -> Operator:
             return TransformOperator(step)
         case Latest():
             return LatestOperator(step)
+        case History():
+            return HistoryOperator(step)
         case _:
             return stateful_operator(step)
 

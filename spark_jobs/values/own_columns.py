@@ -53,3 +53,5 @@ CONTENTS: Final = own("contents")
 """A number made of all other columns: two changes with equal ones are taken for one."""
 OF_A_KEY: Final = (DELETED_AT, PARTITION, OFFSET, CONTENTS, DELETED)
 """All of these, in the order in which the table has them."""
+WHOLE: Final = own("whole")
+"""Of rows to merge into the table of a History: whether they are versions, and not only spans."""

@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from spark_jobs.analysis import state_checks
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.registry.archive_spec import ArchiveSpec
-from spark_jobs.spec import Aggregate, Check, Deduplicate, GroupState, Latest, Pipeline, Transform
+from spark_jobs.spec import (
+    Aggregate,
+    Check,
+    Deduplicate,
+    GroupState,
+    History,
+    Latest,
+    Pipeline,
+    Transform,
+)
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.steps.union import Step
 
@@ -124,6 +133,12 @@ def describe_step(step: Step) -> str:  # noqa: PLR0911 - one for each kind
             gone = f"; a row goes where `{step.deletes}`" if step.deletes else ""
             return (
                 f"keep the newest row of each {_names(step.keys)}, by {_names(step.order_by)}{gone}"
+            )
+        case History():
+            gone = f"; the last one ends where `{step.deletes}`" if step.deletes else ""
+            return (
+                f"keep every version of the row of each {_names(step.keys)}, by "
+                f"{_names(step.order_by)}, valid from {step.time}{gone}"
             )
 
 

@@ -8,18 +8,16 @@ batch has.
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING, Final
 
-import deltalake
-from deltalake.exceptions import CommitFailedError
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
-from spark_jobs.errors import TableContended
+from spark_jobs.sink.commit import Commit, append, marked
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates, placed, wins
+from spark_jobs.sink.keyed.here import Merge, merged_here
 from spark_jobs.sink.keyed.newest import newest
 from spark_jobs.sink.keyed.standing import beside, size
 from spark_jobs.storage import delta
@@ -27,10 +25,11 @@ from spark_jobs.storage import delta
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import deltalake
     import pyarrow as pa
+    from deltalake.table import TableMerger
     from pyspark.sql import Column, DataFrame
 
-    from spark_jobs.sink.commit import Commit
     from spark_jobs.sink.keyed.standing import Size
     from spark_jobs.spec import Latest
 
@@ -47,7 +46,7 @@ def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
     """Give the table what the batch says, in one commit that tells the fates of its changes."""
     found = size(delta.open_table(commit.table))
     changes = newest(rows, step)
-    if found and found.all and commit.records <= MOST_CHANGES and _is_small(found):
+    if found and found.all and commit.records <= MOST_CHANGES and is_small(found):
         merge_here(changes.toArrow(), step, commit)
         return
     kept = changes.persist(StorageLevel.MEMORY_AND_DISK)
@@ -60,13 +59,12 @@ def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
         kept.unpersist()
 
 
-def _is_small(found: Size) -> bool:
+def is_small(found: Size) -> bool:
+    """Whether the driver takes the table."""
     return found.all <= MOST_ROWS and found.bytes <= MOST_BYTES
 
 
 def _fill(changes: DataFrame, step: Latest, commit: Commit) -> None:
-    from spark_jobs.sink.commit import append  # noqa: PLC0415 - it imports this module
-
     nothing = (
         F.lit(None).cast(changes.schema[name].dataType).alias(BEFORE + name)
         for name in compared(step.order_by)
@@ -76,50 +74,25 @@ def _fill(changes: DataFrame, step: Latest, commit: Commit) -> None:
 
 
 def merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
-    """Merge the newest changes by delta-rs, into the very version that they were held against. It
-    is done anew where another writer was faster, such as OPTIMIZE.
-    """
-    try:
-        _merge_here(changes, step, commit)
-    except CommitFailedError as error:
-        raise TableContended.written_meanwhile(
-            path=commit.path, conflict=type(error).__name__, error=str(error)[:300]
-        ) from None
+    """Merge the newest changes by delta-rs."""
 
+    def merge(table: deltalake.DeltaTable) -> Merge:
+        held = beside(changes, table, step)
+        written = changes.filter(wins(held, step.order_by)).drop_columns([ALL, COPIES])
+        values = {f'"{name}"': f'new."{name}"' for name in written.column_names}
 
-@delta.patiently
-def _merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
-    table = delta.open_table(commit.table)
-    done = table.transaction_version(commit.owner)
-    if done is not None and done >= commit.batch_id:
-        return  # by a commit whose answer was lost
-    # Behind the read: what a later holder commits is then behind it, and refuses this one.
-    commit.confirm()
-    held = beside(changes, table, step)
-    note = _telling(commit, fates(held, step.order_by)).note
-    said = deltalake.CommitProperties(
-        custom_metadata={"userMetadata": json.dumps(note)},
-        max_commit_retries=0,
-        app_transactions=[deltalake.Transaction(commit.owner, commit.batch_id)],
-    )
-    written = changes.filter(wins(held, step.order_by)).drop_columns([ALL, COPIES])
-    if not written.num_rows:  # a merge of nothing commits nothing
-        parts = table.metadata().partition_columns
-        table.create_write_transaction([], "append", table.schema(), parts, commit_properties=said)
-        return
-    values = {f'"{name}"': f'new."{name}"' for name in written.column_names}
-    merger = table.merge(
-        written, same(step, '"'), source_alias="new", target_alias="old", commit_properties=said
-    )
-    merger = merger.when_matched_update(values, newer(step, '"'))
-    merger.when_not_matched_insert(values).execute()
+        def clauses(merger: TableMerger) -> TableMerger:
+            merger = merger.when_matched_update(values, newer(step, '"'))
+            return merger.when_not_matched_insert(values)
+
+        return Merge(written, fates(held, step.order_by), same(step, '"'), clauses)
+
+    merged_here(commit, merge)
 
 
 def merge_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
     """Merge the newest changes, which are cached, by Delta's MERGE."""
     from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
-
-    from spark_jobs.sink.commit import marked  # noqa: PLC0415 - it imports this module
 
     spark = changes.sparkSession
     known = spark.read.format("delta").load(commit.path)

@@ -26,7 +26,7 @@ BEFORE: Final = own("before_")
 
 
 class Fates(NamedTuple):
-    """How many changes of a batch ended how. All of them but `moved` make up the batch."""
+    """How many changes of a batch ended how. Those up to `duplicates` make up the batch."""
 
     inserted: int = 0
     """The key had no row, and has one."""
@@ -41,21 +41,25 @@ class Fates(NamedTuple):
     """Copies of the change that decides: equal in order_by and contents."""
     moved: int = 0
     """Of the duplicates, those that the table's row has its place in Kafka from now."""
+    ending: int = 0
+    """Of the deletes, those that end a chain of a History and remove no row of it."""
+    ended: int = 0
+    """Versions of a History that have another span, and no change of their own."""
 
     @property
     def all(self) -> int:
         """The changes of the batch."""
-        return sum(self) - self.moved
+        return sum(self) - self.moved - self.ending - self.ended
 
     @property
     def written(self) -> int:
         """The rows that the table's commit must have written."""
-        return self.inserted + self.updated + self.deleted + self.absent + self.moved
+        return self.inserted + self.updated + self.deleted + self.absent + self.moved + self.ended
 
     @property
     def gained(self) -> int:
         """By how many rows that are no deletes the table has grown."""
-        return self.inserted - self.deleted
+        return self.inserted - self.deleted + self.ending
 
     @classmethod
     def of(cls, said: Mapping[str, object]) -> Self:
@@ -65,8 +69,8 @@ class Fates(NamedTuple):
     def __add__(self, other: tuple[object, ...]) -> Self:
         """Field by field.
 
-        >>> Fates(updated=1) + Fates(updated=2, moved=1)
-        Fates(inserted=0, updated=3, deleted=0, absent=0, superseded=0, duplicates=0, moved=1)
+        >>> Fates(updated=1) + Fates(updated=2, moved=1) == Fates(updated=3, moved=1)
+        True
         """
         assert isinstance(other, Fates)
         return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))

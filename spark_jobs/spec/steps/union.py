@@ -14,10 +14,23 @@ from pydantic import Field as Described
 from spark_jobs.spec.steps.aggregate import Aggregate
 from spark_jobs.spec.steps.deduplicate import Deduplicate
 from spark_jobs.spec.steps.group_state import GroupState
+from spark_jobs.spec.steps.history import History
 from spark_jobs.spec.steps.latest import Latest
 from spark_jobs.spec.steps.transform import Transform
 
-__all__ = ["Aggregate", "Deduplicate", "GroupState", "Latest", "Stateful", "Step", "Transform"]
+__all__ = [
+    "Aggregate",
+    "Deduplicate",
+    "GroupState",
+    "History",
+    "Keyed",
+    "Latest",
+    "Stateful",
+    "Step",
+    "Transform",
+]
 
 Stateful = Deduplicate | Aggregate | GroupState
-Step = Annotated[Stateful | Latest | Transform, Described(discriminator="kind")]
+Keyed = Latest | History
+"""Those that make the table follow a key."""
+Step = Annotated[Stateful | Keyed | Transform, Described(discriminator="kind")]

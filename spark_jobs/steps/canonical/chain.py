@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from pyspark.sql import Observation
 
 from spark_jobs.analysis.rounding import deciding
-from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Latest, Transform
+from spark_jobs.spec import Aggregate, Deduplicate, GroupState, History, Latest, Transform
 from spark_jobs.steps import transform
 from spark_jobs.steps.aggregate import grouped
 from spark_jobs.steps.canonical.deduplicate import arrival, canonical
@@ -67,8 +67,8 @@ def canonical_output(
                 rows = transform.apply(rows.drop(KAFKA), step, spec.name)
             case GroupState():
                 raise AssertionError("a GroupState runs in a query of its own")
-            case Latest():
-                raise AssertionError("a Latest has no ranges")
+            case Latest() | History():
+                raise AssertionError("a table that follows a key has no ranges")
             case _:
                 assert_never(step)
         time = step.time_after(time) or ""

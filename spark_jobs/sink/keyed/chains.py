@@ -1,0 +1,136 @@
+"""Chains: how the table of a History gets a batch of changes. In the driver by delta-rs; or in
+Spark, where the driver should not hold them: an append into an empty table, else Delta's MERGE.
+
+Both make the chains by the same function, and both write only what differs from the table: so a
+batch that is merged twice changes nothing, besides the transaction id that every batch has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from spark_jobs.sink.commit import Commit, append, marked
+from spark_jobs.sink.contention import again
+from spark_jobs.sink.keyed.commit import MOST_CHANGES, is_small
+from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.keyed.here import Merge, merged_here
+from spark_jobs.sink.keyed.standing import size
+from spark_jobs.sink.keyed.touched import touched
+from spark_jobs.sink.keyed.versions import BEGINS, chain, placing
+from spark_jobs.spec.steps.history import CURRENT, SPAN
+from spark_jobs.storage import delta
+from spark_jobs.values.own_columns import DELETED, WHOLE, own
+
+if TYPE_CHECKING:
+    import deltalake
+    from pyspark.sql import Column, DataFrame
+
+    from spark_jobs.spec import History
+
+IN_A_BUCKET: Final = 100_000
+"""Changes and versions that one task of Spark makes chains of at a time."""
+BUCKET: Final = own("bucket")
+
+
+def extend(rows: DataFrame, step: History, commit: Commit) -> None:
+    """Give the chains what the batch says, in one commit that tells the fates of its changes."""
+    changes = rows.drop(*SPAN)
+    found = size(delta.open_table(commit.table))
+    if found and commit.records <= MOST_CHANGES and is_small(found):
+        extend_here(changes.toArrow(), step, commit)
+    else:
+        extend_in_spark(changes, step, commit, empty=found is not None and not found.all)
+
+
+def extend_here(changes: pa.Table, step: History, commit: Commit) -> None:
+    """Merge by delta-rs, into the very version that the chains were made from."""
+
+    def merge(table: deltalake.DeltaTable) -> Merge:
+        made = chain(touched(table.to_pyarrow_dataset(), changes, step), changes, step)
+        same = " AND ".join(f'old."{name}" = new."{name}"' for name in step.row_key)
+        if made.newest_only:  # so no file of what has ended is read
+            same += f' AND (old."{CURRENT}" OR old."{DELETED}")'
+        all_ = {f'"{name}"': f'new."{name}"' for name in made.rows.column_names if name != WHOLE}
+        span = {f'"{name}"': f'new."{name}"' for name in SPAN}
+
+        def clauses(merger: deltalake.table.TableMerger) -> deltalake.table.TableMerger:
+            merger = merger.when_matched_update(span, f'NOT new."{WHOLE}"')
+            merger = merger.when_matched_update(all_, f'new."{WHOLE}"')
+            return merger.when_not_matched_insert(all_)
+
+        return Merge(made.rows, made.fates, same, clauses)
+
+    merged_here(commit, merge)
+
+
+def extend_in_spark(changes: DataFrame, step: History, commit: Commit, *, empty: bool) -> None:
+    """Likewise by Spark: each task makes the chains of some keys."""
+    kept = changes.persist(StorageLevel.MEMORY_AND_DISK)  # what is read twice is observed twice
+    made = _made(kept, step, commit).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        counts = [F.sum(name) for name in Fates._fields]
+        (told,) = (Fates(*row) for row in made.where(F.col(WHOLE).isNull()).agg(*counts).collect())
+        rows = made.where(F.col(WHOLE).isNotNull()).drop(*Fates._fields)
+        commit = commit._replace(note={**commit.note, "fates": told._asdict()})
+        if empty:
+            append(rows.drop(WHOLE), commit)
+        else:
+            _merge(rows, step, commit)
+    finally:
+        made.unpersist()
+        kept.unpersist()
+
+
+def _made(changes: DataFrame, step: History, commit: Commit) -> DataFrame:
+    """What the table must get, as `chain` has it; and for each bucket a row that has the fates of
+    its changes, and null as WHOLE.
+    """
+    from pyspark.sql.types import BooleanType, LongType, StructField, StructType  # noqa: PLC0415
+
+    table = changes.sparkSession.read.format("delta").load(commit.path)
+    keys = [f"`{name}`" for name in step.keys]
+    known = table.select(
+        *(f"`{name}`" for name in (*placing(step), *SPAN)), F.col(f"`{step.time}`").alias(BEGINS)
+    )
+    known = known.join(changes.select(*keys).distinct(), list(step.keys), "left_semi")
+    schema = StructType([*table.schema, StructField(WHOLE, BooleanType())])
+    for name in Fates._fields:
+        schema.add(name, LongType())
+    schema = StructType([StructField(f.name, f.dataType, nullable=True) for f in schema])
+    columns = schema.names
+
+    def of_bucket(given: pa.Table, there: pa.Table) -> pa.Table:
+        made = chain(there.drop_columns([BUCKET]), given.drop_columns([BUCKET]), step)
+        fates = pa.table({name: [count] for name, count in made.fates._asdict().items()})
+        both = pa.concat_tables([made.rows, fates], promote_options="permissive")
+        return both.select(columns)
+
+    buckets = -(-commit.records // IN_A_BUCKET)
+    bucket = F.pmod(F.xxhash64(*keys), F.lit(buckets)).alias(BUCKET)
+    given, there = (each.select("*", bucket).groupBy(BUCKET) for each in (changes, known))
+    return given.cogroup(there).applyInArrow(of_bucket, schema)
+
+
+def _merge(rows: DataFrame, step: History, commit: Commit) -> None:
+    from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
+
+    spark = rows.sparkSession
+    same = " AND ".join(f"old.`{name}` = new.`{name}`" for name in step.row_key)
+    all_: dict[str, str | Column] = {
+        f"`{name}`": F.col(f"new.`{name}`") for name in rows.columns if name != WHOLE
+    }
+    span: dict[str, str | Column] = {f"`{name}`": F.col(f"new.`{name}`") for name in SPAN}
+
+    def merge_once() -> None:
+        table = DeltaTable.forPath(spark, commit.path).alias("old")
+        merger = table.merge(rows.alias("new"), same)
+        merger = merger.whenMatchedUpdate(f"NOT new.`{WHOLE}`", span)
+        merger = merger.whenMatchedUpdate(f"new.`{WHOLE}`", all_)
+        merger.whenNotMatchedInsert(values=all_).execute()
+
+    with marked(spark, commit):
+        again(merge_once, commit.path)

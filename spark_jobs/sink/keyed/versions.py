@@ -1,0 +1,169 @@
+"""Versions: the chain of each key, as the table of a History has it. Without Spark.
+
+A chain is a pure function of the changes of its key: in which batches and in which order they came
+makes no difference. So whatever comes, the chains of the touched keys are made anew, and the table
+gets what differs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.spec import History
+from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
+from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, WHOLE, own
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BEGINS: Final = own("begins")
+"""When a version would begin if none were before it."""
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def placing(step: History) -> tuple[str, ...]:
+    """The columns that decide where a version is, and which stays there: no two rows of a table
+    have equal ones of `step.row_key`.
+    """
+    return (*step.row_key, DELETED, PARTITION, OFFSET, CONTENTS)
+
+
+class Chained(NamedTuple):
+    """What the table must get."""
+
+    rows: pa.Table
+    """To merge by the place: the columns of the changes, SPAN, and WHOLE boolean. Where that is
+    false, the table has the row, and it gets the columns of SPAN alone: others are null.
+    """
+    fates: Fates
+    newest_only: bool
+    """Whether all of these that it has are versions that nothing had ended."""
+
+
+def chain(versions: pa.Table, changes: pa.Table, step: History) -> Chained:
+    """The chains of these versions with these changes.
+
+    `versions` are all that the table has of the keys of the changes, or of a key the newest alone
+    if all changes are newer (touched.py), with the columns `placing`, BEGINS and SPAN. `changes`
+    have those of `placing`, the time, and any others. None of these is null but a span's end.
+    """
+    placed = changes.select(placing(step)).append_column(BEGINS, changes[step.time])
+    both = pa.concat_tables([versions.select(placed.column_names).cast(placed.schema), placed])
+    known = np.arange(both.num_rows) < versions.num_rows
+    key, order = ranks(both, step.keys), ranks(both, step.order_by)
+    # A record that is there already stands behind itself, so it stays.
+    way = np.lexsort((known, *(both[name].to_numpy() for name in (OFFSET, PARTITION)), order, key))
+    begins = _differs_from_last(key[way], order[way])
+    ends = np.roll(begins, -1)  # of several at a place, the last one stays
+    kept, lost = way[ends], way[~ends]
+
+    spans = _spans(both, kept, key[kept])
+    stays = known[kept]
+    before = versions.select(SPAN).take(kept[stays])
+    after = spans.filter(pa.array(stays)).cast(before.schema)
+    ended = _differ(before, after)
+    there = both.select(step.row_key).take(kept[stays][ended])
+    rows = _joined(
+        _beside(changes.take(kept[~stays] - versions.num_rows), spans.filter(pa.array(~stays))),
+        _beside(there, after.filter(pa.array(ended))),
+    )
+    touched = np.concatenate([kept[stays][ended], lost[known[lost]]])
+    newest = pc.is_null(versions[VALID_TO]).to_numpy()
+    place = np.cumsum(begins) - 1
+    fates = _fates(both, kept, lost, place[~ends], known)
+    return Chained(rows, fates._replace(ended=int(ended.sum())), bool(newest[touched].all()))
+
+
+def _fates(both: pa.Table, kept: Numbers, lost: Numbers, place: Numbers, known: Flags) -> Fates:
+    """`place`: of each lost row, the index in `kept` of the one that stays there."""
+    deletes, contents = both[DELETED].to_numpy(), both[CONTENTS].to_numpy()
+    stays = kept[place]
+    copy = (contents[lost] == contents[stays]) & (deletes[lost] == deletes[stays])
+    was_there = known[lost]
+    of_new = ~known[kept]
+    of_new[place[was_there]] = False
+    over = was_there & ~copy
+    ending = int((of_new & deletes[kept]).sum())
+    return Fates(
+        inserted=int((of_new & ~deletes[kept]).sum()) + int((over & deletes[lost]).sum()),
+        updated=int((over & ~deletes[lost] & ~deletes[stays]).sum()),
+        deleted=ending + int((over & ~deletes[lost] & deletes[stays]).sum()),
+        superseded=int((~was_there & ~copy).sum()),
+        duplicates=int(copy.sum()),
+        moved=int((was_there & copy).sum()),
+        ending=ending,
+    )
+
+
+def _spans(both: pa.Table, kept: Numbers, key: Numbers) -> pa.Table:
+    """SPAN of the rows `kept`, which stand in the order of their chains."""
+    times = ranks(both, (BEGINS,))
+    _, first = np.unique(times, return_index=True)
+    # A version begins at the latest time of it and all before it: no span ends before it begins.
+    step = len(first) or 1
+    began = np.maximum.accumulate(key * step + times[kept]) - key * step
+    newest = np.roll(_differs_from_last(key), -1)
+    of = both[BEGINS].combine_chunks()
+    stops = pa.array(first[np.roll(began, -1)], mask=newest)
+    lives = ~both[DELETED].to_numpy()[kept]
+    return pa.table(
+        {
+            VALID_FROM: of.take(pa.array(first[began])),
+            VALID_TO: of.take(stops),
+            CURRENT: pa.array(newest & lives),
+        }
+    )
+
+
+def ranks(table: pa.Table, columns: Iterable[str]) -> Numbers:
+    """A number for each row from 0 on: equal for equal values of these columns, and in their
+    order.
+    """
+    found = np.zeros(table.num_rows, dtype=np.int64)
+    for column in columns:
+        of = pc.rank(table[column], sort_keys="ascending", tiebreaker="dense").to_numpy()
+        found = found * (int(of.max(initial=0)) + 1) + of.astype(np.int64)
+        _, found = np.unique(found, return_inverse=True)
+    return found
+
+
+def _differs_from_last(*columns: Numbers) -> Flags:
+    """Whether each row differs from the one before it; the first one does."""
+    differs = np.ones(len(columns[0]), dtype=np.bool_)
+    differs[1:] = False
+    for column in columns:
+        differs[1:] |= column[1:] != column[:-1]
+    return differs
+
+
+def _differ(before: pa.Table, after: pa.Table) -> Flags:
+    """Whether the rows of two tables differ. Null is equal to null."""
+    differ = np.zeros(before.num_rows, dtype=np.bool_)
+    for column in before.column_names:
+        one, other = before[column], after[column]
+        nulls = pc.xor(pc.is_null(one), pc.is_null(other))
+        differ |= pc.or_(nulls, pc.fill_null(pc.not_equal(one, other), fill_value=False)).to_numpy()
+    return differ
+
+
+def _beside(rows: pa.Table, spans: pa.Table) -> pa.Table:
+    for name in SPAN:
+        rows = rows.append_column(name, spans[name])
+    return rows
+
+
+def _joined(whole: pa.Table, span_only: pa.Table) -> pa.Table:
+    """Both, with WHOLE. Any column may be null."""
+    schema = pa.schema([field.with_nullable(True) for field in whole.schema])
+    span_only = span_only.cast(pa.schema([schema.field(name) for name in span_only.column_names]))
+    flagged = [
+        rows.append_column(WHOLE, pa.array([flag] * rows.num_rows, pa.bool_()))
+        for rows, flag in ((whole.cast(schema), True), (span_only, False))
+    ]
+    return pa.concat_tables(flagged, promote_options="default")

@@ -1,0 +1,132 @@
+"""Following: what a step that makes its table follow a key declares: Latest and History."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from datetime import timedelta
+from typing import Final, Literal, Self
+
+from pydantic import Field as Described, model_validator
+
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.spans.span_sql import Times
+from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
+from spark_jobs.spec.model import refuse
+from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.sql.types import Expression
+from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+
+COMPARABLE: Final = re.compile(
+    r"(tinyint|smallint|int|bigint|decimal\(.*\)|date|timestamp|timestamp_ntz|string)"
+)
+"""Types whose values Spark, Arrow and delta-rs order alike: double has NaN and -0.0."""
+
+
+class Following(StepBase):
+    """The last step of a pipeline whose table follows a key. It keeps no state in Spark: what it
+    remembers is in the table.
+    """
+
+    kind: str
+    keys: tuple[str, ...] = Described(description="the columns of the key", min_length=1)
+    order_by: tuple[str, ...] = Described(
+        description="columns that order a key's changes; of equal ones the later offset wins",
+        min_length=1,
+    )
+    deletes: Expression | None = Described(
+        default=None,
+        description="a Spark SQL condition of a record that deletes",
+        min_length=1,
+    )
+    stateful: Literal[False] = False
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        for field, names in self.compared.items():
+            refuse_repeated(field, names)
+            refuse_own(field, names)
+            if odd := [name for name in names if '"' in name or "`" in name]:
+                refuse(field, odd, "Sluice writes the names into SQL, in quotes", "Rename them")
+        if both := sorted({*self.keys} & {*self.order_by}):
+            refuse("order_by", both, "a key's changes have one value in it", "Leave it out")
+        return self
+
+    @property
+    @abstractmethod
+    def row_key(self) -> tuple[str, ...]:
+        """The columns that identify a row of the table."""
+
+    @property
+    def compared(self) -> dict[str, tuple[str, ...]]:
+        """Field -> the columns that it names and that are compared: they are never null, and a
+        delete has them too.
+        """
+        return {"keys": self.keys, "order_by": self.order_by}
+
+    @property
+    def placed(self) -> tuple[str, ...]:
+        """All of these."""
+        return tuple(dict.fromkeys(name for names in self.compared.values() for name in names))
+
+    @property
+    def evicted_by(self) -> EvictedBy:
+        return "nothing"
+
+    @property
+    def rows_per_record(self) -> int:
+        return 0
+
+    @property
+    def update_key(self) -> None:
+        return None
+
+    @property
+    def balance(self) -> Balance:
+        return Balance(
+            counted_in="rows", drops_duplicates=False, only_fewer=True, several_per_key=False
+        )
+
+    @property
+    def logic(self) -> None:
+        return None
+
+    @property
+    def grouping_window(self) -> None:
+        return None
+
+    @property
+    def late_after(self) -> None:
+        return None
+
+    @property
+    def endless(self) -> bool:
+        return False
+
+    @property
+    def needs_rocksdb(self) -> bool:
+        return False
+
+    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+        return ()
+
+    def columns_after(self, columns: Columns) -> Columns:
+        for field, names in self.compared.items():
+            refuse_unknown(type(self).__name__, field, names, columns)
+        return columns
+
+    def time_after(self, event_time: str | None) -> None:  # noqa: ARG002 - a delete has none
+        return None
+
+    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+        return f"a change of any time may decide what a {type(self).__name__} has of its key"
+
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+        return positions
+
+    def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
+        return positions
+
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+        return position

@@ -1,0 +1,313 @@
+"""The chains of a History: one of each key, without gap or overlap, in whatever order its changes
+come.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, Schema
+from hypothesis import given, settings, strategies as st
+from pyarrow.dataset import dataset
+from upath import UPath
+
+from spark_jobs.audit.by_key import keyed
+from spark_jobs.root.path_forms import SparkPath
+from spark_jobs.sink.commit import Commit
+from spark_jobs.sink.history import Note
+from spark_jobs.sink.keyed.chains import extend_here
+from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.keyed.touched import touched
+from spark_jobs.sink.keyed.versions import Chained, chain
+from spark_jobs.sink.writer import Written, written
+from spark_jobs.spec import History
+from spark_jobs.spec.steps.history import SPAN
+from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, WHOLE
+
+STEP = History(keys=("id", "shop"), order_by=("lsn",), valid_from="made")
+CONTENTS_OF = {None: 0, "paid": 1, "sent": 2}
+START = datetime(2026, 1, 1, tzinfo=UTC)
+CHANGES = pa.schema(
+    [
+        ("id", pa.string()),
+        ("shop", pa.int64()),
+        ("lsn", pa.int64()),
+        ("made", pa.timestamp("us", "UTC")),
+        ("status", pa.string()),
+        (DELETED, pa.bool_()),
+        (PARTITION, pa.int32()),
+        (OFFSET, pa.int64()),
+        (CONTENTS, pa.int64()),
+    ]
+)
+TABLE = pa.schema(
+    [
+        *CHANGES,
+        ("valid_from", CHANGES.field("made").type),
+        ("valid_to", CHANGES.field("made").type),
+        ("current", pa.bool_()),
+    ]
+)
+Row = dict[str, Any]
+
+
+class Change(NamedTuple):
+    """One record; the order of two is that of their numbers, and a clock may go back."""
+
+    id: str
+    shop: int
+    lsn: int
+    minute: int
+    status: str | None
+    """Null in a delete."""
+
+
+def rows(changes: Iterable[tuple[int, Change]]) -> list[Row]:
+    """Each is a record at its own offset, in one of two partitions."""
+    return [
+        {
+            "id": change.id,
+            "shop": change.shop,
+            "lsn": change.lsn,
+            "made": START + timedelta(minutes=change.minute),
+            "status": change.status,
+            DELETED: change.status is None,
+            PARTITION: offset % 2,
+            OFFSET: offset // 2,
+            CONTENTS: CONTENTS_OF[change.status],
+        }
+        for offset, change in changes
+    ]
+
+
+class Table:
+    """A table in memory, merged as Delta merges: by keys and order."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[Any, ...], Row] = {}
+
+    def put(self, batch: list[Row]) -> Chained:
+        there = dataset(pa.Table.from_pylist([*self.rows.values()], TABLE))
+        changes = pa.Table.from_pylist(batch, CHANGES)
+        made = chain(touched(there, changes, STEP), changes, STEP)
+        before, known, live = len(self.rows), 0, self.live()
+        for row in made.rows.to_pylist():
+            place = tuple(row[column] for column in ("id", "shop", "lsn"))
+            known += place in self.rows
+            if made.newest_only and place in self.rows:
+                assert self.rows[place]["valid_to"] is None
+            whole = row.pop(WHOLE)
+            self.rows[place] = (
+                row if whole else self.rows[place] | {name: row[name] for name in SPAN}
+            )
+        assert made.fates.written == made.rows.num_rows == len(self.rows) - before + known
+        assert made.fates.gained == self.live() - live
+        assert made.fates.all == len(batch)
+        return made
+
+    def live(self) -> int:
+        return sum(not row[DELETED] for row in self.rows.values())
+
+    def sorted(self) -> list[Row]:
+        return [self.rows[place] for place in sorted(self.rows)]
+
+
+def by_duckdb(changes: list[Row]) -> list[Row]:
+    """The whole history, from all changes at once."""
+    if not changes:
+        return []
+    given = pa.Table.from_pylist(changes, CHANGES)
+    found = duckdb.connect().sql(
+        f"""
+        WITH places AS (
+            SELECT * FROM given QUALIFY row_number() OVER (
+                PARTITION BY id, shop, lsn ORDER BY {PARTITION} DESC, {OFFSET} DESC) = 1),
+        begun AS (
+            SELECT *, max(made) OVER (PARTITION BY id, shop ORDER BY lsn) AS valid_from FROM places)
+        SELECT *, lead(valid_from) OVER chain AS valid_to,
+               lead(lsn) OVER chain IS NULL AND NOT {DELETED} AS current
+        FROM begun WINDOW chain AS (PARTITION BY id, shop ORDER BY lsn)
+        ORDER BY id, shop, lsn
+        """
+    )
+    assert given.num_rows
+    return found.to_arrow_table().cast(TABLE).to_pylist()
+
+
+changes = st.builds(
+    Change,
+    st.sampled_from("ab"),
+    st.integers(0, 1),
+    st.integers(0, 8),
+    st.integers(0, 5),
+    st.sampled_from([None, "paid", "sent"]),
+)
+
+
+@st.composite
+def deliveries(draw: st.DrawFn) -> list[list[Row]]:
+    """Batches of changes in any order, some of which come again."""
+    all_ = rows(enumerate(draw(st.lists(changes, max_size=24))))
+    again = draw(st.lists(st.sampled_from(all_), max_size=6)) if all_ else []
+    order = draw(st.permutations([*all_, *again]))
+    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=4)))
+    return [order[a:b] for a, b in pairwise([0, *cuts, len(order)])]
+
+
+@settings(max_examples=60)
+@given(deliveries())
+def test_a_table_is_that_of_all_changes_at_once_however_they_came(batches: list[list[Row]]) -> None:
+    table = Table()
+    for batch in batches:
+        table.put(batch)
+    assert table.sorted() == by_duckdb([row for batch in batches for row in batch])
+
+
+@settings(max_examples=40)
+@given(deliveries())
+def test_a_chain_has_neither_gap_nor_overlap_and_one_current_row_if_the_key_lives(
+    batches: list[list[Row]],
+) -> None:
+    table = Table()
+    for batch in batches:
+        table.put(batch)
+    chains: dict[tuple[Any, ...], list[Row]] = {}
+    for row in table.sorted():
+        chains.setdefault((row["id"], row["shop"]), []).append(row)
+    for versions in chains.values():
+        for version, next_ in pairwise(versions):
+            assert version["valid_from"] <= version["valid_to"] == next_["valid_from"]
+            assert not version["current"]
+        assert versions[-1]["valid_to"] is None
+        assert versions[-1]["current"] is not versions[-1][DELETED]
+
+
+@settings(max_examples=40)
+@given(deliveries())
+def test_a_batch_that_comes_again_changes_nothing(batches: list[list[Row]]) -> None:
+    table = Table()
+    for batch in batches:
+        table.put(batch)
+        before = table.sorted()
+        again = table.put(batch)
+        assert table.sorted() == before
+        assert again.rows.num_rows == 0
+
+
+OWNER = "orders/1"
+
+
+def delta_table(path: Path) -> UPath:
+    DeltaTable.create(str(path), Schema.from_arrow(TABLE), partition_by=[DELETED, "current"],
+                      configuration={"delta.enableChangeDataFeed": "true"})  # fmt: skip
+    return UPath(path)
+
+
+def put(path: UPath, batch: list[Row], number: int) -> Written:
+    note: Note = {"sluice": OWNER, "batch": number, "run": "run"}
+    commit = Commit(SparkPath(str(path)), OWNER, number, note, path)
+    extend_here(pa.Table.from_pylist(batch, CHANGES), STEP, commit)
+    return written(path, [OWNER], number)[number]
+
+
+def of_delta(path: UPath) -> list[Row]:
+    found = DeltaTable(str(path)).to_pyarrow_table().select(TABLE.names)
+    order = [(name, "ascending") for name in STEP.row_key]
+    ordered: list[Row] = found.sort_by(order).cast(TABLE).to_pylist()
+    return ordered
+
+
+@settings(max_examples=12, deadline=None)
+@given(batches=deliveries())
+def test_a_delta_table_is_that_too_and_its_log_agrees_with_each_account(
+    batches: list[list[Row]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = delta_table(tmp_path_factory.mktemp("history") / "orders")
+    for number, batch in enumerate(filter(None, batches)):
+        done = put(path, batch, number)
+        log = keyed(path, done)
+        assert done.fates is not None
+        assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
+        assert done.fates.all == len(batch)
+        assert put(path, batch, number) == done, "one that comes again is there already"
+    assert of_delta(path) == by_duckdb([row for batch in batches for row in batch])
+
+
+def test_what_has_ended_is_not_written_again_for_newer_changes(tmp_path: Path) -> None:
+    path = delta_table(tmp_path / "orders")
+    put(path, rows(enumerate([FIRST, SECOND])), 0)
+    before = {uri for uri in DeltaTable(str(path)).file_uris() if "current=false" in uri}
+    put(path, rows([(2, THIRD)]), 1)
+    after = {uri for uri in DeltaTable(str(path)).file_uris() if "current=false" in uri}
+    assert before
+    assert before < after
+
+
+FIRST, SECOND, THIRD = (Change("a", 0, lsn, lsn, "paid") for lsn in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("before", "batch", "fates"),
+    [
+        ([], [FIRST], Fates(inserted=1)),
+        ([], [FIRST._replace(status=None)], Fates(deleted=1, ending=1)),
+        ([FIRST], [SECOND], Fates(inserted=1, ended=1)),
+        ([FIRST], [SECOND._replace(status=None)], Fates(deleted=1, ending=1, ended=1)),
+        ([FIRST, THIRD], [SECOND], Fates(inserted=1, ended=1)),
+        ([SECOND], [FIRST], Fates(inserted=1)),
+        ([FIRST, THIRD], [SECOND._replace(minute=9)], Fates(inserted=1, ended=2)),
+        ([FIRST, SECOND], [Change("b", 0, 1, 1, "paid")], Fates(inserted=1)),
+        ([FIRST], [FIRST._replace(status="sent")], Fates(updated=1)),
+        ([FIRST], [FIRST._replace(status=None)], Fates(deleted=1)),
+        ([FIRST._replace(status=None)], [FIRST], Fates(inserted=1)),
+        ([], [FIRST, FIRST._replace(status="sent")], Fates(inserted=1, superseded=1)),
+        ([], [FIRST, FIRST], Fates(inserted=1, duplicates=1)),
+        ([FIRST], [FIRST], Fates(duplicates=1, moved=1)),
+    ],
+    ids=[
+        "a first version",
+        "a delete of a key that has no row",
+        "a next version ends the last one",
+        "a delete does too",
+        "a late one ends the one before it",
+        "a late one before all is ended by the first",
+        "a time behind the next ones moves their begin",
+        "another key's chain stays as it is",
+        "an equal order at a later offset takes the place",
+        "so does a delete",
+        "and a row that of a delete",
+        "of two equal orders the later offset stays",
+        "of two that are the same one is a duplicate",
+        "so is one that the table has, and its place in Kafka is the later one",
+    ],
+)
+def test_each_change_has_one_fate(before: list[Change], batch: list[Change], fates: Fates) -> None:
+    table = Table()
+    table.put(rows(enumerate(before)))
+    assert table.put(rows(enumerate(batch, len(before)))).fates == fates
+
+
+def test_the_same_record_again_is_a_duplicate_and_writes_nothing() -> None:
+    table, batch = Table(), rows([(5, FIRST)])
+    table.put(batch)
+    again = table.put([*batch, *batch])
+    assert (again.fates, again.rows.num_rows) == (Fates(duplicates=2), 0)
+
+
+def test_only_a_late_change_reads_and_writes_what_has_ended() -> None:
+    table = Table()
+    table.put(rows(enumerate([FIRST, SECOND, Change("b", 0, 7, 7, "paid")])))
+    there = dataset(pa.Table.from_pylist(table.sorted(), TABLE))
+    newer, late = rows([(3, THIRD), (4, Change("b", 0, 5, 5, "sent"))])
+    assert touched(there, pa.Table.from_pylist([newer], CHANGES), STEP).num_rows == 1
+    assert table.put([newer]).newest_only
+    there = dataset(pa.Table.from_pylist(table.sorted(), TABLE))
+    assert touched(there, pa.Table.from_pylist([late], CHANGES), STEP).num_rows == 1
+    late_within = rows([(5, SECOND._replace(status="sent"))])
+    assert touched(there, pa.Table.from_pylist(late_within, CHANGES), STEP).num_rows == 3
+    assert not table.put(late_within).newest_only
