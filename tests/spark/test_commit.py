@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructType
 from upath import UPath
 
+from spark_jobs.errors import LeaseLost
 from spark_jobs.registry import find as registry
 from spark_jobs.sink import commit, table
 
@@ -35,3 +36,17 @@ def test_a_batch_is_not_appended_behind_the_same_one_of_the_next_holder(spark, t
     with pytest.raises(Exception, match="ConcurrentTransactionException"):
         append(Overtaken(rows, path), path)
     assert spark.read.format("delta").load(str(path)).count() == 1
+
+
+def test_a_batch_is_not_appended_by_who_lost_the_lease_before_the_transaction(spark, tmp_path):
+    """On NFS, where no log store asks: a rewind may have come between the last look and it."""
+    path = UPath(tmp_path / "table")
+    table.ensure(path, COLUMNS, registry.load("flight_events"), "a generation")
+    rows = spark.createDataFrame([("a", 1)], COLUMNS)
+
+    def confirm():
+        raise LeaseLost("another has it")
+
+    with pytest.raises(LeaseLost):
+        commit.append(rows, commit.Commit(str(path), "owner", 0, {}, confirm=confirm))
+    assert spark.read.format("delta").load(str(path)).count() == 0
