@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from datetime import timedelta
 from typing import Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
-from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.steps.stateless import Stateless
+from spark_jobs.spec.steps.step import Balance
 
 COMPARABLE: Final = re.compile(
     r"(tinyint|smallint|int|bigint|decimal\(.*\)|date|timestamp|timestamp_ntz|string)"
@@ -24,7 +22,7 @@ COMPARABLE: Final = re.compile(
 """Types whose values Spark, Arrow and delta-rs order alike: double has NaN and -0.0."""
 
 
-class Following(StepBase):
+class Following(Stateless):
     """The last step of a pipeline whose table follows a key. It keeps no state in Spark: what it
     remembers is in the table.
     """
@@ -71,18 +69,6 @@ class Following(StepBase):
         return tuple(dict.fromkeys(name for names in self.compared.values() for name in names))
 
     @property
-    def evicted_by(self) -> EvictedBy:
-        return "nothing"
-
-    @property
-    def rows_per_record(self) -> int:
-        return 0
-
-    @property
-    def update_key(self) -> None:
-        return None
-
-    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="rows", drops_duplicates=False, only_fewer=True, several_per_key=False
@@ -91,25 +77,6 @@ class Following(StepBase):
     @property
     def logic(self) -> None:
         return None
-
-    @property
-    def grouping_window(self) -> None:
-        return None
-
-    @property
-    def late_after(self) -> None:
-        return None
-
-    @property
-    def endless(self) -> bool:
-        return False
-
-    @property
-    def needs_rocksdb(self) -> bool:
-        return False
-
-    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
-        return ()
 
     def columns_after(self, columns: Columns) -> Columns:
         for field, names in self.compared.items():
@@ -121,12 +88,6 @@ class Following(StepBase):
 
     def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
         return f"a change of any time may decide what a {type(self).__name__} has of its key"
-
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
-        return positions
-
-    def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
-        return positions
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
         return position

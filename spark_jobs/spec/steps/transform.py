@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
-from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression, Query
-from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.steps.stateless import Stateless
+from spark_jobs.spec.steps.step import Balance
 
 
-class Transform(StepBase):
+class Transform(Stateless):
     """A step without state: a filter, a SQL query or a function. In SQL the input is the table
     `rows`.
 
@@ -59,18 +57,6 @@ class Transform(StepBase):
         return self
 
     @property
-    def evicted_by(self) -> EvictedBy:
-        return "nothing"
-
-    @property
-    def rows_per_record(self) -> int:
-        return 0
-
-    @property
-    def update_key(self) -> None:
-        return None
-
-    @property
     def balance(self) -> Balance:
         only_fewer = (
             self.where is not None
@@ -82,25 +68,6 @@ class Transform(StepBase):
     @property
     def logic(self) -> str | None:
         return self.function
-
-    @property
-    def grouping_window(self) -> None:
-        return None
-
-    @property
-    def late_after(self) -> None:
-        return None
-
-    @property
-    def endless(self) -> bool:
-        return False
-
-    @property
-    def needs_rocksdb(self) -> bool:
-        return False
-
-    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
-        return ()
 
     def columns_after(self, columns: Columns) -> Columns:
         return columns if self.where else None
@@ -116,12 +83,6 @@ class Transform(StepBase):
 
     def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
         return None
-
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
-        return positions
-
-    def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
-        return positions
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
         return position if self.where else None
