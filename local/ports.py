@@ -8,6 +8,7 @@ OURS = range(20_000, 32_768)
 takes ten seconds to listen does not find that some client was handed its port meanwhile.
 """
 TRIES = 100
+_given: set[int] = set()
 
 
 class NoFreePort(OSError):
@@ -15,12 +16,15 @@ class NoFreePort(OSError):
 
 
 def free_port(wanted: int) -> int:
-    """`wanted` if nothing listens there, else any free port of OURS; 0 wants none in particular.
+    """`wanted` if nothing listens there, else any free port of OURS that this process was not given
+    before; 0 wants none in particular. A server listens seconds later: the next call must not find
+    its port still free.
 
     Raises NoFreePort.
     """
     # By chance, which no seed decides: two that look at the same moment must not find the same.
-    for port in (*([wanted] if wanted else []), *random.SystemRandom().sample(OURS, TRIES), 0):
+    anew = [port for port in random.SystemRandom().sample(OURS, TRIES) if port not in _given]
+    for port in (*([wanted] if wanted else []), *anew, 0):
         with socket.socket() as listener:
             # As servers do: connections of the last one that are still closing do not keep its
             # port.
@@ -29,6 +33,8 @@ def free_port(wanted: int) -> int:
                 listener.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return int(listener.getsockname()[1])
+            found = int(listener.getsockname()[1])
+            _given.add(found)
+            return found
     message = "no free port on 127.0.0.1; close some programs and start again"
     raise NoFreePort(message)

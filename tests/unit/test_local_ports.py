@@ -26,6 +26,13 @@ def test_programs_that_start_with_the_same_seed_are_given_other_ports() -> None:
     assert len(set(given)) > 1
 
 
+def test_no_two_servers_of_one_program_are_given_one_port(monkeypatch) -> None:
+    monkeypatch.setattr("local.ports.OURS", range(29_000, 29_040))
+    monkeypatch.setattr("local.ports.TRIES", 40)
+    given = [free_port(0) for _ in range(40)]
+    assert len(set(given)) == len(given)
+
+
 def test_a_wanted_port_is_given_unless_something_listens_there() -> None:
     wanted = free_port(0)
     assert free_port(wanted) == wanted
