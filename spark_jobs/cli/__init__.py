@@ -11,7 +11,18 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.cli import admin, coverage, look, rebuild, repair, report, run, schema, worker
+from spark_jobs.cli import (
+    admin,
+    coverage,
+    look,
+    publish,
+    rebuild,
+    repair,
+    report,
+    run,
+    schema,
+    worker,
+)
 from spark_jobs.cli.terminal import examples
 from spark_jobs.cli.version import print_versions
 
@@ -30,7 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for group in (run, look, schema, coverage, report, repair, rebuild, admin, worker):
+for group in (run, publish, look, schema, coverage, report, repair, rebuild, admin, worker):
     app.add_typer(group.commands)
 
 

@@ -40,14 +40,22 @@ class Asked(NamedTuple):
     reason: str = ""
 
 
-def carry_out(kind: AskedKind, pipeline: str, asked: Asked, *, yes: bool, execute: bool) -> None:
+def carry_out(
+    kind: AskedKind,
+    pipeline: str,
+    asked: Asked,
+    *,
+    yes: bool,
+    execute: bool,
+    run: str | None = None,
+) -> None:
     """Print the plan, and do it if `execute`. Ends the process with one line for an error, and with
     NOT_DONE where it has not been done. What has nothing to do is done; but nothing is proved by a
     verify without a record.
     """
     from spark_jobs.repair.find.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
 
-    run = run_id(kind)
+    run = run or run_id(kind)
     log.setup(log_format())
     with one_line_errors(), log.context(pipeline=pipeline, run=run):
         spec = registry.load(pipeline)

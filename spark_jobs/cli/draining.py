@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +38,11 @@ class Due(NamedTuple):
 LOG = logging.getLogger(__name__)
 STDOUT, STDERR = 1, 2
 """The descriptors that a run writes to."""
+
+
+def run_id_of(given: str | None) -> str:
+    """The id of a run on the command line."""
+    return given or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:

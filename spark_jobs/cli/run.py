@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +31,17 @@ from spark_jobs.spec.duration import interval
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"
+ReportPath = Annotated[
+    Path | None,
+    typer.Option(
+        help="Path of the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under "
+        "SLUICE_ROOT."
+    ),
+]
+RunId = Annotated[
+    str | None,
+    typer.Option(help="The run's id in the ops tables. Default: cli- and the time in UTC."),
+]
 
 
 @commands.command(
@@ -91,20 +101,7 @@ def plan(pipeline: PipelineName) -> None:
         "sluice drain flight_events --run-id after-the-repair --report /tmp/report.json",
     ),
 )
-def drain(
-    pipeline: PipelineName,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            help="Path of the run's report, as JSON. Default: reports/PIPELINE/RUN_ID.json under "
-            "SLUICE_ROOT."
-        ),
-    ] = None,
-    run_id: Annotated[
-        str | None,
-        typer.Option(help="The run's id in the ops tables. Default: cli- and the time in UTC."),
-    ] = None,
-) -> None:
+def drain(pipeline: PipelineName, report: ReportPath = None, run_id: RunId = None) -> None:
     """Read what Kafka holds now, through spark-submit, and stop.
 
     Starts nothing if there is nothing to do.
@@ -122,10 +119,7 @@ def archive(
     topic: Annotated[
         str, typer.Argument(help="A topic that declares an archive.", metavar="TOPIC")
     ],
-    run_id: Annotated[
-        str | None,
-        typer.Option(help="The run's id in the ops tables. Default: cli- and the time in UTC."),
-    ] = None,
+    run_id: RunId = None,
 ) -> None:
     """Archive the topic's new records, through spark-submit, and stop.
 
@@ -136,11 +130,10 @@ def archive(
 
 
 def _drain(pipeline: str, report: Path | None, run_id: str | None) -> None:
-    from spark_jobs.cli.draining import drain_one  # noqa: PLC0415 - as above
+    from spark_jobs.cli.draining import drain_one, run_id_of  # noqa: PLC0415 - as above
 
-    run_id = run_id or f"cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
     log.setup(log_format())
-    drain_one(pipeline, report, run_id)
+    drain_one(pipeline, report, run_id_of(run_id))
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))

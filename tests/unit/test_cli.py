@@ -42,6 +42,8 @@ OPTIONS = {
     "validate": ("--deep",),
     "plan": (),
     "drain": ("--report", "--run-id"),
+    "publish": ("--after", "--event"),
+    "run": ("--report", "--run-id"),
     "archive": ("--run-id",),
     "explain": (),
     "state": ("--key", "--step", "--at-batch", "--changes", "--batches", "--limit", "--keep"),

@@ -8,7 +8,6 @@ import pytest
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.checkpoint.notes.published import Published, publisher
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import (
     CheckpointBroken,
@@ -81,13 +80,6 @@ def test_a_new_pipeline_reads_all_that_retention_has_left(installation: Installa
     installation.holds({0: 50, 1: 20}, earliest={0: 30, 1: 0})
     plan = installation.plan()
     assert (plan.new_offsets, plan.reasons) == (40, ("40 new offsets to read",))
-
-
-def test_who_publishes_is_a_dag_only_where_one_has_published(installation):
-    paths = installation.paths
-    assert publisher(paths) == "Its DAG in Airflow publishes it, if there is one"
-    Published(number=1, table_version=7).fix(paths)
-    assert publisher(paths) == "The next run of its DAG publishes it"
 
 
 def test_a_drained_topic_leaves_nothing_to_do(installation: Installation) -> None:

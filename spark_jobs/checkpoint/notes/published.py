@@ -65,13 +65,19 @@ def read_published(paths: Paths) -> Published:
         raise CheckpointBroken.announcement_unreadable(path=path, pipeline=paths.pipeline) from None
 
 
-def publisher(paths: Paths) -> str:
-    """Who publishes what has passed, for people: a DAG that has published before, else nobody knows
-    whether there is one.
+def next_published(paths: Paths, number: int) -> Published:
+    """The event behind `number`, which a listener was told last: a DAG and the command line may
+    tell, each its own. Who was told of none begins with the newest.
     """
-    if read_published(paths).table_version is not None:
-        return "The next run of its DAG publishes it"
-    return "Its DAG in Airflow publishes it, if there is one"
+    following = min((each for each in _fixed(paths) if each > number), default=0)
+    if number == 0 or not following:
+        return read_published(paths)
+    return Published.read(_fixed(paths)[following])
+
+
+def publisher(paths: Paths) -> str:
+    """Who publishes what has passed, for people."""
+    return f"The next run of its DAG publishes it, or `sluice publish {paths.pipeline}`"
 
 
 def _fixed(paths: Paths) -> dict[int, UPath]:

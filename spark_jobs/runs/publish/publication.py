@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.notes.published import Published, read_published
+from spark_jobs.checkpoint.notes.published import Published, next_published, read_published
 from spark_jobs.errors import VersionNotLive
 from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import Account
@@ -87,7 +87,7 @@ def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None
         # Neither a drain nor a rewind has changed what it was made of meanwhile.
         if event is not None and due(paths, last, announced) == fact:
             fact.model_copy(update={"event": event}).fix(paths)
-    return last.event
+    return next_published(paths, announced.number).event
 
 
 def _event(paths: Paths, spec: Pipeline, fact: Published) -> Event | None:
