@@ -1,49 +1,89 @@
-"""Fitted: the lines of the offset log for another number of topics.
+"""Fitted: what the checkpoint says of each topic, for another list of topics.
 
-Spark resumes from the newest entry and the one before, and asks of both for as many lines as the
-query has sources (OffsetSeqBase.toStreamProgress). A topic that was added has none: its line says
-so, and Spark begins it where it begins then.
+Spark resumes from the newest entry of the offset log and the one before, and asks of both for as
+many lines as the query has sources (OffsetSeqBase.toStreamProgress). A topic that was added has
+none: its line says so, and Spark begins it where `sources/<n>/0` says, if that is there.
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.log import NO_OFFSETS, checkpoint_broken
+from spark_jobs.checkpoint.log import NO_OFFSETS, checkpoint_broken, topic_of
 from spark_jobs.errors import LeaseLost
+from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.storage.seen import look, put_over
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upath import UPath
+
     from spark_jobs.checkpoint.log import Checkpoint
+    from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.storage.held import Held
 
 HEAD = 2
 """Lines of an entry before those of topics: the version and the metadata."""
 
 
-def fit(checkpoint: Checkpoint, topics: int, held: Held, pipeline: str) -> None:
+def fit(
+    checkpoint: Checkpoint, topics: Sequence[str], earliest: Offsets, held: Held, pipeline: str
+) -> None:
     """May be cut off anywhere, and is repeated. A line that no batch needs goes again: its topic
-    was taken back before anything of it was read.
+    was taken back before anything of it was read. Where another topic has its number now, that one
+    begins at its `earliest` offsets.
 
-    Raises LeaseLost; CheckpointBroken if a batch has read more topics, or was planned to.
+    Raises LeaseLost; CheckpointBroken if a batch has read more topics than these or others, or was
+    planned to.
     """
     for batch in checkpoint.planned()[-2:]:
         path = checkpoint.folder / "offsets" / str(batch)
         seen = look(path)
         lines = (seen.text or "").splitlines()
-        fitted = _fitted(lines, HEAD + topics)
-        if len(fitted) > HEAD + topics:
-            what = f"{path} has {len(fitted) - HEAD} topics, and the spec {topics}"
-            raise checkpoint_broken(what, pipeline)
-        if not lines or fitted == lines:
-            continue
-        held.confirm()
-        # Before the text: by the old checksum Hadoop would refuse the new text.
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-        try:
-            put_over(path, seen, "\n".join(fitted), alone=True)
-        except FileExistsError:
-            raise LeaseLost.planned_elsewhere(batch=batch, folder=path.parent) from None
+        fitted = _fitted(lines, HEAD + len(topics))
+        if lines and (what := _wrong(fitted[HEAD:], topics)):
+            raise checkpoint_broken(f"{path} has {what}", pipeline)
+        if lines and fitted != lines:
+            _put(path, "\n".join(fitted), held)
+    for number in checkpoint.begun():
+        wanted = topics[number] if number < len(topics) else None
+        if checkpoint.initial_topic(number) != wanted:
+            _put(checkpoint.initial_path(number), _begins(wanted, number, earliest), held)
+
+
+def _wrong(lines: Sequence[str], topics: Sequence[str]) -> str:
+    """What of an entry's lines is not of these topics, in words; empty if nothing is."""
+    if len(lines) > len(topics):
+        return f"{len(lines)} topics, and the spec {len(topics)}"
+    of = (None if line == NO_OFFSETS else topic_of(line) for line in lines)
+    pairs = zip(of, topics, strict=True)
+    return next(
+        (f"the topic {was}, and the spec {now}" for was, now in pairs if was and was != now), ""
+    )
+
+
+def _begins(topic: str | None, number: int, earliest: Offsets) -> str:
+    """The text of `sources/<n>/0`; of no topic, what no topic goes by."""
+    first = number * PARTITIONS
+    own = {str(p - first): at for p, at in earliest.items() if p // PARTITIONS == number}
+    offsets = {} if topic is None else {topic: own}
+    return f"\0v1\n{json.dumps(offsets, separators=(',', ':'))}"
+
+
+def _put(path: UPath, text: str, held: Held) -> None:
+    """Over what is there. Nothing is removed: on a store a removal may come late, when the next
+    holder of the lease has written.
+    """
+    seen = look(path)
+    held.confirm()
+    # Before the text: by the old checksum Hadoop would refuse the new text.
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    try:
+        put_over(path, seen, text, alone=True)
+    except FileExistsError:
+        raise LeaseLost.planned_elsewhere(batch=path.name, folder=path.parent) from None
 
 
 def _fitted(lines: list[str], length: int) -> list[str]:

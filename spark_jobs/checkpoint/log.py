@@ -197,13 +197,37 @@ class Checkpoint:
                 f"{path} does not parse", self.folder.parent.parent.name
             ) from None
 
+    def begun(self) -> list[int]:
+        """The numbers of the topics of which Spark has noted where their first batch starts."""
+        return [n for n in _ids(self.folder / "sources") if self.initial_path(n).exists()]
+
+    def initial_path(self, number: int) -> UPath:
+        """Of the note where the first batch of the topic with this number starts."""
+        return self.folder / "sources" / str(number) / "0"
+
+    def initial_topic(self, number: int) -> str | None:
+        """The name of the topic that the note is of; None if it is of none."""
+        return topic_of(self._initial_line(number))
+
     def initial_offsets(self, number: int) -> Offsets:
         """Where the first batch of this topic started.
 
         Not at 0 in a partition whose first records retention had removed by then.
         """
-        path = self.folder / "sources" / str(number) / "0"
-        return _offsets(path.read_text().splitlines()[-1], number) if path.exists() else {}
+        return _offsets(self._initial_line(number), number)
+
+    def _initial_line(self, number: int) -> str:
+        path = self.initial_path(number)
+        return path.read_text().splitlines()[-1] if path.exists() else "{}"
+
+
+def topic_of(line: str) -> str | None:
+    """The name of the topic whose offsets these are; None if there are none.
+
+    >>> topic_of('{"eu":{"0":5}}'), topic_of("{}")
+    ('eu', None)
+    """
+    return next(iter(json.loads(line)), None)
 
 
 def _offsets(line: str, number: int) -> Offsets:

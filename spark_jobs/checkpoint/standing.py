@@ -108,17 +108,22 @@ class Standing(NamedTuple):
     def _refuse_other_records(self, topic: SourceState, made: Identity) -> None:
         """Unless what the checkpoint will read next is what follows on what it has read."""
         paths = self.paths
-        names = str(self.now.fingerprint["topic.name"]).split(BETWEEN)
-        # A topic that was added has no id there; its name is among the fields.
-        for name, id_, was in zip(names, topic.id.split(), made.topic_id.split(), strict=False):
-            if id_ != was:
+        names, were = (
+            str(of["topic.name"]).split(BETWEEN)
+            for of in (self.now.fingerprint, (self.stored or made).fingerprint)
+        )
+        # A topic that was added has no id there, and one in the place of another that of the other;
+        # its name is among the fields.
+        known = zip(were, made.topic_id.split(), strict=False)
+        for name, id_, (called, was) in zip(names, topic.id.split(), known, strict=False):
+            if name == called and id_ != was:
                 raise TopicRemade.remade_since_checkpoint(
                     topic=name, found=id_, made=was, reset=_reset_remedy(paths)
                 )
         refuse_damaged_logs(Checkpoint(paths.checkpoint), paths.pipeline)
         _refuse_missing_batches(paths, made.generation)
         self._refuse_shortened_topic(topic)
-        loss = data_loss(paths, topic)
+        loss = data_loss(paths, self.declared.topic, topic)
         if loss and not self.declared.skips_lost:
             told = format_data_loss(loss, self.declared.topic.shown)
             raise RecordsGone.unread_removed(loss=told, reset=_reset_remedy(paths))

@@ -97,7 +97,7 @@ def preflight(now: Present, source: Source, paths: Paths, settings: Settings) ->
     topic, shown = source.state(), now.declared.topic.shown
     held = standing(now, paths)
     identity = held.identity(topic)
-    gone = data_loss(paths, topic)
+    gone = data_loss(paths, now.declared.topic, topic)
     target = Target.live(paths, identity.owner(paths.pipeline))
     cursor = read_cursor(paths.cursor)
     table.refuse_replaced(target.table, paths.pipeline, identity.table_id)

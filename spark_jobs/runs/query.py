@@ -80,7 +80,8 @@ class Query:
 
     def _run_all(self) -> None:
         run = self._run
-        fit(run.checkpoint, len(run.spec.topic.each), run.lease, run.spec.name)
+        names = [topic.name for topic in run.spec.topic.each]
+        fit(run.checkpoint, names, self._topic.earliest, run.lease, run.spec.name)
         if self._waiting() and not self._limits.asked:
             committed = run.checkpoint.committed()
             done = run.checkpoint.batch(committed[-1]).end if committed else {}

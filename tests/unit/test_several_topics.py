@@ -10,7 +10,6 @@ from spark_jobs.audit.by_topic import by_topic
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.data_loss import data_loss
-from spark_jobs.checkpoint.fitted import fit
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
 from spark_jobs.errors import CheckpointBroken, SpecInvalid
@@ -26,7 +25,7 @@ from spark_jobs.spec import Field, Pipeline, Topic
 from spark_jobs.spec.topic import PARTITIONS
 from tests.harness.refused import fails
 from tests.harness.sources import Said
-from tests.unit.checkpoints import begin, commit_batch, plan_batch
+from tests.unit.checkpoints import begin, commit_batch, fitted, plan_batch
 from tests.unit.specs import FIELDS, pipeline, topic
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -37,15 +36,6 @@ EU, US = topic(name="eu"), topic(name="us", fields=OTHERS, max_ahead="1 hour")
 
 def both(*topics: Topic, **changes: Any) -> Pipeline:
     return pipeline(topic=None, topics=topics or (EU, US), **changes)
-
-
-class Alone:
-    """A lease that nobody else wants."""
-
-    fence = 0
-
-    def confirm(self) -> None:
-        pass
 
 
 def test_what_topics_have_in_common_is_a_topic_with_a_column_more():
@@ -103,8 +93,8 @@ def folder(tmp_path):
 def test_a_topic_more_has_a_line_that_says_nothing_and_begins_where_its_source_found_it(folder):
     checkpoint = Checkpoint(folder)
     before = [checkpoint.batch(batch) for batch in (0, 1)]
-    fit(checkpoint, 2, Alone(), "sales_hourly")
-    fit(checkpoint, 2, Alone(), "sales_hourly")
+    fitted(folder, "us")
+    fitted(folder, "us")
     assert [checkpoint.batch(batch) for batch in (0, 1)] == before
     lines = (folder / "offsets" / "1").read_text().splitlines()
     assert lines[2:] == ['{"flights":{"0":20}}', "-"]
@@ -126,15 +116,15 @@ def test_what_retention_took_of_a_new_topic_is_not_lost_until_a_batch_was_to_beg
         plan_batch(folder, batch, {0: end})
         commit_batch(folder, batch)
     topic_now = SourceState("a b", {0: 9, PARTITIONS: 7}, {0: 30, PARTITIONS: 9})
-    assert data_loss(paths, topic_now) == {}
+    assert data_loss(paths, both().topic, topic_now) == {}
     (folder / "sources" / "1").mkdir()
     (folder / "sources" / "1" / "0").write_bytes(b'\0v1\n{"us":{"0":2}}')
-    assert data_loss(paths, topic_now) == {PARTITIONS: (2, 6)}, "as behind a rewind"
+    assert data_loss(paths, both().topic, topic_now) == {PARTITIONS: (2, 6)}, "as behind a rewind"
 
 
 def test_a_topic_that_no_batch_has_read_can_be_taken_back(folder):
-    fit(Checkpoint(folder), 3, Alone(), "sales_hourly")
-    fit(Checkpoint(folder), 1, Alone(), "sales_hourly")
+    fitted(folder, "us", "asia")
+    fitted(folder)
     assert len((folder / "offsets" / "1").read_text().splitlines()) == 3
 
 
@@ -142,12 +132,12 @@ def test_a_topic_that_a_batch_reads_cannot_be_taken_back(folder):
     with (folder / "offsets" / "1").open("a") as entry:
         entry.write('\n{"us":{"0":9}}')
     with fails(CheckpointBroken, "file_damaged", pipeline="sales_hourly"):
-        fit(Checkpoint(folder), 1, Alone(), "sales_hourly")
+        fitted(folder)
 
 
 def test_a_planned_batch_keeps_the_lines_of_all_topics(folder):
     checkpoint = Checkpoint(folder)
-    fit(checkpoint, 2, Alone(), "sales_hourly")
+    fitted(folder, "us")
     batch = no_data_batch.write(checkpoint, NoDataBatch(5000, "due"), NOON)
     assert (folder / "offsets" / str(batch)).read_text().splitlines()[3] == "-"
     assert checkpoint.batch(batch).end == {0: 20}
