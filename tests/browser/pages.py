@@ -6,15 +6,7 @@ from tests.browser.installation import Installed
 
 OVERVIEW = "/sluice/"
 OF_A_PIPELINE = ("coverage", "late", "quarantine", "state", "repair")
-NAMES = (
-    "overview",
-    "pipeline",
-    "run",
-    *OF_A_PIPELINE,
-    "record",
-    "tab of a DAG",
-    "nothing here",
-)
+NAMES = ("overview", "pipeline", "run", *OF_A_PIPELINE, "record", "tab of a DAG", "nothing here")
 
 
 def address(name: str, installed: Installed) -> str:

@@ -40,7 +40,7 @@ def test_what_is_filled_in_counts_in_a_backfill_only_if_existing_runs_are_overri
     sent = []
     with window() as opened:
 
-        def refuse(route: Any) -> None:
+        def refuse(route: Any):
             sent.append(route.request.post_data_json["dag_run_conf"])
             route.fulfill(status=409, json={"detail": "a test"})
 

@@ -28,7 +28,7 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(autouse=True)
-def on_it(kafka, cluster, worker_python, monkeypatch) -> Iterator[None]:
+def on_it(kafka, cluster, worker_python, monkeypatch):
     """The installation's facts, as drains of these tests have them."""
     monkeypatch.setenv("SLUICE_KAFKA", kafka)
     monkeypatch.setenv("SLUICE_MASTER", cluster.master)

@@ -1,7 +1,5 @@
 """The lane's broker and Spark session, and the shipped topic, `flights`, anew for each module."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.harness.broker import forget_topic, kafka
@@ -13,7 +11,7 @@ __all__ = ["kafka", "registry_url", "spark"]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def shipped_topic(kafka) -> Iterator[None]:
+def shipped_topic(kafka):
     """SLUICE_KAFKA names the broker; a module's shipped topic goes with the module."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLUICE_KAFKA", kafka)
@@ -22,7 +20,7 @@ def shipped_topic(kafka) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_drain_is_left() -> Iterator[None]:
+def no_drain_is_left():
     """Also of a test that failed."""
     with none_left():
         yield

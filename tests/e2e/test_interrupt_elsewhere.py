@@ -74,7 +74,7 @@ def test_after_the_account_of_an_earlier_run_it_reads_nothing_and_judges_that_ac
     failpoint.ACTIVE.clear()
     scene.deliver()
 
-    def ask(line: str) -> None:
+    def ask(line: str):
         if "completed the account of batches [0" in line:
             signal.raise_signal(signal.SIGTERM)
 
@@ -106,7 +106,7 @@ def test_what_is_wrong_with_the_account_of_a_run_that_was_stopped_is_said_all_th
     scene.deliver_all()
     monkeypatch.setattr("spark_jobs.audit.audit.balance", unbalanced)
 
-    def ask(line: str) -> None:
+    def ask(line: str):
         if "batch 0:" in line:
             signal.raise_signal(signal.SIGTERM)
 

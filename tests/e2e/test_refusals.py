@@ -13,11 +13,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from local.broker import create_topic
-from spark_jobs.errors import (
-    JarsMissing,
-    KafkaUnreachable,
-    by_code,
-)
+from spark_jobs.errors import JarsMissing, KafkaUnreachable, by_code
 from spark_jobs.launch.submit import application, command, environment
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import read_report

@@ -101,7 +101,7 @@ DOCUMENTS = Sybil(
         CodeBlockParser("properties", run_properties),
         CodeBlockParser("sh", run_sh),
         CodeBlockParser("console", run_console),
-    ],
+    ]
 )
 DOCSTRINGS = Sybil(parsers=[DocTestParser()])
 

@@ -14,7 +14,7 @@ __all__ = ["kafka", "spark"]
 
 
 @pytest.fixture(autouse=True)
-def pipelines(kafka) -> Iterator[None]:
+def pipelines(kafka):
     """Drains of this process have the specs, and so the state's identity, of those in others."""
     with surroundings(kafka) as patch, none_left():
         patch.setenv("SLUICE_PIPELINES", PIPELINES)

@@ -38,10 +38,7 @@ def publish(paths: Paths, spec: Pipeline, events: Path) -> None:
 
 def in_a_process(scene: Scene, events: Path, place: str = "") -> bool:
     """Publish, killed at the failpoint if there is something to publish. Whether it was."""
-    variables = {
-        **variables_of(scene.spec),
-        "SLUICE_FAILPOINTS": f"{place}=exit" if place else "",
-    }
+    variables = {**variables_of(scene.spec), "SLUICE_FAILPOINTS": f"{place}=exit" if place else ""}
     words = [sys.executable, "-m", __name__, scene.settings.root, scene.spec.name, str(events)]
     done = ran(*words, env={**os.environ, **variables}, timeout=None)
     assert done.returncode in {0, -signal.SIGKILL}, f"publish failed by itself: {done.stderr}"

@@ -33,10 +33,7 @@ def test_no_kill_loses_doubles_or_leaves_anything_unaccounted(kafka, spark, tmp_
         publish=publishing.here,
         verdict=verifying.here,
     )
-    assert [*figures.landed.elements()] == [
-        IN_STORES,
-        at_failpoint("table.committed"),
-    ]
+    assert [*figures.landed.elements()] == [IN_STORES, at_failpoint("table.committed")]
     assert figures.kills == len(SHORT) - 1
     assert figures.verified == 1
     assert figures.lost_events >= 1, "one that a newer verdict overtook"

@@ -56,8 +56,7 @@ class Encoding(NamedTuple):
         """The delivery of this number, from 1, so written. A tombstone stays one."""
         return [
             replace(
-                each,
-                value=self.write(each.event, number - 1) if each.event else self.broken(each),
+                each, value=self.write(each.event, number - 1) if each.event else self.broken(each)
             )
             for each in records
         ]

@@ -1,6 +1,6 @@
 """The lane's Spark session and broker, for all Spark tests."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="package", autouse=True)
-def as_submitted(kafka, spark) -> Iterator[None]:
+def as_submitted(kafka, spark):
     """The environment of a drain, for these tests alone."""
     with surroundings(kafka):
         yield
 
 
 @pytest.fixture
-def compiled(spark) -> Iterator[None]:
+def compiled(spark):
     """Expressions as bytecode, as in a drain."""
     for name, value in COMPILED.items():
         spark.conf.set(name, value)

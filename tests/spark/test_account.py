@@ -124,7 +124,7 @@ def test_an_audit_that_falls_behind_holds_the_query_back(scene, monkeypatch):
 
     far_ahead = threading.Event()
 
-    def slow(root: Any, name: str, *rows: Any, **key: Any) -> None:
+    def slow(root: Any, name: str, *rows: Any, **key: Any):
         if name == "batches" and not far_ahead.is_set():
             assert far_ahead.wait(60), "the query did not come so far"
             time.sleep(3)  # in which it would go on, if nothing held it

@@ -131,10 +131,10 @@ def test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_no
     made.deliver()
     put = FailingRecords.put
 
-    def killed_before(self: FailingRecords, path: Any, held: Any) -> None:
+    def killed_before(self: FailingRecords, path: Any, held: Any):
         raise failpoint.Failure("before it is stored")
 
-    def killed_after(self: FailingRecords, path: Any, held: Any) -> None:
+    def killed_after(self: FailingRecords, path: Any, held: Any):
         put(self, path, held)
         raise failpoint.Failure("after it is stored")
 

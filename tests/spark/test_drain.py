@@ -93,7 +93,7 @@ def test_a_run_begins_no_batch_after_its_last_minute_and_says_so_and_the_next_go
     new = sum(made.deliver().values())
     deadlines = []
 
-    def at(place: str) -> None:
+    def at(place: str):
         """The first batch is in the table when the run's time is over."""
         if place == "planned":
             deadlines.append(time.monotonic() + seconds)

@@ -79,7 +79,7 @@ def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(
     checkpoint = Checkpoint(made.paths.checkpoint)
     failed = {}
 
-    def at(place: str) -> None:
+    def at(place: str):
         batch = max(checkpoint.planned(), default=-1)
         if batch >= 0 and batch not in failed and place == places[batch % len(places)]:
             failed[batch] = place

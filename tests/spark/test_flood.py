@@ -81,9 +81,7 @@ def test_a_record_that_executors_did_not_store_is_unaccounted(scene, monkeypatch
     store = second_read.keep_on_executors
     monkeypatch.setattr(second_read, "COLLECTED_BYTES", 0)
     monkeypatch.setattr(
-        second_read,
-        "keep_on_executors",
-        lambda *of: store(*of[:-1], of[-1].where(others)),
+        second_read, "keep_on_executors", lambda *of: store(*of[:-1], of[-1].where(others))
     )
     report = made.drain("one is missing")
     assert report.problem.code == "CHECK_FAILED"

@@ -39,7 +39,7 @@ def test_a_run_that_lost_its_lease_commits_nothing_and_the_next_goes_on(scene, m
     made.deliver()
     asked = itertools.count()
 
-    def lost(_held) -> None:
+    def lost(_held):
         if next(asked) >= held:
             raise LeaseLost.change_elsewhere(path="journal.json")
 

@@ -238,9 +238,7 @@ def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_made_again_by_
     delivered, tmp_path, write, monkeypatch
 ):
     made = over(
-        delivered,
-        tmp_path / ROOT,
-        misusing("Counts", time_mode="none", output=(*CARRIER, *N)),
+        delivered, tmp_path / ROOT, misusing("Counts", time_mode="none", output=(*CARRIER, *N))
     )
     write(COUNTS.format(wrong="pass"))
     with monkeypatch.context() as killed:

@@ -240,10 +240,7 @@ SHAPES = [clickstream, orders, debezium_with_schema, debezium_without, cloudeven
 def test_a_topic_as_it_is_gives_what_duckdb_reads_of_its_values(kafka, tmp_path, shape):
     made: Shape = shape()
     pipeline = Pipeline(
-        name="as_it_is",
-        about="All of it.",
-        topic=made.topic,
-        steps=(Transform(where="true"),),
+        name="as_it_is", about="All of it.", topic=made.topic, steps=(Transform(where="true"),)
     )
     scene = Scene(kafka, tmp_path, pipeline, partitions=2)
     broker.create_topic(kafka, scene.topic, 2)

@@ -60,11 +60,7 @@ def state(made: Scene, stores: int, batch: int | None = None) -> list[str]:
 @pytest.mark.parametrize(
     "operator",
     [
-        pytest.param(
-            each,
-            id=each.spec.name,
-            marks=[] if each.spec.name in SHORT else [long_form],
-        )
+        pytest.param(each, id=each.spec.name, marks=[] if each.spec.name in SHORT else [long_form])
         for each in operators.ALL
         if any(step.stateful for step in each.spec.steps)
     ],
@@ -188,8 +184,7 @@ def test_a_drain_behind_one_that_was_killed_has_the_old_number_or_the_new_one_an
 
 
 @pytest.mark.parametrize(
-    "place",
-    ["repartition.written", pytest.param("repartition.counts", marks=long_form)],
+    "place", ["repartition.written", pytest.param("repartition.counts", marks=long_form)]
 )
 def test_the_same_command_behind_one_that_was_killed_ends_as_another(images, tmp_path, place):
     base, taken = images
@@ -233,8 +228,7 @@ def test_a_rewind_behind_it_and_to_before_it_takes_the_stores_of_then(images, tm
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    ["digest", *(pytest.param(wrong, marks=long_form) for wrong in ("rows", "misplaced"))],
+    "wrong", ["digest", *(pytest.param(wrong, marks=long_form) for wrong in ("rows", "misplaced"))]
 )
 def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch, wrong):
     base, taken = images

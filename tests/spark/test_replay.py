@@ -84,11 +84,7 @@ FORMS = {
     "Deduplicate -> GroupState -> Aggregate": BUSY._replace(
         spec=BUSY.spec.model_copy(
             update={
-                "steps": (
-                    BUSY.spec.steps[0],
-                    Deduplicate(keys=("event_id",)),
-                    *BUSY.spec.steps[1:],
-                )
+                "steps": (BUSY.spec.steps[0], Deduplicate(keys=("event_id",)), *BUSY.spec.steps[1:])
             }
         )
     ),

@@ -46,10 +46,7 @@ def shown_version(made: Scene) -> int:
 
 @pytest.mark.parametrize(
     ("pipeline", "provider"),
-    [
-        pytest.param("aircraft_rotations", "rocksdb", marks=long_form),
-        ("departure_delays", "hdfs"),
-    ],
+    [pytest.param("aircraft_rotations", "rocksdb", marks=long_form), ("departure_delays", "hdfs")],
 )
 def test_after_going_back_the_later_batches_are_read_again_and_nothing_is_lost_or_doubled(
     scene, pipeline, provider

@@ -186,7 +186,7 @@ def test_a_restore_beside_a_run_fails_it_before_a_verdict_and_the_way_back_is_re
     """It comes when the batches are in the table."""
     drained.deliver_all()
 
-    def at(name: str) -> None:
+    def at(name: str):
         if name == "checks":
             deltalake.DeltaTable(str(drained.paths.table)).restore(1)
 

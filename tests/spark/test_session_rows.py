@@ -1,6 +1,6 @@
 """Which rows computed sessions replace, against plain Python: hundreds of keys at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
@@ -118,7 +118,7 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark) -> Iterator[None]:
+def settings_of_a_run(spark):
     """Those that a repair has, with few partitions."""
     session("sessions", State())
     yield

@@ -136,10 +136,7 @@ SHORT = {("windows", "a batch a run"), ("rows, then windows", "a batch a run")}
     ("form", "most"),
     [
         pytest.param(
-            form,
-            most,
-            id=f"{form}, {way}",
-            marks=[] if (form, way) in SHORT else [long_form],
+            form, most, id=f"{form}, {way}", marks=[] if (form, way) in SHORT else [long_form]
         )
         for form in FORMS
         for way, most in WAYS.items()

@@ -17,7 +17,7 @@ def test_a_run_in_which_nothing_moves_ends_with_a_thread_dump_and_the_next_goes_
     kept = report_path(made.settings.root, made.spec.name, "hung").with_suffix(".threads.txt")
     monkeypatch.setitem(failpoint.ACTIVE, "planned", "wait")
 
-    def release() -> None:
+    def release():
         Running.wait_until(kept.exists, "the thread dump")
         failpoint.ACTIVE.pop("planned", None)
 
@@ -48,7 +48,7 @@ def test_a_slow_run_in_which_something_moves_goes_on(scene, monkeypatch):
     made.deliver()
     waits = []
 
-    def slow(name: str) -> None:
+    def slow(name: str):
         if name == "table.committed":
             waits.append(threading.Event().wait(2))
 

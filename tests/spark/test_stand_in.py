@@ -41,7 +41,7 @@ def test_the_stand_in_writes_what_a_real_drain_writes(kafka, spark, monkeypatch)
         scene.deliver()
         scene.run("first")
 
-        def real() -> None:
+        def real():
             scene.deliver()
             scene.run("again")
 

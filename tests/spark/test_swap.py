@@ -227,10 +227,7 @@ def test_a_drain_and_a_swap_at_once_come_one_after_the_other(spark, kafka, tmp_p
                 refused.append(held)
                 time.sleep(0.2)
 
-    with (
-        ThreadPoolExecutor(1) as beside,
-        lease(scene.paths.lease, "until the drain has begun"),
-    ):
+    with ThreadPoolExecutor(1) as beside, lease(scene.paths.lease, "until the drain has begun"):
         swapping = beside.submit(swap_at_last)
         while not refused:
             time.sleep(0.05)

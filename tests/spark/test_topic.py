@@ -199,7 +199,7 @@ def test_so_are_those_that_are_added_while_a_run_reads(scene):
     made = scene("flight_events", events=300, deliveries=1, max_offsets_per_batch=50)
     made.deliver_all()
 
-    def say(line: str) -> None:
+    def say(line: str):
         if "Spark is up" in line:
             add_partitions(made)
 

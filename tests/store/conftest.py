@@ -60,7 +60,7 @@ def bucket(server, store) -> str:
 
 
 @pytest.fixture(scope="package", autouse=True)
-def as_submitted(kafka, spark, store) -> Iterator[None]:
+def as_submitted(kafka, spark, store):
     """The environment of a drain; its JVM began without the store's keys, and is told of them."""
     with surroundings(kafka) as patch:
         for name, value in {
@@ -77,7 +77,7 @@ def as_submitted(kafka, spark, store) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def none_outlives_its_test() -> Iterator[None]:
+def none_outlives_its_test():
     """No drain in a process of its own does, and no client of s3fs, which keeps its first keys."""
     with none_left():
         yield

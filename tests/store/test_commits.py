@@ -119,7 +119,7 @@ def test_who_has_outslept_the_lease_commits_nothing_by_whichever_command_of_spar
     url = table(f"{root.url}/{write.__name__}")
     place = opened(url) / "lease"
 
-    def writes(name: str, held: Held) -> None:
+    def writes(name: str, held: Held):
         batch = spark.createDataFrame([(name, 0)], "writer string, number long").coalesce(1)
         with commit.within(spark, held.told):
             write(batch, commit.Commit(spark_url(url), f"p/{name}", 0, {}))
@@ -156,7 +156,7 @@ def test_of_spark_and_delta_rs_at_once_on_one_table_every_commit_that_was_told_t
     told: list[tuple[str, int]] = []
     turns = threading.Semaphore(0)
 
-    def by_delta_rs() -> None:
+    def by_delta_rs():
         for number in range(COMMITS * BESIDE):
             turns.acquire()
             append_by_delta_rs(url, number)

@@ -68,7 +68,7 @@ def test_a_store_that_answers_late_or_not_at_once_costs_time_and_nothing_else(
     """The first harm from the start, the second, if there is one, in a batch."""
     first, *others = harms
 
-    def next_harm() -> None:
+    def next_harm():
         if others:
             assert faulty.proxy.struck, "nothing was harmed at first"
             faulty.harm(others.pop())

@@ -151,7 +151,7 @@ def test_what_a_crash_leaves_at_each_place_is_gone_on_from(scene, store, monkeyp
     passed = set[str]()
     images = dict[str, Scene]()
 
-    def at(place: str) -> None:
+    def at(place: str):
         if place in PLACES and place not in images:
             images[place] = copied(made, store)
         passed.add(place)

@@ -46,7 +46,7 @@ def test_the_batching_gives_the_canonical_result_less_what_was_late(attempt, for
         phases=(Phase.generate, Phase.shrink),
     )
     @given(cases(one_time_an_id=form.one_time_an_id, ways=(way,)))
-    def tried(case: Case) -> None:
+    def tried(case: Case):
         nonlocal failed_at
         if failing:
             assume(time.monotonic() < failed_at + SHRINK_SECONDS or repr(case) in failing)

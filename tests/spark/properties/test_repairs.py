@@ -111,7 +111,7 @@ def test_no_sequence_is_found_that_goes_wrong(
         print_blob=True,
     )
     @given(sequences(form))
-    def found(sequence: Sequence) -> None:
+    def found(sequence: Sequence):
         assume(_may_go_wrong(form, sequence))
         done = _try(kafka, tmp_path_factory.mktemp("sequence") / ROOT, form, sequence)
         tried.update(done)

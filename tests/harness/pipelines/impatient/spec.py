@@ -7,10 +7,6 @@ from tests.harness.pipelines import on_the_tests_topic
 
 SPEC = on_the_tests_topic(
     SHIPPED.model_copy(
-        update={
-            "name": "impatient",
-            "stall_timeout": timedelta(seconds=15),
-            "output_checks": (),
-        }
+        update={"name": "impatient", "stall_timeout": timedelta(seconds=15), "output_checks": ()}
     )
 )
