@@ -40,7 +40,9 @@ def dead_places(paths: Paths, now: datetime) -> list[Dead]:
 
 def dead_checkpoints(paths: Paths, now: datetime) -> list[UPath]:
     """The folders that rewinds and repartitions have left, if none has begun for so long, nor is
-    live for less. None of later ones: then identity.json is a copy of before.
+    live for less. One that began before identity.json named the live one never comes to live: who
+    finds another identity than it was planned with does not begin. None that began behind that:
+    then identity.json is a copy of before.
     """
     known, since = read_identity(paths), f"{SPARK}-{now - GRACE:{STAMP}}"
     found = [*paths.version.glob(f"{SPARK}*")]
@@ -48,7 +50,8 @@ def dead_checkpoints(paths: Paths, now: datetime) -> list[UPath]:
         return []
     if known.since is not None and known.since > now - GRACE:
         return []
-    return [each for each in found if each.name < known.spark]
+    named = known.spark if known.since is None else f"{SPARK}-{known.since:{STAMP}}"
+    return [each for each in found if each.name <= named and each.name != known.spark]
 
 
 def remove_place(paths: Paths, dead: Dead, held: Held) -> None:

@@ -10,6 +10,7 @@ import logging
 from datetime import UTC, datetime
 
 from spark_jobs.admin.intent import Intent
+from spark_jobs.admin.restoring import refuse_features
 from spark_jobs.checkpoint.identity import read_identity, refuse_older_notes
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
@@ -19,7 +20,6 @@ from spark_jobs.journal.begun import settle, under_way
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out, complete
-from spark_jobs.repair.exchange.commit import refuse_features
 from spark_jobs.root.live_place import Place, first_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
@@ -74,14 +74,18 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
                 raise LeaseHeld.overtaken(pipeline=spec.name, again=f"sluice reset {spec.name}")
             instead = not _settled(Paths(*of), held)
             now = _draining(Paths(*of), spec)
-            place = _next(now, goes_on=goes_on)
+            stays = goes_on and not instead  # nobody knows what was half done to it
+            place = _next(now, goes_on=stays)
             facts = Reset(
                 live=following(now, spec.state.version, place),
-                releases=now.table.name if goes_on else "",
+                releases=now.table.name if stays else "",
                 staged=now.stagings.name,
             )
             carry_out(RESET, facts, now, held, WHO, instead=instead)
-        return (f"{spec.name} begins again in {paths.above / place.folder}",)
+        why = (
+            "" if stays == goes_on else ", and in a new table: a change of the old one is half done"
+        )
+        return (f"{spec.name} begins again in {paths.above / place.folder}{why}",)
 
     of = settings.root, spec
     return Intent(

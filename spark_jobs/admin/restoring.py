@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from spark_jobs.errors import StateUnreadable, TableContended
+from spark_jobs.errors import MaintenanceRefused, StateUnreadable, TableContended
 from spark_jobs.journal.change import Facts, Scene
-from spark_jobs.repair.exchange.commit import refuse_features
+from spark_jobs.root.path_forms import from_uri, sql_table
 from spark_jobs.sink import history, table
 from spark_jobs.storage import delta
+from spark_jobs.storage.features import unwritable
 
 if TYPE_CHECKING:
+    import deltalake
     from upath import UPath
 
 
@@ -60,8 +62,22 @@ def restore_table(facts: Restoring, scene: Scene) -> None:
 
 def restorable(facts: Restoring, scene: Scene) -> bool:
     """Whether the table has the rows of the version, or can have them yet."""
-    done = _committed(facts, scene) is not None
-    return done or delta.version_is_whole(scene.paths.table, facts.version)
+    path = scene.paths.table
+    if _committed(facts, scene) is not None:
+        return True
+    return not unwritable(delta.open_table(path)) and delta.version_is_whole(path, facts.version)
+
+
+def refuse_features(table: deltalake.DeltaTable) -> None:
+    """Raise MaintenanceRefused for a table that delta-rs cannot restore, mark or release."""
+    if unknown := unwritable(table):
+        place = from_uri(table.table_uri)
+        raise MaintenanceRefused.feature_unwritable(
+            place=place,
+            unknown=", ".join(unknown),
+            sql=sql_table(place),
+            first=unknown[0],
+        )
 
 
 def mark_table(facts: Restoring, scene: Scene) -> None:

@@ -14,6 +14,7 @@ from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.restoring import (
     Restoring,
     mark_table,
+    refuse_features,
     restorable,
     restore_table,
     restored_version,
@@ -30,7 +31,6 @@ from spark_jobs.errors import LeaseHeld, StateUnreadable
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.exchange.commit import refuse_features
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import Judged, verdict_on
 from spark_jobs.settings.installation import Settings

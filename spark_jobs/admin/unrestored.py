@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.admin.restoring import (
     Restoring,
     mark_table,
+    refuse_features,
     restorable,
     restore_table,
     restored_version,
@@ -17,7 +18,6 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
-from spark_jobs.repair.exchange.commit import refuse_features
 from spark_jobs.sink import history
 from spark_jobs.sink.restored import did, restored
 from spark_jobs.storage import delta

@@ -107,12 +107,21 @@ class RowRefused(SluiceError):
 
 
 class MaintenanceRefused(SluiceError):
-    """`sluice maintain` cannot compact or vacuum the table: it has a feature that only Spark
-    writes.
+    """A command cannot compact, vacuum, restore or release the table: it has a feature that only
+    Spark writes.
     """
 
     code, exit_status = "MAINTENANCE_REFUSED", 53
-    usual_remedy = "Run OPTIMIZE and VACUUM on the table in Spark."
+    usual_remedy = "Run OPTIMIZE and VACUUM on the table in Spark, or remove the feature."
+
+    @reason(
+        "{place} has {unknown}. Sluice restores and releases a table without Spark, which that "
+        "needs.",
+        "Remove it: ALTER TABLE {sql} DROP FEATURE {first}",
+    )
+    def feature_unwritable(
+        self, place: object, unknown: object, sql: object, first: object
+    ) -> None: ...
 
     @reason(
         "{path} cannot be compacted without Spark: {why}.",

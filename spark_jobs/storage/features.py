@@ -39,6 +39,11 @@ def untried(table: deltalake.DeltaTable, tried: Collection[str] = ()) -> list[st
     return sorted(has - TRIED - {*tried}) + maps
 
 
+def unwritable(table: deltalake.DeltaTable) -> list[str]:
+    """What keeps delta-rs from replacing rows of the table, in words; empty if nothing does."""
+    return untried(table, {DELETION_VECTORS})
+
+
 def name_invariants(path: UPath) -> int:
     """Let a protocol that names features name that of the table's NOT NULL columns. The version.
 

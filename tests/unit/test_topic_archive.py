@@ -430,6 +430,21 @@ def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path
     assert not root.paths.table.exists(), "nobody knows of which topic it is"
 
 
+def test_a_reset_leaves_a_table_in_which_a_change_that_nobody_completes_is_half_done(
+    tmp_path, monkeypatch
+):
+    """Also that of another topic, which else stays."""
+    root = Root(tmp_path)
+    root.batches([1])
+    says(monkeypatch, SourceState("topic-2", {0: 0}, {0: 1}))
+    root.paths.journal.write_text("{")
+    (said,) = reset(SPEC, root.settings).execute()
+    assert "half done" in said
+    left, root.paths = root.paths.table, Paths(root.settings.root, SPEC)
+    assert left.exists()
+    assert root.paths.table != left
+
+
 def test_maintain_never_removes_the_table_that_an_archive_had_before_a_reset(tmp_path, monkeypatch):
     """Kafka has its records no longer, and a reset is what errors of a broken archive name."""
     root = Root(tmp_path)

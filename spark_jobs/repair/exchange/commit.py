@@ -14,7 +14,7 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.root.path_forms import from_uri, sql_table
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
-from spark_jobs.storage.features import DELETION_VECTORS, untried
+from spark_jobs.storage.features import unwritable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +85,7 @@ def _commit(base: Base, claim: Claim, rows: pa.Table, where: str, held: Held) ->
 
 def refuse_features(table: deltalake.DeltaTable) -> None:
     """Raise SwapRefused for a table with a feature with which a swap was not tried."""
-    if unknown := untried(table, {DELETION_VECTORS}):
+    if unknown := unwritable(table):
         place = from_uri(table.table_uri)
         raise SwapRefused.feature_unwritable(
             place=place,
