@@ -60,7 +60,7 @@ def test_values_together_are_read_as_each_alone(kind, format_, values):
         ("array<double>", [[2**53]], [[2**53 + 1]]),
     ],
 )
-def test_no_number_of_a_schema_is_rounded(kind: str, good: list[Any], bad: list[Any]) -> None:
+def test_no_number_of_a_schema_is_rounded(kind, good, bad):
     found = read([*good, *bad], Field(name="x", type=kind))
     assert [wrong for _, wrong in found] == [False] * len(good) + [True] * len(bad)
 

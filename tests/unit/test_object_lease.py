@@ -152,7 +152,7 @@ def test_one_that_is_taken_between_a_look_and_the_next_is_refused_with_its_holde
 def test_a_number_that_others_have_passed_is_not_taken_again(path):
     leases = [ObjectLease(path, f"run-{number}") for number in range(3)]
 
-    def pass_by() -> None:
+    def pass_by():
         for lease_ in leases[:2]:
             lease_.take()
             lease_.release()

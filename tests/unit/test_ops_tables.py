@@ -166,7 +166,7 @@ def test_a_commit_that_another_one_overtook_is_tried_again(root, monkeypatch):
     write = deltalake.write_deltalake
     overtaken = iter([True, True, False])
 
-    def contended(*arguments: Any, **options: Any) -> None:
+    def contended(*arguments: Any, **options: Any):
         if next(overtaken):
             raise CommitFailedError("a concurrent transaction deleted the same data")
         write(*arguments, **options)

@@ -48,8 +48,8 @@ def gone(process: psutil.Process) -> bool:
 
 @pytest.mark.parametrize("generation", [0, 1], ids=["the task", "the submitter"])
 def test_when_one_it_depends_on_dies_it_is_asked_to_stop_and_without_its_jvm_it_ends(
-    tmp_path: Path, generation: int
-) -> None:
+    tmp_path, generation
+):
     out = tmp_path / "out"
     task = subprocess.Popen([sys.executable, "-c", TASK, SUBMITTER, DRIVER, str(out)])
     tree = [task.pid]

@@ -66,9 +66,7 @@ OTHERS = ("registry.load(", "json.load(", "rows.repartition(", "load(", "reparti
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(tmp_path, monkeypatch, name):
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / name))
     table = UPath(root()) / "tables" / "sales"
     said = deltalake.CommitProperties(
@@ -88,8 +86,8 @@ def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(
 
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_a_root_that_spark_and_delta_rs_would_not_read_alike_is_refused_before_anything_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+    tmp_path, monkeypatch, name
+):
     monkeypatch.setattr(os, "environ", {**os.environ, "SLUICE_ROOT": f"{tmp_path}/{name}/root"})
     with pytest.raises(SettingInvalid) as refused:
         root()
@@ -98,9 +96,7 @@ def test_a_root_that_spark_and_delta_rs_would_not_read_alike_is_refused_before_a
 
 
 @pytest.mark.parametrize("name", ["ü", "a b", "5%", "a#b", "what?"])
-def test_on_a_cluster_a_root_is_refused_whose_state_its_executors_could_not_read(
-    tmp_path: Path, name: str
-) -> None:
+def test_on_a_cluster_a_root_is_refused_whose_state_its_executors_could_not_read(tmp_path, name):
     (tmp_path / "delta-spark.jar").touch()
     odd = Settings(f"/data/{name}", "a:1", tmp_path, "local[2]", "3g")
     assert submit.configuration(odd)
@@ -110,21 +106,19 @@ def test_on_a_cluster_a_root_is_refused_whose_state_its_executors_could_not_read
     refuse_for_cluster("s3://bucket/root")
 
 
-def test_for_spark_a_url_of_s3_has_hadoops_scheme_and_a_pattern_is_a_name() -> None:
+def test_for_spark_a_url_of_s3_has_hadoops_scheme_and_a_pattern_is_a_name():
     assert spark_url("s3://b/p") == "s3a://b/p"
     assert spark_url(UPath(f"/data/{ROOT}")) == f"/data/{ROOT}"
     assert spark_pattern(UPath("/data/a{1,2}*?")) == r"/data/a\{1,2\}\*\?"
     assert sql_table("/data/what`s up") == "delta.`/data/what``s up`"
 
 
-def test_a_reader_of_state_is_given_the_path_itself_where_nothing_in_it_is_escaped() -> None:
+def test_a_reader_of_state_is_given_the_path_itself_where_nothing_in_it_is_escaped():
     assert state_url(UPath("/data/root/v1/spark")) == "/data/root/v1/spark"
     assert state_url("s3://bucket/root/v1/spark") == "s3a://bucket/root/v1/spark"
 
 
-def test_elsewhere_it_is_given_a_link_that_its_own_user_alone_can_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_elsewhere_it_is_given_a_link_that_its_own_user_alone_can_change(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     checkpoint = tmp_path / ROOT / "spark"
     link = Path(state_url(UPath(checkpoint)))
@@ -137,9 +131,7 @@ def test_elsewhere_it_is_given_a_link_that_its_own_user_alone_can_change(
     assert state_url(tmp_path / "another #" / "spark") != str(link)
 
 
-def test_a_link_in_a_folder_that_java_escapes_would_not_help_and_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_in_a_folder_that_java_escapes_would_not_help_and_is_refused(tmp_path, monkeypatch):
     (tmp_path / "for files").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "for files"))
     with fails(SettingInvalid, "temporary_state_unreadable"):
@@ -162,7 +154,7 @@ def test_no_other_place_writes_a_path_for_spark_delta_or_a_url():
     assert found == []
 
 
-def test_a_place_that_writes_one_itself_is_found() -> None:
+def test_a_place_that_writes_one_itself_is_found():
     for text in (
         "spark.read.parquet(str(path))",
         "deltalake.DeltaTable(f'{root}/t')",

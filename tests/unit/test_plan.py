@@ -67,28 +67,28 @@ class Installation:
 
 
 @pytest.fixture
-def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+def installation(tmp_path, monkeypatch) -> Installation:
     return Installation(tmp_path / ROOT, monkeypatch)
 
 
-def test_a_new_pipeline_on_an_empty_topic_has_nothing_to_do(installation: Installation) -> None:
+def test_a_new_pipeline_on_an_empty_topic_has_nothing_to_do(installation):
     assert installation.plan().idle
     assert installation.plan().lines[-1].startswith("nothing to do")
 
 
-def test_a_new_pipeline_reads_all_that_retention_has_left(installation: Installation) -> None:
+def test_a_new_pipeline_reads_all_that_retention_has_left(installation):
     installation.holds({0: 50, 1: 20}, earliest={0: 30, 1: 0})
     plan = installation.plan()
     assert (plan.new_offsets, plan.reasons) == (40, ("40 new offsets to read",))
 
 
-def test_a_drained_topic_leaves_nothing_to_do(installation: Installation) -> None:
+def test_a_drained_topic_leaves_nothing_to_do(installation):
     installation.holds({0: 50, 1: 20})
     installation.has_drained({0: 30, 1: 10}, {0: 50, 1: 20}, judged=1)
     assert installation.plan().idle
 
 
-def test_new_records_are_counted_by_partition(installation: Installation) -> None:
+def test_new_records_are_counted_by_partition(installation):
     installation.holds({0: 50, 1: 20})
     installation.has_drained({0: 50, 1: 20}, judged=0)
     installation.holds({0: 53, 1: 20, 2: 4})
@@ -126,14 +126,14 @@ def test_batches_that_have_not_passed_the_checks_are_a_reason_to_run(installatio
     assert reason.startswith("batches 1 to 1 have not passed the checks yet")
 
 
-def test_a_plan_refuses_what_the_drain_would_refuse(installation: Installation) -> None:
+def test_a_plan_refuses_what_the_drain_would_refuse(installation):
     installation.holds({0: 50})
     installation.has_drained({0: 50}, judged=0)
     with pytest.raises(StateIncompatible):
         installation.plan(pipeline(steps=SPEC.steps[1:]))
 
 
-def test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do(installation: Installation) -> None:
+def test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do(installation):
     installation.holds({0: 50, 1: 20})
     installation.has_drained({0: 50, 1: 20}, judged=0)
     installation.holds({0: 45, 1: 25})
@@ -141,7 +141,7 @@ def test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do(installation: In
         installation.plan()
 
 
-def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation: Installation) -> None:
+def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation):
     installation.holds({0: 20, 1: 0})
     installation.has_drained({0: 20, 1: 0}, judged=0)
     lines = installation.plan(pipeline(state=State(shuffle_partitions=3))).lines
@@ -151,7 +151,7 @@ def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation: Instal
     assert any(", 2 shuffle partitions" in line for line in lines)
 
 
-def test_a_plan_beside_a_running_drain_names_it(installation: Installation) -> None:
+def test_a_plan_beside_a_running_drain_names_it(installation):
     installation.has_drained(judged=-1)
     with (
         lease(installation.paths.lease, "run-1"),
@@ -166,7 +166,7 @@ def test_a_root_that_cannot_be_a_folder_is_refused_with_the_reason(installation)
         installation.plan()
 
 
-def test_planning_leaves_the_checkpoint_as_it_was(installation: Installation) -> None:
+def test_planning_leaves_the_checkpoint_as_it_was(installation):
     installation.holds({0: 50})
     installation.has_drained({0: 20}, judged=0)
     root = Path(installation.settings.root)
@@ -188,9 +188,7 @@ def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(in
     ("name", "reason", "told"),
     [("identity", "identity_lost", "path"), ("cursor", "file_damaged", "what")],
 )
-def test_so_is_what_lies_beside_the_checkpoint(
-    installation: Installation, name: str, reason: str, told: str
-) -> None:
+def test_so_is_what_lies_beside_the_checkpoint(installation, name, reason, told):
     installation.holds({0: 10, 1: 0})
     installation.has_drained({0: 10, 1: 0}, judged=0)
     getattr(installation.paths, name).write_text('{"gener')
@@ -236,13 +234,13 @@ def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes
     assert found.lines[-1].endswith("partition 0: 10 records (20 to 29)")
 
 
-def test_a_preflight_writes_nothing_where_nothing_is(installation: Installation) -> None:
+def test_a_preflight_writes_nothing_where_nothing_is(installation):
     installation.holds({0: 20})
     assert installation.preflight().identity.topic_id == "topic-1"
     assert not Path(installation.settings.root).exists()
 
 
-def test_neither_a_plan_nor_a_preflight_loads_spark() -> None:
+def test_neither_a_plan_nor_a_preflight_loads_spark():
     code = "import sys, spark_jobs.runs.plan; print({'pyspark', 'delta'} & {*sys.modules})"
     assert python(code).stdout == "set()\n"
 

@@ -49,9 +49,7 @@ def ended(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-def test_the_tree_is_the_process_first_and_what_it_started_in_sessions_of_their_own_too(
-    tmp_path: Path,
-) -> None:
+def test_the_tree_is_the_process_first_and_what_it_started_in_sessions_of_their_own_too(tmp_path):
     with started(tmp_path) as (parent, child):
         assert [process.pid for process in tree(parent.pid)] == [parent.pid, child.pid]
 
@@ -59,7 +57,7 @@ def test_the_tree_is_the_process_first_and_what_it_started_in_sessions_of_their_
 @pytest.mark.parametrize(
     "deaf", [False, True], ids=["that takes SIGTERM", "that takes no notice of SIGTERM"]
 )
-def test_a_tree_is_ended(tmp_path: Path, deaf: bool) -> None:
+def test_a_tree_is_ended(tmp_path, deaf):
     with started(tmp_path, deaf=deaf) as (parent, child):
         top = psutil.Process(parent.pid)
         end_tree(parent.pid, 0.5)
@@ -69,7 +67,7 @@ def test_a_tree_is_ended(tmp_path: Path, deaf: bool) -> None:
             time.sleep(0.02)
 
 
-def test_one_that_is_gone_has_no_tree_and_is_ended_in_silence() -> None:
+def test_one_that_is_gone_has_no_tree_and_is_ended_in_silence():
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     assert tree(gone.pid) == []
@@ -77,7 +75,7 @@ def test_one_that_is_gone_has_no_tree_and_is_ended_in_silence() -> None:
     kill_tree(gone.pid)
 
 
-def test_a_driver_is_the_python_of_its_script(tmp_path: Path) -> None:
+def test_a_driver_is_the_python_of_its_script(tmp_path):
     with started(tmp_path) as (parent, child):
         script = str(tmp_path / "parent.py")
         assert is_driver(psutil.Process(parent.pid), script)

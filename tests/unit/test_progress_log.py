@@ -52,7 +52,7 @@ def progress(
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     """A checkpoint of a topic of which retention had removed 1,000 records before the first run;
     two batches are committed.
     """
@@ -67,7 +67,7 @@ def logged(folder: Path, target: dict[int, int]) -> Lines:
     return Lines(Checkpoint(UPath(folder)), target)
 
 
-def test_a_batch_says_what_it_read_and_what_is_left_at_the_rate_so_far(folder: Path) -> None:
+def test_a_batch_says_what_it_read_and_what_is_left_at_the_rate_so_far(folder):
     lines = logged(folder, {0: 11000, 1: 10000})
     lines.show({0: progress(0, 1990)})
     lines.show({0: progress(0, 1990), 1: progress(1, 1000, 4.0)})
@@ -79,15 +79,15 @@ def test_a_batch_says_what_it_read_and_what_is_left_at_the_rate_so_far(folder: P
     ]
 
 
-def test_the_last_batch_says_that_all_is_read(folder: Path) -> None:
+def test_the_last_batch_says_that_all_is_read(folder):
     lines = logged(folder, {0: 2500, 1: 1500})
     lines.show({1: progress(1, 1000)})
     assert "; all 1,000 offsets read; " in lines[0]
 
 
 def test_a_batch_of_which_a_part_ran_again_has_no_counts_and_says_what_is_left_by_its_offsets(
-    folder: Path,
-) -> None:
+    folder,
+):
     lines = logged(folder, {0: 2500, 1: 1500})
     lines.show({0: progress(0, 5000, 2.0, operator(), repeated=True)})
     assert len(lines) == 1
@@ -96,7 +96,7 @@ def test_a_batch_of_which_a_part_ran_again_has_no_counts_and_says_what_is_left_b
     assert "2,000 of 3,000 offsets read (66%), 1,000 left, about 1 second at this rate" in lines[0]
 
 
-def test_each_batch_is_logged_once_with_its_operators_below_it(folder: Path) -> None:
+def test_each_batch_is_logged_once_with_its_operators_below_it(folder):
     lines = logged(folder, {0: 2500, 1: 1500})
     lines.show({0: progress(0, 10, 2.0, operator())})
     lines.show({0: progress(0, 10, 2.0, operator()), 1: progress(1, 10, 2.0, operator())})
@@ -106,9 +106,7 @@ def test_each_batch_is_logged_once_with_its_operators_below_it(folder: Path) -> 
     assert len(lines) == 4
 
 
-def test_each_line_has_its_batch_as_a_field(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_line_has_its_batch_as_a_field(folder, capsys):
     log.setup("json")
     with log.context(pipeline="sales_hourly", run="r"):
         logged(folder, {0: 2500, 1: 1500}).show(
@@ -120,14 +118,12 @@ def test_each_line_has_its_batch_as_a_field(
     ]
 
 
-def test_there_is_no_time_without_a_measured_rate() -> None:
+def test_there_is_no_time_without_a_measured_rate():
     assert format_remaining(0, 10, 3.0) == "0 of 10 offsets read (0%), 10 left"
     assert format_remaining(5, 10, 0.0) == "5 of 10 offsets read (50%), 5 left"
     assert format_remaining(0, 0, 3.0) == "no new offsets"
 
 
 @given(st.integers(0, 10**12), st.integers(1, 10**9), st.floats(0, 10**4))
-def test_it_never_says_100_percent_while_offsets_are_left(
-    done: int, more: int, seconds: float
-) -> None:
+def test_it_never_says_100_percent_while_offsets_are_left(done, more, seconds):
     assert "100%" not in format_remaining(done, done + more, seconds)

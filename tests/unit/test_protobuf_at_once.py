@@ -2,8 +2,6 @@
 protoc's.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 
@@ -74,7 +72,7 @@ LEFT = [
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def described(tmp_path_factory) -> bytes:
     folder = tmp_path_factory.mktemp("once")
     done = protoc(folder, SCHEMA, "--include_imports", f"--descriptor_set_out={folder}/out.desc")
     assert done.returncode == 0, done.stderr
@@ -82,7 +80,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def full(tmp_path_factory) -> bytes:
     return _encoded(tmp_path_factory.mktemp("full"), FULL)
 
 
@@ -101,7 +99,7 @@ def reader(
     return SchemaReader(schema, message, objects, placed=placed), objects
 
 
-def test_a_message_of_every_kind_of_field_is_read_at_once(described: bytes, full: bytes) -> None:
+def test_a_message_of_every_kind_of_field_is_read_at_once(described, full):
     by, objects = reader(described, FIELDS)
     assert by.at_once is not None
     _, which = by.at_once.columns(pa.array([full, b"", None]), 0)
@@ -109,7 +107,7 @@ def test_a_message_of_every_kind_of_field_is_read_at_once(described: bytes, full
     assert alike(by, objects, [full, b""]) == [True, True]
 
 
-def test_a_message_with_any_byte_changed_is_read_alike(described: bytes, full: bytes) -> None:
+def test_a_message_with_any_byte_changed_is_read_alike(described, full):
     by, objects = reader(described, FIELDS)
     alike(by, objects, changed_at_each_byte(full))
 
@@ -125,12 +123,12 @@ PARTS = [
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(PARTS) | st.binary(max_size=3), max_size=5), max_size=30))
-def test_parts_in_any_order_are_read_alike(described: bytes, given: list[list[bytes]]) -> None:
+def test_parts_in_any_order_are_read_alike(described, given):
     by, objects = reader(described, FIELDS)
     alike(by, objects, [b"".join(parts) for parts in given])
 
 
-def test_a_number_of_two_names_has_the_first_with_a_column_and_without(described: bytes) -> None:
+def test_a_number_of_two_names_has_the_first_with_a_column_and_without(described):
     by, objects = reader(described, [Field(name="status", type="string")])
     assert by.at_once is not None
     read_alone = objects.columns(by.read([b"\x18\x01"], 0), 1)[0]
@@ -139,9 +137,7 @@ def test_a_number_of_two_names_has_the_first_with_a_column_and_without(described
 
 
 @pytest.mark.parametrize("field", LEFT, ids=lambda field: f"{field.type} {field.path}")
-def test_a_field_that_has_no_column_is_left_to_the_other_decoder(
-    described: bytes, field: Field
-) -> None:
+def test_a_field_that_has_no_column_is_left_to_the_other_decoder(described, field):
     assert reader(described, [field])[0].at_once is None
 
 
@@ -154,8 +150,8 @@ def test_a_field_that_has_no_column_is_left_to_the_other_decoder(
     ],
 )
 def test_a_known_message_whose_parts_may_be_null_is_left_to_the_other_decoder(
-    syntax: str, at_once: bool, known: str, kind: str, parts: dict[str, int]
-) -> None:
+    syntax, at_once, known, kind, parts
+):
     file = FileDescriptorProto(name="a.proto", package="google.protobuf", syntax=syntax)
     own = file.message_type.add(name=known)
     for number, (name, type_) in enumerate(parts.items(), 1):
@@ -170,7 +166,7 @@ def test_a_known_message_whose_parts_may_be_null_is_left_to_the_other_decoder(
         assert alike(by, objects, [b"", b"\x0a\0", b"\x0a\x02\x08\x05"]) == [True] * 3
 
 
-def test_the_places_of_the_message_are_in_front_of_it(described: bytes, full: bytes) -> None:
+def test_the_places_of_the_message_are_in_front_of_it(described, full):
     at = Field(name="s", type="string")
     for message, head in (("shop.Order", b"\0"), ("shop.Second.Inner", b"\x04\x02\x00")):
         by, objects = reader(described, [at], message, placed=True)
@@ -183,9 +179,7 @@ def test_the_places_of_the_message_are_in_front_of_it(described: bytes, full: by
 
 
 @pytest.mark.parametrize("number", [8, 4, 6], ids=["sint32", "int32", "uint32"])
-def test_a_number_of_more_than_32_bits_is_left_to_the_other_decoder(
-    described: bytes, number: int
-) -> None:
+def test_a_number_of_more_than_32_bits_is_left_to_the_other_decoder(described, number):
     by, objects = reader(described, FIELDS)
     value = bytes([number << 3]) + b"\x80\x80\x80\x80\x80\x02"
     _, which = by.at_once.columns(pa.array([value]), 0)
@@ -193,7 +187,7 @@ def test_a_number_of_more_than_32_bits_is_left_to_the_other_decoder(
     assert alike(by, objects, [value]) == [False]
 
 
-def test_what_is_sure_is_not_read_one_by_one(described: bytes, full: bytes) -> None:
+def test_what_is_sure_is_not_read_one_by_one(described, full):
     by, _ = reader(described, FIELDS)
     left = []
 

@@ -1,7 +1,5 @@
 """The Protobuf decoder, held against protoc, whose C++ is another implementation than Python's."""
 
-from __future__ import annotations
-
 import struct
 from base64 import b64encode
 from collections.abc import Callable
@@ -71,12 +69,12 @@ AT = datetime(2023, 11, 14, 22, 13, 20, 250_000, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("protobuf")
 
 
 @pytest.fixture(scope="module")
-def encoded(folder: Path) -> Callable[[str], bytes]:
+def encoded(folder) -> Callable[[str], bytes]:
     def of(text: str, message: str = "shop.Order") -> bytes:
         done = protoc(folder, SCHEMA, f"--encode={message}", given=text.encode())
         assert done.returncode == 0, done.stderr
@@ -102,9 +100,7 @@ def decoded(by: RecordDecoder, values: list[bytes | None]) -> tuple[list[Any], l
     return [*zip(*(column.to_pylist() for column in columns), strict=True)], [*reasons]
 
 
-def test_every_kind_of_field_is_what_protobuf_says(
-    folder: Path, encoded: Callable[[str], bytes]
-) -> None:
+def test_every_kind_of_field_is_what_protobuf_says(folder, encoded):
     values = [encoded(FULL), encoded('id: "o-2" at { }'), None, b"", b"\x0a\x09x"]
     rows, reasons = decoded(decoder(folder), values)
     assert rows[0] == (
@@ -151,9 +147,7 @@ def test_every_kind_of_field_is_what_protobuf_says(
     ]
 
 
-def test_a_message_of_no_bytes_is_one_of_defaults_with_and_without_others_beside_it(
-    folder: Path,
-) -> None:
+def test_a_message_of_no_bytes_is_one_of_defaults_with_and_without_others_beside_it(folder):
     fields = (Field(name="at", type="timestamp", part="timestamp"), *FIELDS[3:5], FIELDS[-1])
     for values in ([b""], [b"", b"", None], [b"", b"\x0a\x09x"]):
         rows, reasons = decoded(decoder(folder, fields), [*values])
@@ -171,15 +165,11 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_a_value_that_no_column_has_is_malformed(
-    folder: Path, encoded: Callable[[str], bytes], text: str
-) -> None:
+def test_a_value_that_no_column_has_is_malformed(folder, encoded, text):
     assert decoded(decoder(folder), [encoded(text)])[1] == [BAD[text]]
 
 
-def test_the_registrys_schema_and_the_place_in_it_say_which_message(
-    folder: Path, tmp_path: Path, encoded: Callable[..., bytes]
-) -> None:
+def test_the_registrys_schema_and_the_place_in_it_say_which_message(folder, tmp_path, encoded):
     keep(
         tmp_path,
         {7: Registered("PROTOBUF", SCHEMA, ()), 8: None, 9: Registered("AVRO", '"int"', ())},
@@ -215,8 +205,8 @@ def test_the_registrys_schema_and_the_place_in_it_say_which_message(
 
 
 def test_a_schema_that_is_registered_as_a_descriptor_is_one_with_its_imports(
-    folder: Path, tmp_path: Path, encoded: Callable[..., bytes]
-) -> None:
+    folder, tmp_path, encoded
+):
     done = protoc(folder, SCHEMA, f"--descriptor_set_out={tmp_path}/own.desc")
     assert done.returncode == 0, done.stderr
     [own] = descriptor_pb2.FileDescriptorSet.FromString((tmp_path / "own.desc").read_bytes()).file
@@ -268,7 +258,7 @@ ORDERS = st.fixed_dictionaries(
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> RecordDecoder:
+def small(tmp_path_factory) -> RecordDecoder:
     folder = tmp_path_factory.mktemp("small")
     done = protoc(folder, SMALL, f"--descriptor_set_out={folder}/out.desc")
     assert done.returncode == 0, done.stderr
@@ -289,9 +279,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> RecordDecoder:
 
 
 @given(order=ORDERS)
-def test_what_is_written_by_the_wire_format_comes_back_equal(
-    order: dict[str, Any], small: RecordDecoder
-) -> None:
+def test_what_is_written_by_the_wire_format_comes_back_equal(order, small):
     rows, reasons = decoded(small, [by_hand(order)])
     assert reasons == [None]
     assert dict(zip(["id", "n", "d", "r", "b", "t"], rows[0], strict=False)) == order
@@ -305,9 +293,7 @@ def test_what_is_written_by_the_wire_format_comes_back_equal(
         max_size=20,
     )
 )
-def test_changed_bytes_are_refused_or_are_what_protoc_reads(
-    changes: list[Any], small: RecordDecoder, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_changed_bytes_are_refused_or_are_what_protoc_reads(changes, small, tmp_path_factory):
     """One call of protoc for twenty: as the repeated messages of another one."""
     folder = tmp_path_factory.getbasetemp()
     values = []
@@ -333,7 +319,7 @@ def test_changed_bytes_are_refused_or_are_what_protoc_reads(
         assert ("\n  t: true" in text) == row["t"]
 
 
-def test_declarations_are_refused_in_words(folder: Path) -> None:
+def test_declarations_are_refused_in_words(folder):
     with fails(SpecInvalid, "fields_refused", fields="registry"):
         Protobuf(message="shop.Order")
     topic = Topic(

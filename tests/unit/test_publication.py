@@ -1,7 +1,5 @@
 """What publish tells consumers, from what lies in a root: real ops tables, a cursor, and the fact that was written last."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,16 +89,16 @@ class Root(roots.Root):
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path) -> Root:
     return Root(tmp_path / ROOT)
 
 
-def test_a_table_that_was_made_and_has_no_batch_that_passed_is_not_published(root: Root) -> None:
+def test_a_table_that_was_made_and_has_no_batch_that_passed_is_not_published(root):
     Cursor(judged_table_version=0).write(root.paths.cursor)
     assert root.publish() is None
 
 
-def test_an_event_covers_everything_since_the_version_that_was_published_before(root: Root) -> None:
+def test_an_event_covers_everything_since_the_version_that_was_published_before(root):
     root.has("old", 0)
     root.passed(0, 1)
     first = root.publish()
@@ -138,7 +136,7 @@ def test_a_batch_that_an_older_sluice_accounted_for_is_published_without_the_cou
     assert (told["account"]["read"], told["account"]["unknown"]) == (10, 0)
 
 
-def test_what_airflow_has_is_not_told_again(root: Root) -> None:
+def test_what_airflow_has_is_not_told_again(root):
     root.has("new", 0)
     root.passed(0, 1)
     assert root.publish() is not None
@@ -160,7 +158,7 @@ def test_an_event_that_was_lost_is_told_again_alike_and_what_came_since_is_the_n
     assert root.publish() is None
 
 
-def test_two_dags_that_publish_at_once_tell_one_event_or_the_next(root: Root) -> None:
+def test_two_dags_that_publish_at_once_tell_one_event_or_the_next(root):
     """The pipeline's and its backfill's: each has asked Airflow before the other told."""
     root.has("new", 0)
     root.passed(0, 1)
@@ -182,7 +180,7 @@ def test_of_two_that_fix_one_number_the_second_tells_what_the_first_fixed(root, 
     root.passed(0, 1)
     fix, told = Published.fix, []
 
-    def overtaken(ours: Published, paths: Paths) -> None:
+    def overtaken(ours: Published, paths: Paths):
         monkeypatch.setattr(Published, "fix", fix)
         root.has("new", 1)
         root.passed(1, 3)
@@ -216,7 +214,7 @@ def test_what_changes_while_an_event_is_made_is_in_it_or_in_the_next_and_never_h
     assert (told["generation"], told["table_version"], told["account"]["read"]) == ("third", 5, 10)
 
 
-def test_nothing_new_is_told_while_a_change_is_under_way(root: Root) -> None:
+def test_nothing_new_is_told_while_a_change_is_under_way(root):
     root.has("new", 0)
     root.passed(0, 1)
     lost = root.publish(lost=True)
@@ -241,7 +239,7 @@ def test_after_a_rewind_the_restored_version_is_published_though_no_batch_is_new
     assert (told["table_version"], told["account"]["read"], told["run_id"]) == (5, 0, "run-0")
 
 
-def test_the_numbers_go_on_through_a_reset_whose_first_event_begins_at_nothing(root: Root) -> None:
+def test_the_numbers_go_on_through_a_reset_whose_first_event_begins_at_nothing(root):
     for batch in range(3):
         root.has("new", batch)
     root.passed(2, 7)
@@ -254,7 +252,7 @@ def test_the_numbers_go_on_through_a_reset_whose_first_event_begins_at_nothing(r
     assert told["account"]["read"] == 10
 
 
-def test_where_airflow_has_lost_its_events_the_last_is_told_again_and_alike(root: Root) -> None:
+def test_where_airflow_has_lost_its_events_the_last_is_told_again_and_alike(root):
     for batch, version in ((0, 1), (1, 3)):
         root.has("new", batch)
         root.passed(batch, version)
@@ -283,13 +281,13 @@ def test_where_the_root_is_a_copy_of_before_it_goes_on_from_the_event_that_airfl
     assert (told["number"], told["table_version_before"], told["account"]["read"]) == (3, 3, 10)
 
 
-def test_an_event_is_kept_for_as_long_as_anybody_may_be_at_work_on_its_number(root: Root) -> None:
+def test_an_event_is_kept_for_as_long_as_anybody_may_be_at_work_on_its_number(root):
     for number in range(1, 104):
         Published(number=number).fix(root.paths)
     assert sorted(int(path.stem) for path in root.paths.events.iterdir()) == [*range(4, 104)]
 
 
-def test_an_event_has_the_decisions_about_its_rows_and_no_others(root: Root) -> None:
+def test_an_event_has_the_decisions_about_its_rows_and_no_others(root):
     root.has("new", 0)
     root.accepted("new", 1, None, "before")
     root.accepted("new", 4, None, "ZZ is new")
@@ -318,7 +316,7 @@ def test_a_decision_about_rows_that_a_rewind_has_kept_is_told_and_none_about_tho
     assert [decision["reason"] for decision in told["decisions"]] == ["ZZ is new"]
 
 
-def test_a_root_of_an_older_sluice_goes_on_from_the_event_that_airflow_has(root: Root) -> None:
+def test_a_root_of_an_older_sluice_goes_on_from_the_event_that_airflow_has(root):
     """It had one file without a number, which it wrote before Airflow had the event."""
     for batch in range(3):
         root.has("new", batch)
@@ -352,7 +350,7 @@ def test_a_version_that_was_told_is_not_told_again_after_a_rewind_that_leaves_th
     assert root.publish() is None
 
 
-def test_a_rewind_lets_the_next_event_begin_at_the_batch_to_which_it_went(root: Root) -> None:
+def test_a_rewind_lets_the_next_event_begin_at_the_batch_to_which_it_went(root):
     """Batches up to 3 were told; it kept 0 and 1, whose rows in ops.batches stay."""
     root.identified("old")
     for batch in (0, 1):
@@ -383,7 +381,7 @@ def test_a_torn_event_is_an_error_and_the_remedy_goes_on_from_what_airflow_was_t
     assert (told["number"], told["table_version_before"], told["account"]["read"]) == (2, 1, 10)
 
 
-def test_a_verdict_of_another_generation_is_about_other_rows(root: Root) -> None:
+def test_a_verdict_of_another_generation_is_about_other_rows(root):
     root.has("new", 0)
     said = Cursor(audited=0, judged=0, judged_table_version=1)
     said.model_copy(update={"judged_generation": "another"}).write(root.paths.cursor)

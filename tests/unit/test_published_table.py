@@ -1,7 +1,5 @@
 """The published table over real tables of delta-rs: what DuckDB, Arrow and delta-rs's own SQL read is the judged version, whatever was done to the pipeline's table."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -80,11 +78,11 @@ class Root(roots.Root):
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path) -> Root:
     return Root(tmp_path / ROOT)
 
 
-def test_it_shows_the_judged_version_and_no_row_of_a_later_one(root: Root) -> None:
+def test_it_shows_the_judged_version_and_no_row_of_a_later_one(root):
     judged = root.append(1, 2)
     root.append(3)
     assert behind(root.paths, judged)
@@ -93,7 +91,7 @@ def test_it_shows_the_judged_version_and_no_row_of_a_later_one(root: Root) -> No
     assert not behind(root.paths, judged)
 
 
-def test_it_has_no_data_of_its_own(root: Root) -> None:
+def test_it_has_no_data_of_its_own(root):
     for number in range(3):
         root.append(number)
     root.move()
@@ -101,7 +99,7 @@ def test_it_has_no_data_of_its_own(root: Root) -> None:
     assert {path.parent.name for path in files} == {"_delta_log"}
 
 
-def test_a_move_that_is_repeated_changes_nothing(root: Root) -> None:
+def test_a_move_that_is_repeated_changes_nothing(root):
     """A task that was killed after the commit, and before it wrote published.json."""
     root.append(1)
     assert root.move()
@@ -109,14 +107,14 @@ def test_a_move_that_is_repeated_changes_nothing(root: Root) -> None:
     assert len(root.commits()) == 1
 
 
-def test_it_never_goes_back_to_an_older_version(root: Root) -> None:
+def test_it_never_goes_back_to_an_older_version(root):
     older, newer = root.append(1), root.append(2)
     root.move(newer)
     assert not root.move(older)
     assert root.shown() == [1, 2]
 
 
-def test_two_moves_at_once_show_the_newer_version_once(root: Root) -> None:
+def test_two_moves_at_once_show_the_newer_version_once(root):
     older = [root.append(number) for number in range(4)][1]
     newer = root.version
     with ThreadPoolExecutor(8) as pool:
@@ -142,7 +140,7 @@ def test_a_move_that_a_newer_one_overtakes_before_its_commit_leaves_that_in_plac
     assert len(root.commits()) == 1
 
 
-def test_a_move_commits_what_is_new_and_not_the_whole_table(root: Root) -> None:
+def test_a_move_commits_what_is_new_and_not_the_whole_table(root):
     for number in range(5):
         root.append(number)
     root.move()
@@ -154,7 +152,7 @@ def test_a_move_commits_what_is_new_and_not_the_whole_table(root: Root) -> None:
     assert root.shown() == [0, 1, 2, 3, 4, 5]
 
 
-def test_rows_that_were_deleted_updated_or_merged_are_shown_as_they_were_judged(root: Root) -> None:
+def test_rows_that_were_deleted_updated_or_merged_are_shown_as_they_were_judged(root):
     root.append(1, 2, 3)
     root.move()
     root.append(4)
@@ -180,7 +178,7 @@ def test_rows_of_a_failed_batch_that_were_deleted_before_they_passed_are_never_s
         assert -1 not in rows["n"].to_pylist()
 
 
-def test_a_table_that_is_replaced_by_each_batch_is_shown_as_a_whole(root: Root) -> None:
+def test_a_table_that_is_replaced_by_each_batch_is_shown_as_a_whole(root):
     for number in range(3):
         rows = pa.table({"n": pa.array([number], pa.int64())})
         deltalake.write_deltalake(root.live, rows, mode="overwrite")
@@ -188,7 +186,7 @@ def test_a_table_that_is_replaced_by_each_batch_is_shown_as_a_whole(root: Root) 
         assert root.shown() == [number]
 
 
-def test_optimize_is_followed_without_a_new_judgement_and_changes_no_data(root: Root) -> None:
+def test_optimize_is_followed_without_a_new_judgement_and_changes_no_data(root):
     """VACUUM removes the files from before it; a topic may be idle for longer than they are kept."""
     for number in range(3):
         judged = root.append(number)
@@ -201,7 +199,7 @@ def test_optimize_is_followed_without_a_new_judgement_and_changes_no_data(root: 
     assert root.shown() == [0, 1, 2]
 
 
-def test_rows_that_were_new_and_compacted_between_two_moves_count_as_new(root: Root) -> None:
+def test_rows_that_were_new_and_compacted_between_two_moves_count_as_new(root):
     """A stream that reads the published table would else not see them."""
     root.append(1)
     root.move()
@@ -212,7 +210,7 @@ def test_rows_that_were_new_and_compacted_between_two_moves_count_as_new(root: R
     assert root.data_changes() == {True}
 
 
-def test_rows_after_an_optimize_are_not_shown_before_they_are_judged(root: Root) -> None:
+def test_rows_after_an_optimize_are_not_shown_before_they_are_judged(root):
     root.append(1)
     judged = root.append(2)
     root.table.optimize.compact()
@@ -244,7 +242,7 @@ def test_a_vacuum_of_the_published_table_leaves_the_files_of_the_pipelines_table
     assert root.shown() == [1]
 
 
-def test_a_restored_table_is_shown_as_it_was_restored(root: Root) -> None:
+def test_a_restored_table_is_shown_as_it_was_restored(root):
     """As `sluice rewind` does it: what it takes back is gone from the published table as well."""
     before = root.append(1)
     root.append(2)
@@ -257,7 +255,7 @@ def test_a_restored_table_is_shown_as_it_was_restored(root: Root) -> None:
     assert root.shown() == [1, 3]
 
 
-def test_a_new_column_is_shown_with_the_version_that_has_it(root: Root) -> None:
+def test_a_new_column_is_shown_with_the_version_that_has_it(root):
     root.append(1)
     root.move()
     rows = pa.table({"n": pa.array([2], pa.int64()), "carrier": ["AA"]})
@@ -279,7 +277,7 @@ def test_after_a_reset_the_old_rows_are_shown_until_the_new_table_is_published(r
     assert root.data_changes() == {True}
 
 
-def test_a_log_whose_first_entries_are_gone_is_read_from_its_checkpoint(root: Root) -> None:
+def test_a_log_whose_first_entries_are_gone_is_read_from_its_checkpoint(root):
     for number in range(3):
         root.append(number)
     root.move(0)
@@ -294,7 +292,7 @@ def test_a_log_whose_first_entries_are_gone_is_read_from_its_checkpoint(root: Ro
     assert root.shown() == [0, 1, 2, 3]
 
 
-def test_a_version_that_the_log_no_longer_has_is_refused_in_words(root: Root) -> None:
+def test_a_version_that_the_log_no_longer_has_is_refused_in_words(root):
     for number in range(3):
         root.append(number)
     root.table.create_checkpoint()
@@ -321,7 +319,7 @@ def test_its_own_log_gets_checkpoints_and_is_moved_on_from_them(root, monkeypatc
     assert root.shown() == [0]
 
 
-def test_what_somebody_else_wrote_into_it_is_undone_by_the_next_move(root: Root) -> None:
+def test_what_somebody_else_wrote_into_it_is_undone_by_the_next_move(root):
     for number in range(2):
         root.append(number)
     root.move()
@@ -332,7 +330,7 @@ def test_what_somebody_else_wrote_into_it_is_undone_by_the_next_move(root: Root)
     assert root.shown() == [0, 1]
 
 
-def test_a_table_at_its_place_that_sluice_did_not_make_is_left_alone(root: Root) -> None:
+def test_a_table_at_its_place_that_sluice_did_not_make_is_left_alone(root):
     root.append(1)
     deltalake.write_deltalake(root.published, pa.table({"other": [7]}))
     with fails(PublishedTableRefused, "foreign_table"):
@@ -340,13 +338,13 @@ def test_a_table_at_its_place_that_sluice_did_not_make_is_left_alone(root: Root)
     assert deltalake.DeltaTable(root.published).version() == 0
 
 
-def test_a_version_that_the_table_does_not_have_is_refused(root: Root) -> None:
+def test_a_version_that_the_table_does_not_have_is_refused(root):
     root.append(1)
     with fails(PublishedTableRefused, "judged_version_gone", judged=7):
         root.move(7)
 
 
-def test_a_root_that_was_moved_is_read_and_moved_on_there(root: Root, tmp_path: Path) -> None:
+def test_a_root_that_was_moved_is_read_and_moved_on_there(root, tmp_path):
     root.append(1)
     root.move()
     Path(str(root.paths.root)).rename(tmp_path / "elsewhere")
@@ -357,7 +355,7 @@ def test_a_root_that_was_moved_is_read_and_moved_on_there(root: Root, tmp_path: 
     assert there.shown() == [1, 2]
 
 
-def test_a_root_that_is_named_by_a_url_is_read_alike(tmp_path: Path) -> None:
+def test_a_root_that_is_named_by_a_url_is_read_alike(tmp_path):
     root = Root(tmp_path / "root")
     root.append(1)
     assert move(Paths(f"file://{tmp_path}/root", SPEC), 0)
@@ -368,7 +366,7 @@ def test_a_root_that_is_named_by_a_url_is_read_alike(tmp_path: Path) -> None:
 def test_without_links_the_names_lead_through_the_root_and_sql_reads_them(root, monkeypatch):
     """As on an object store: delta-rs's SQL follows them, its Arrow reader does not."""
 
-    def no_links(*_: Any, **__: Any) -> None:
+    def no_links(*_: Any, **__: Any):
         raise OSError("this file system has no links")
 
     monkeypatch.setattr(Path, "symlink_to", no_links)

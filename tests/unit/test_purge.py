@@ -1,7 +1,5 @@
 """The purge: which state files go, and which stay, in checkpoints as Spark writes them."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path
@@ -41,13 +39,11 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(tmp_path) -> Path:
     return tmp_path / "state" / "0" / "0"
 
 
-def test_what_the_kept_batches_need_stays_and_the_rest_goes_with_its_checksums(
-    tmp_path: Path, store: Path
-) -> None:
+def test_what_the_kept_batches_need_stays_and_the_rest_goes_with_its_checksums(tmp_path, store):
     folder = begin(tmp_path)
     for batch in range(6):
         snapshot(store, batch + 1, OLD, "shared.sst", f"{batch}.sst")
@@ -61,7 +57,7 @@ def test_what_the_kept_batches_need_stays_and_the_rest_goes_with_its_checksums(
     assert Integrity(Checkpoint(folder)).restorable_batches == [4, 5]
 
 
-def test_it_waits_until_there_is_enough_to_remove(tmp_path: Path, store: Path) -> None:
+def test_it_waits_until_there_is_enough_to_remove(tmp_path, store):
     folder = begin(tmp_path)
     for batch in range(6):
         snapshot(store, batch + 1, OLD, "shared.sst")
@@ -71,7 +67,7 @@ def test_it_waits_until_there_is_enough_to_remove(tmp_path: Path, store: Path) -
     assert purge(Checkpoint(folder), slack=2) == 3
 
 
-def test_a_snapshot_of_another_attempt_goes(tmp_path: Path, store: Path) -> None:
+def test_a_snapshot_of_another_attempt_goes(tmp_path, store):
     """Version 2 was written twice."""
     folder = begin(tmp_path)
     for version, unique in ((1, OLD), (2, OLD), (2, NEW)):
@@ -84,7 +80,7 @@ def test_a_snapshot_of_another_attempt_goes(tmp_path: Path, store: Path) -> None
     }
 
 
-def test_a_delta_stays_while_a_kept_version_builds_on_it(tmp_path: Path, store: Path) -> None:
+def test_a_delta_stays_while_a_kept_version_builds_on_it(tmp_path, store):
     folder = begin(tmp_path)
     store.mkdir(parents=True)
     for version in range(1, 10):
@@ -97,9 +93,7 @@ def test_a_delta_stays_while_a_kept_version_builds_on_it(tmp_path: Path, store: 
     assert names(store) == {"6.snapshot", "6.delta", "7.delta", "8.delta", "9.delta"}
 
 
-def test_where_a_kept_snapshot_is_torn_its_files_are_left_alone(
-    tmp_path: Path, store: Path
-) -> None:
+def test_where_a_kept_snapshot_is_torn_its_files_are_left_alone(tmp_path, store):
     folder = begin(tmp_path)
     for batch in range(3):
         snapshot(store, batch + 1, OLD, f"{batch}.sst")
@@ -109,7 +103,7 @@ def test_where_a_kept_snapshot_is_torn_its_files_are_left_alone(
     assert {"0.sst", "1.sst", "2.sst"} <= names(store)
 
 
-def test_without_a_commit_or_a_store_there_is_nothing_to_purge(tmp_path: Path, store: Path) -> None:
+def test_without_a_commit_or_a_store_there_is_nothing_to_purge(tmp_path, store):
     folder = begin(tmp_path)
     assert purge(Checkpoint(folder), slack=0) == 0
     snapshot(store, 1, OLD, "1.sst")
@@ -117,7 +111,7 @@ def test_without_a_commit_or_a_store_there_is_nothing_to_purge(tmp_path: Path, s
     assert purge(Checkpoint(folder), slack=0) == 0, "its batch is planned: it runs again"
 
 
-def test_what_the_next_run_wrote_while_the_holder_slept_stays(tmp_path: Path, store: Path) -> None:
+def test_what_the_next_run_wrote_while_the_holder_slept_stays(tmp_path, store):
     """On an object store a lease expires; the files were listed before it was asked again."""
     folder = begin(tmp_path)
     for batch in range(3):
@@ -125,21 +119,21 @@ def test_what_the_next_run_wrote_while_the_holder_slept_stays(tmp_path: Path, st
         if batch == 2:
             commit(folder, batch, OLD)
 
-    def asleep() -> None:
+    def asleep():
         snapshot(store, 4, NEW, "next.sst")
 
     assert purge(Checkpoint(folder), slack=0, confirm=asleep) == 4
     assert {"3_0a.zip", "2.sst", "4_0b.zip", "next.sst"} <= names(store)
 
 
-def test_nothing_goes_where_the_lease_is_lost(tmp_path: Path, store: Path) -> None:
+def test_nothing_goes_where_the_lease_is_lost(tmp_path, store):
     folder = begin(tmp_path)
     for batch in range(3):
         snapshot(store, batch + 1, OLD, f"{batch}.sst")
     commit(folder, 2, OLD)
     before = names(store)
 
-    def lost() -> None:
+    def lost():
         raise RuntimeError("the lease is lost")
 
     with pytest.raises(RuntimeError):
@@ -148,9 +142,7 @@ def test_nothing_goes_where_the_lease_is_lost(tmp_path: Path, store: Path) -> No
 
 
 @pytest.mark.parametrize("torn", ["", "v2", "v2\n{"])
-def test_snapshots_of_a_batch_whose_commit_is_torn_stay(
-    tmp_path: Path, store: Path, torn: str
-) -> None:
+def test_snapshots_of_a_batch_whose_commit_is_torn_stay(tmp_path, store, torn):
     folder = begin(tmp_path)
     for batch in range(3):
         snapshot(store, batch + 1, OLD, f"{batch}.sst")
@@ -161,7 +153,7 @@ def test_snapshots_of_a_batch_whose_commit_is_torn_stay(
     assert {"1_0a.zip", "2_0a.zip", "2_0b.zip", "3_0a.zip"} <= names(store)
 
 
-def test_a_version_after_the_last_commit_stays(tmp_path: Path, store: Path) -> None:
+def test_a_version_after_the_last_commit_stays(tmp_path, store):
     folder = begin(tmp_path)
     for batch in range(3):
         snapshot(store, batch + 1, OLD, f"{batch}.sst")

@@ -1,7 +1,5 @@
 """Bytecode in the zips from which Spark's Python processes import pyspark."""
 
-from __future__ import annotations
-
 import py_compile
 import subprocess
 import sys
@@ -27,7 +25,7 @@ except ValueError:
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Path:
+def archive(tmp_path) -> Path:
     path = tmp_path / "wing.zip"
     with ZipFile(path, "w") as made:
         for name, text in SOURCES.items():
@@ -42,9 +40,7 @@ def asked(archive: Path) -> str:
     ).stdout
 
 
-def test_a_process_takes_bytecode_from_it_and_a_traceback_names_the_source_and_its_line(
-    archive: Path,
-) -> None:
+def test_a_process_takes_bytecode_from_it_and_a_traceback_names_the_source_and_its_line(archive):
     assert asked(archive).startswith(f"{archive}/wing/flap.py\n")
     assert compile_into(archive)
     said = asked(archive)
@@ -52,7 +48,7 @@ def test_a_process_takes_bytecode_from_it_and_a_traceback_names_the_source_and_i
     assert f'File "{archive}/wing/flap.py", line 2, in fails\n    raise ValueError' in said
 
 
-def test_every_source_stays_and_a_second_time_changes_nothing(archive: Path) -> None:
+def test_every_source_stays_and_a_second_time_changes_nothing(archive):
     archive.chmod(0o640)
     assert compile_into(archive)
     with ZipFile(archive) as made:
@@ -64,9 +60,7 @@ def test_every_source_stays_and_a_second_time_changes_nothing(archive: Path) -> 
     assert archive.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_package_manager_s_copy_of_the_file_stays_as_it_was(
-    archive: Path, tmp_path: Path
-) -> None:
+def test_a_package_manager_s_copy_of_the_file_stays_as_it_was(archive, tmp_path):
     cached = tmp_path / "cached.zip"
     cached.hardlink_to(archive)
     before = cached.read_bytes()
@@ -75,8 +69,8 @@ def test_a_package_manager_s_copy_of_the_file_stays_as_it_was(
 
 
 def test_a_source_that_does_not_compile_leaves_the_zip_alone_and_set_up_goes_on(
-    archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    archive, monkeypatch, capsys
+):
     with ZipFile(archive, "a") as made:
         made.writestr("wing/broken.py", "def")
     before = archive.read_bytes()
@@ -89,16 +83,14 @@ def test_a_source_that_does_not_compile_leaves_the_zip_alone_and_set_up_goes_on(
     assert [path.name for path in archive.parent.iterdir()] == [archive.name]
 
 
-def test_a_file_that_is_no_zip_does_not_stop_set_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_zip_does_not_stop_set_up(tmp_path, monkeypatch, capsys):
     (tmp_path / "torn.zip").write_bytes(b"PK torn")
     monkeypatch.setattr(pyspark_zip, "zips", lambda: [tmp_path / "torn.zip"])
     pyspark_zip.main()
     assert "-m local.pyspark_zip" in capsys.readouterr().err
 
 
-def test_set_up_has_done_it_for_the_installed_pyspark() -> None:
+def test_set_up_has_done_it_for_the_installed_pyspark():
     found = zips()
     assert {path.name.partition("-")[0] for path in found} == {"pyspark.zip", "py4j"}
     for path in found:
