@@ -1,10 +1,6 @@
 """A time of any year is a value: Python's own where Python has it, and text beyond."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import deltalake
 import numpy as np
@@ -29,13 +25,13 @@ FIRST, LAST = (at.replace(tzinfo=UTC) for at in (datetime.min, datetime.max))  #
 
 
 @given(moments | st.sampled_from([FIRST, LAST]))
-def test_a_time_that_python_has_is_that_time(at: datetime) -> None:
+def test_a_time_that_python_has_is_that_time(at):
     assert time_of((at - EPOCH) // US) == at
     assert date_of((at.date() - EPOCH.date()).days) == at.date()
 
 
 @given(LONG)
-def test_any_other_is_its_text(us: int) -> None:
+def test_any_other_is_its_text(us):
     """As numpy writes it, which has the same calendar and no end."""
     found, oracle = time_of(us), str(np.datetime64(us, "us"))
     text = found.isoformat() if isinstance(found, datetime) else found
@@ -52,7 +48,7 @@ def stamps(*us: int | None) -> pa.Array:
 BEYOND_US = (LAST - EPOCH) // US + 1
 
 
-def test_rows_of_arrow_have_such_times_at_any_depth() -> None:
+def test_rows_of_arrow_have_such_times_at_any_depth():
     at = stamps(BEYOND_US, None)
     days = pa.array([2_932_897, 0], pa.int32()).cast(pa.date32())
     nested = pa.StructArray.from_arrays([at, pa.array([1, 2])], names=["at", "n"])
@@ -80,7 +76,7 @@ def test_rows_of_arrow_have_such_times_at_any_depth() -> None:
     assert rows_of(near) == near.to_pylist()
 
 
-def test_rows_with_such_times_are_compared() -> None:
+def test_rows_with_such_times_are_compared():
     rows = pa.table({"at": stamps(BEYOND_US, BEYOND_US + 1, 0)})
     assert same(rows, rows.take(pa.array([2, 1, 0])))
     assert not same(rows, rows.take(pa.array([0, 0, 2])))
@@ -97,9 +93,7 @@ def test_rows_with_such_times_are_compared() -> None:
         (LAST, datetime.max),  # noqa: DTZ901
     ],
 )
-def test_what_pyspark_collects_has_go_s_zero_time(
-    kind: Any, at: datetime, wanted: datetime
-) -> None:
+def test_what_pyspark_collects_has_go_s_zero_time(kind, at, wanted):
     make_total()
     assert kind.fromInternal((at - EPOCH) // US) == wanted
     assert kind.fromInternal(None) is None
@@ -107,11 +101,11 @@ def test_what_pyspark_collects_has_go_s_zero_time(
     assert DateType().fromInternal(-719_163) == "0000-12-31"
 
 
-def test_a_page_shows_every_year_with_four_digits() -> None:
+def test_a_page_shows_every_year_with_four_digits():
     assert [shown(at) for at in (FIRST, LAST)] == ["0001-01-01 00:00:00", "9999-12-31 23:59:59"]
 
 
-def test_a_file_up_to_the_last_time_of_all_may_touch_a_range(tmp_path: Path) -> None:
+def test_a_file_up_to_the_last_time_of_all_may_touch_a_range(tmp_path):
     """Spark cuts the largest time of a file to milliseconds, so there may be one a moment later."""
     span, path = Span(EPOCH, EPOCH + timedelta(days=1)), UPath(tmp_path / "t")
     for _ in range(2):

@@ -1,7 +1,5 @@
 """`sluice quarantine`, without Spark: which records can be put aside, and when."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -26,7 +24,7 @@ PROPOSED = tuple(
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(tmp_path, monkeypatch) -> Settings:
     """A root with batch 0 accounted for, batch 1 not, and batch 2 planned: ten offsets each."""
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     monkeypatch.setenv("SLUICE_KAFKA", "localhost:1")
@@ -52,7 +50,7 @@ def put_aside(settings: Settings, *named: str, reason: str = "it overflows") -> 
     intent.execute()
 
 
-def test_what_a_run_has_proposed_is_malformed_once_a_person_agrees(settings: Settings) -> None:
+def test_what_a_run_has_proposed_is_malformed_once_a_person_agrees(settings):
     path = Paths(settings.root, SPEC).failing
     FailingRecords(proposed=PROPOSED).write(path)
     assert failing(settings).reasons == {}
@@ -66,40 +64,38 @@ def test_what_a_run_has_proposed_is_malformed_once_a_person_agrees(settings: Set
     assert quarantine(SPEC, settings, (), "", "ana").execute is None
 
 
-def test_records_that_a_person_names_are_never_forgotten(settings: Settings) -> None:
+def test_records_that_a_person_names_are_never_forgotten(settings):
     put_aside(settings, "0:3", "1:7-9")
     known = failing(settings).with_more((), audited=99).up_to(0)
     assert sorted(known.in_repairs) == [(0, 3), (1, 7), (1, 8), (1, 9)]
     assert known.in_repairs[0, 3] == "put aside by ana: it overflows"
 
 
-def test_a_batch_that_is_accounted_for_keeps_a_record_as_what_it_was(settings: Settings) -> None:
+def test_a_batch_that_is_accounted_for_keeps_a_record_as_what_it_was(settings):
     """Should its account be lost, it is made again."""
     put_aside(settings, "0:3", "0:20")
     assert sorted(failing(settings).reasons) == [(0, 20)]
 
 
 @pytest.mark.parametrize("named", ["0", "0:x", "0:9-3", "-1:3", "0:0-100000"])
-def test_what_is_no_place_is_refused(settings: Settings, named: str) -> None:
+def test_what_is_no_place_is_refused(settings, named):
     with pytest.raises(DecisionRefused):
         quarantine(SPEC, settings, (named,), "why", "ana")
 
 
-def test_a_person_says_why(settings: Settings) -> None:
+def test_a_person_says_why(settings):
     with pytest.raises(DecisionRefused):
         quarantine(SPEC, settings, ("0:3",), " ", "ana")
 
 
-def test_a_record_that_is_in_the_table_and_not_in_the_account_stays_what_it_was(
-    settings: Settings,
-) -> None:
+def test_a_record_that_is_in_the_table_and_not_in_the_account_stays_what_it_was(settings):
     """The account reads it again, and must find what the batch found."""
     put_aside(settings, "0:9", "0:20")
     with fails(DecisionRefused, "batch_unaccounted", batch=1):
         quarantine(SPEC, settings, ("0:9-10",), "why", "ana")
 
 
-def test_it_is_not_done_beside_a_run_nor_after_one(settings: Settings) -> None:
+def test_it_is_not_done_beside_a_run_nor_after_one(settings):
     intent = quarantine(SPEC, settings, ("0:3",), "why", "ana")
     assert intent.execute is not None
     paths = Paths(settings.root, SPEC)

@@ -50,7 +50,7 @@ def anchors(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_every_link_of_a_document_leads_to_a_file_and_a_heading_that_are_there(path: Path):
+def test_every_link_of_a_document_leads_to_a_file_and_a_heading_that_are_there(path):
     for link in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", path.read_text())):
         if "://" not in link:
             name, _, anchor = link.partition("#")
@@ -64,7 +64,7 @@ def test_the_package_says_its_licence():
     assert 'license = "Apache-2.0"' in (REPO / "pyproject.toml").read_text()
 
 
-def test_every_page_that_the_code_names_is_there() -> None:
+def test_every_page_that_the_code_names_is_there():
     code = [
         *(path for folder in ("spark_jobs", "plugins", "local", "tests", "bench", "docker")
           for path in (REPO / folder).rglob("*") if path.suffix in {"", ".py", ".java", ".html"}),
@@ -79,7 +79,7 @@ def test_every_page_that_the_code_names_is_there() -> None:
     assert {name for name in named if not (REPO / name).exists()} == set()
 
 
-def test_every_test_that_a_page_names_is_there() -> None:
+def test_every_test_that_a_page_names_is_there():
     """A promise whose test is gone is held by nobody."""
     named = {
         name

@@ -1,7 +1,5 @@
 """What `sluice rebuild` says and refuses before it begins, over a root as drains leave it."""
 
-from __future__ import annotations
-
 import json
 from importlib.metadata import version
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.checkpoint.notes.rebuild import read_begun
-from spark_jobs.errors import RebuildRefused, RecordsUnreachable, SluiceError, TopicRemade
+from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild import older, plan as rebuild
@@ -33,7 +31,7 @@ NEXT = SPEC.model_copy(
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Drains:
+def root(tmp_path) -> Drains:
     """Offsets 0 to 4 of the one partition are in the table."""
     made = Drains(tmp_path / ROOT)
     made.drain(0, 4)
@@ -153,9 +151,7 @@ def test_a_rebuild_that_an_older_sluice_began_goes_on(root, monkeypatch):
         ("reset", RebuildRefused, "never_drained", {}),
     ],
 )
-def test_a_rebuild_that_cannot_be_is_refused(
-    root, monkeypatch, made: str, error: type[SluiceError], reason: str, told: dict[str, object]
-):
+def test_a_rebuild_that_cannot_be_is_refused(root, monkeypatch, made, error, reason, told):
     topic(monkeypatch, topic_id="topic-2" if made == "topic" else "topic-1")
     if made == "older":
         Path(root.settings.root, "rebuilds", SPEC.name).mkdir(parents=True)

@@ -1,8 +1,5 @@
 """A rebuild whose late records cannot be merged is whole all the same: they wait, and it is told."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +27,7 @@ PASSED_OVER = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
 
 
 @pytest.fixture
-def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
+def it(tmp_path, monkeypatch) -> Rebuilding:
     """NEXT has drained all there is, and dropped one record as late."""
     live = Drains(tmp_path / ROOT)
     live.drain(0, 4)

@@ -128,8 +128,7 @@ def test_a_member_of_a_struct_in_another_case_is_told():
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [("a", "a.b"), ("a.b", "a"), ("a[0]", "a.b"), ("a", "a[0]")],
+    ("one", "other"), [("a", "a.b"), ("a.b", "a"), ("a[0]", "a.b"), ("a", "a[0]")]
 )
 def test_two_fields_of_which_one_is_a_part_of_the_other_are_refused(one, other):
     first = Field(name="one", type="string", path=one)

@@ -14,15 +14,15 @@ from spark_jobs.ops.schema import COLUMNS, OPERATOR
 from spark_jobs.spec.checks import STATE_METRICS
 
 
-def test_the_page_is_current() -> None:
+def test_the_page_is_current():
     assert PAGE.read_text() == page(), "make reference"
 
 
-def test_the_table_of_changes_is_current() -> None:
+def test_the_table_of_changes_is_current():
     assert changes.PAGE.read_text() == changes.architecture(), "make reference"
 
 
-def test_a_field_without_a_description_is_refused_by_its_name() -> None:
+def test_a_field_without_a_description_is_refused_by_its_name():
     class Silent(BaseModel):
         size: int
 
@@ -30,7 +30,7 @@ def test_a_field_without_a_description_is_refused_by_its_name() -> None:
         model_table(Silent)
 
 
-def test_every_column_field_and_metric_has_a_meaning() -> None:
+def test_every_column_field_and_metric_has_a_meaning():
     columns = {
         f"{table}.{column.name}": column.about
         for table, known in COLUMNS.items()
@@ -42,6 +42,6 @@ def test_every_column_field_and_metric_has_a_meaning() -> None:
 
 
 @pytest.mark.parametrize("error", [SluiceError, *catalogue()], ids=lambda error: str(error.code))
-def test_an_error_says_what_it_means_and_what_mends_it(error: type[SluiceError]) -> None:
+def test_an_error_says_what_it_means_and_what_mends_it(error):
     assert vars(error).get("usual_remedy", "").endswith(".")
     assert (error.__doc__ or "").partition("\n\n")[0].rstrip().endswith(".")

@@ -5,8 +5,6 @@ The topic is said, as in test_refused_repair.py. The last command is not refused
 start would be noted.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -157,9 +155,7 @@ def ask(folder: Path, given: Sequence[Given]) -> list[Told]:
     return [Told(*json.loads(line)) for line in done.stdout.splitlines() if line.startswith("[")]
 
 
-def test_a_refused_repair_starts_no_java_and_loads_no_spark(
-    tmp_path: Path, root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_repair_starts_no_java_and_loads_no_spark(tmp_path, root, monkeypatch):
     rebuilt = Rebuilt(tmp_path / "rebuilt")
     (rebuilt.paths().above / "switching.json").write_text("{}")
     refused = commands(tmp_path, root, Path(rebuilt.root))

@@ -3,8 +3,6 @@ Delta tables and ops tables as drains leave them, and a topic that is said: with
 without a broker.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +39,7 @@ READ = 10
 
 
 @pytest.fixture(autouse=True)
-def topic(monkeypatch: pytest.MonkeyPatch) -> None:
+def topic(monkeypatch):
     broker_says(monkeypatch)
 
 
@@ -79,28 +77,26 @@ def planned(root: Root, request: Request) -> RepairPlan:
 NEVER = "nothing_committed"
 
 
-def test_of_a_pipeline_that_never_ran_no_row_is_computed_again(tmp_path: Path) -> None:
+def test_of_a_pipeline_that_never_ran_no_row_is_computed_again(tmp_path):
     settings = Settings(str(tmp_path), "broker:9092", tmp_path, "local[1]", "1g")
     for kind in STAGED_KINDS:
         refused(settings, asked(kind, 2), RangeOpen, NEVER)
 
 
-def test_nor_while_its_first_batch_is_begun_and_not_committed(tmp_path: Path) -> None:
+def test_nor_while_its_first_batch_is_begun_and_not_committed(tmp_path):
     made = Root(tmp_path)
     refused(made.settings, asked("backfill", 2), RangeOpen, NEVER)
     plan_batch(made.folder, 0, {0: 1}, topic="sales")
     refused(made.settings, asked("backfill", 2), RangeOpen, NEVER)
 
 
-def test_without_a_watermark_no_row_is_final(tmp_path: Path) -> None:
+def test_without_a_watermark_no_row_is_final(tmp_path):
     made = Root(tmp_path)
     made.drain(0, 1)
     refused(made.settings, asked("backfill", 0), RangeOpen, "no_watermark")
 
 
-def test_a_range_that_drains_still_write_is_refused_with_the_time_up_to_which_rows_are_final(
-    root: Root,
-) -> None:
+def test_a_range_that_drains_still_write_is_refused_with_the_time_up_to_which_rows_are_final(root):
     final = {"until": f"{hour(FINAL - 1):%F %H:%M:%S} UTC", "batch": 9}
     for kind in ("backfill", "verify"):
         for first in (FINAL - 1, FINAL):
@@ -108,21 +104,19 @@ def test_a_range_that_drains_still_write_is_refused_with_the_time_up_to_which_ro
         assert planned(root, asked(kind, FINAL - 1)).until == hour(FINAL - 1)
 
 
-def test_while_a_batch_has_no_account_nobody_knows_what_was_late_and_the_next_drain_mends_it(
-    root: Root,
-) -> None:
+def test_while_a_batch_has_no_account_nobody_knows_what_was_late_and_the_next_drain_mends_it(root):
     root.moved(audited=8)
     refused(root.settings, asked("backfill", 2), AccountBehind, "not_accounted", batch=9)
     root.moved(audited=9)
     assert planned(root, asked("backfill", 2)).batch == 9
 
 
-def test_so_it_is_while_a_batch_is_begun_and_not_committed(root: Root) -> None:
+def test_so_it_is_while_a_batch_is_begun_and_not_committed(root):
     plan_batch(root.folder, 10, {0: READ}, topic="sales")
     refused(root.settings, asked("backfill", 2), AccountBehind, "not_accounted", batch=10)
 
 
-def test_more_records_than_the_request_allows_are_refused_with_both_numbers(root: Root) -> None:
+def test_more_records_than_the_request_allows_are_refused_with_both_numbers(root):
     # The window's hour, and copies within the watermark delay, two hours, on either side.
     both = {"offsets": 5, "most_records": 4}
     wanted = asked("backfill", 2, most_records=4)
@@ -130,9 +124,7 @@ def test_more_records_than_the_request_allows_are_refused_with_both_numbers(root
     assert planned(root, asked("backfill", 2, most_records=5)).offsets == 5
 
 
-def test_the_records_of_a_topic_that_was_made_anew_are_no_repair_of_the_old_ones(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_records_of_a_topic_that_was_made_anew_are_no_repair_of_the_old_ones(root, monkeypatch):
     broker_says(monkeypatch, topic_id="topic-2")
     ids = {"topic": "sales", "made": "topic-1", "found": "topic-2"}
     for kind in STAGED_KINDS:
@@ -140,8 +132,8 @@ def test_the_records_of_a_topic_that_was_made_anew_are_no_repair_of_the_old_ones
 
 
 def test_records_that_kafka_has_no_longer_are_counted_and_the_range_that_is_left_is_named(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     broker_says(monkeypatch, earliest=3)
     lost = {"count": 3, "needed": 5, "places": has("partition 0: 3 (0 to 2)")}
     later = has("2026-03-01 02:20:00")
@@ -150,15 +142,15 @@ def test_records_that_kafka_has_no_longer_are_counted_and_the_range_that_is_left
     assert planned(root, asked("backfill", 5)).parts == {0: ((3, 8),)}
 
 
-def test_a_rebuild_that_is_not_switched_yet_stops_no_repair(root: Root) -> None:
+def test_a_rebuild_that_is_not_switched_yet_stops_no_repair(root):
     begin_beside(root.paths, NEXT, "topic-1", "tester")
     assert planned(root, asked("backfill", 2)).spans == (hours(2),)
 
 
 @pytest.mark.parametrize("place", [0, PLACES // 2, PLACES - 1])
 def test_behind_a_switch_that_was_killed_the_new_table_is_asked_also_before_it_is_completed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
-) -> None:
+    tmp_path, monkeypatch, place
+):
     rebuilt = Rebuilt(tmp_path)
     with monkeypatch.context() as active:
         kill_at(active, place)

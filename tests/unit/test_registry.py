@@ -22,7 +22,7 @@ SPEC = Pipeline(name={name!r}, about="x", topic=FLIGHTS, steps=(Transform(where=
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     """A folder of pipelines in the place of the shipped ones."""
     monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
     for module in [name for name in sys.modules if name.startswith("spark_jobs.pipelines.")]:
@@ -35,28 +35,28 @@ def add(folder: Path, pipeline: str, text: str) -> None:
     (folder / pipeline / "spec.py").write_text(text)
 
 
-def test_every_shipped_pipeline_loads_under_the_name_of_its_folder() -> None:
+def test_every_shipped_pipeline_loads_under_the_name_of_its_folder():
     assert [spec.name for spec in registry.load_all()] == registry.names()
     assert set(SHIPPED) <= set(registry.names())
 
 
-def test_adding_a_folder_adds_a_pipeline(folder: Path) -> None:
+def test_adding_a_folder_adds_a_pipeline(folder):
     add(folder, "fresh", SPEC.format(name="fresh"))
     assert registry.names() == ["fresh"]
     assert registry.load("fresh").name == "fresh"
 
 
-def test_a_folder_without_a_spec_is_no_pipeline(folder: Path) -> None:
+def test_a_folder_without_a_spec_is_no_pipeline(folder):
     (folder / "notes").mkdir()
     assert registry.names() == []
 
 
-def test_an_unknown_name_is_refused_with_the_one_that_was_probably_meant() -> None:
+def test_an_unknown_name_is_refused_with_the_one_that_was_probably_meant():
     with fails(PipelineUnknown, "folder_absent", pipeline="departure_delay"):
         registry.load("departure_delay")
 
 
-def test_an_unknown_name_that_resembles_none_is_refused_with_all_there_are() -> None:
+def test_an_unknown_name_that_resembles_none_is_refused_with_all_there_are():
     with fails(
         PipelineUnknown,
         "folder_absent",
@@ -68,7 +68,7 @@ def test_an_unknown_name_that_resembles_none_is_refused_with_all_there_are() -> 
 @pytest.mark.parametrize(
     "name", ["..", "../registry", "flight_events/../flight_events", "", "flight_events\n"]
 )
-def test_a_name_that_leaves_the_folder_is_unknown(name: str) -> None:
+def test_a_name_that_leaves_the_folder_is_unknown(name):
     with pytest.raises(PipelineUnknown):
         registry.load(name)
 
@@ -95,14 +95,14 @@ def test_a_spec_that_is_none_is_refused_by_file_and_reason(folder, text, reason,
         registry.load("fresh")
 
 
-def test_one_bad_spec_fails_loading_all_instead_of_vanishing(folder: Path) -> None:
+def test_one_bad_spec_fails_loading_all_instead_of_vanishing(folder):
     add(folder, "bad", "SPEC = None")
     add(folder, "good", SPEC.format(name="good"))
     with fails(SpecInvalid, "no_spec", pipeline="bad"):
         registry.load_all()
 
 
-def test_loading_every_spec_loads_nothing_heavy() -> None:
+def test_loading_every_spec_loads_nothing_heavy():
     """In a process of its own, as a DAG file would: this one has long loaded pyspark."""
     code = (
         "import sys; from spark_jobs.registry import find as registry;"
@@ -125,7 +125,7 @@ def with_next(folder: Path, text: str) -> None:
     add(folder, "rebuilt", SPEC.format(name="rebuilt") + text)
 
 
-def test_next_is_the_spec_that_follows_and_most_pipelines_have_none(folder: Path) -> None:
+def test_next_is_the_spec_that_follows_and_most_pipelines_have_none(folder):
     with_next(folder, NEXT.format(changes=f"{ANOTHER_STATE}, {OTHER_STEPS}"))
     following = registry.load_next("rebuilt")
     assert following.state.version == 2

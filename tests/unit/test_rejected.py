@@ -6,7 +6,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.rejected import Table, rejected
+from spark_jobs.ops.rejected import rejected
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TIMES = {
@@ -20,7 +20,7 @@ UNDATED = 1_700_000_000_000_000
 
 
 @pytest.mark.parametrize("table", ["late", "quarantine"])
-def test_a_record_of_any_year_is_a_line_and_has_its_day(tmp_path: UPath, table: Table) -> None:
+def test_a_record_of_any_year_is_a_line_and_has_its_day(tmp_path, table):
     own = {"late": {"watermark_missed": NOW, "step": "deduplicate"}}
     rows = [
         {"pipeline": "sales", "generation": "g", "batch_id": 1, "run_id": "r", "partition": 0}

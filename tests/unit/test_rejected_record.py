@@ -174,9 +174,7 @@ def test_a_record_that_was_read_again_is_the_same_as_one_that_was_captured():
 @pytest.mark.parametrize(
     ("us", "year"), [(-62135596800000001, 1), (253402300800000000, 9999), (2**63 - 1, 9999)]
 )
-def test_an_event_time_that_python_has_not_is_the_first_or_the_last_that_it_has(
-    us: int, year: int
-) -> None:
+def test_an_event_time_that_python_has_not_is_the_first_or_the_last_that_it_has(us, year):
     """A Transform may make it of a time of the year 1: an audit that raised would raise for ever."""
     found = moment(us)
     assert found is not None

@@ -31,7 +31,7 @@ def record(offset: int, outcome: Outcome, size: int) -> RejectedRecord:
     return RejectedRecord(0, offset, None, None, None, None, b"x" * size, None, outcome, reason)
 
 
-def test_what_is_beyond_the_budget_is_counted_also_by_a_second_try(tmp_path: UPath) -> None:
+def test_what_is_beyond_the_budget_is_counted_also_by_a_second_try(tmp_path):
     given = run(UPath(tmp_path), "1")
     bad = [record(n, Outcome.MALFORMED, 400_000) for n in range(5)]
     late = [record(n, Outcome.LATE, 400_000) for n in range(10, 15)]

@@ -1,7 +1,5 @@
 """What an application writes on stderr comes through, but for what says nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -27,13 +25,13 @@ def relayed(program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_jvms_line_about_its_modules_is_left_out_and_all_else_is_there() -> None:
+def test_the_jvms_line_about_its_modules_is_left_out_and_all_else_is_there():
     lines = ["first", NOISE, f"{NOISE} and more", "last"]
     done = relayed(f"import sys; print(*{lines}, sep='\\n', file=sys.stderr); sys.exit(7)")
     assert (done.returncode, done.stderr.splitlines()) == (7, [lines[0], *lines[2:]])
 
 
-def test_a_process_that_outlives_the_application_is_not_waited_for() -> None:
+def test_a_process_that_outlives_the_application_is_not_waited_for():
     left = "import time; time.sleep(30)"
     done = relayed(
         f"import subprocess, sys; print('said', file=sys.stderr, flush=True); "

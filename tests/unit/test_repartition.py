@@ -2,14 +2,11 @@
 that was cut off.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -59,7 +56,7 @@ class Held:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Drains:
+def root(tmp_path) -> Drains:
     """Batches 0 to 2 have passed, with state in two stores for each of two steps."""
     made = Drains(tmp_path / "root")
     made.drain(0, NEWEST)
@@ -148,9 +145,7 @@ def files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_it_shows_the_stores_of_now_and_of_then_the_size_of_the_state_and_the_time(
-    root: Drains,
-) -> None:
+def test_it_shows_the_stores_of_now_and_of_then_the_size_of_the_state_and_the_time(root):
     state = StateUse(rows=3_000_000, bytes=250_000_000)
     root.cursor.model_copy(update={"state": state}).write(root.paths.cursor)
     before = files(root.folder)
@@ -163,31 +158,31 @@ def test_it_shows_the_stores_of_now_and_of_then_the_size_of_the_state_and_the_ti
     assert files(root.folder) == before
 
 
-def test_it_says_nothing_of_a_spec_that_has_the_number_already(root: Drains) -> None:
+def test_it_says_nothing_of_a_spec_that_has_the_number_already(root):
     lines = planned(root, 4, pipeline(state=State(shuffle_partitions=4))).lines
     assert not any("spec.py has" in line for line in lines)
 
 
-def test_as_many_stores_as_there_are_is_nothing_to_do(root: Drains) -> None:
+def test_as_many_stores_as_there_are_is_nothing_to_do(root):
     lines, rows, idle = planned(root, 2)
     assert (rows, idle) == (0, True)
     assert "nothing to move" in lines[-1]
 
 
 @pytest.mark.parametrize("wanted", [0, -1, 10_001])
-def test_a_number_that_no_step_can_have_is_refused(root: Drains, wanted: int) -> None:
+def test_a_number_that_no_step_can_have_is_refused(root, wanted):
     with fails(RepartitionRefused, "stores_out_of_range"):
         planned(root, wanted)
 
 
-def test_a_pipeline_that_never_ran_takes_the_number_from_its_spec(tmp_path: Path) -> None:
+def test_a_pipeline_that_never_ran_takes_the_number_from_its_spec(tmp_path):
     made = Drains(tmp_path / "root")
     made.paths.identity.unlink()
     with fails(RepartitionRefused, "no_state_yet"):
         planned(made, 4)
 
 
-def test_a_pipeline_without_state_is_refused(root: Drains) -> None:
+def test_a_pipeline_without_state_is_refused(root):
     stateless = pipeline(steps=(Transform(where="amount > 0"),), watermark_delay=None)
     with fails(RepartitionRefused, "stateless"):
         planned(root, 4, stateless)
@@ -195,13 +190,9 @@ def test_a_pipeline_without_state_is_refused(root: Drains) -> None:
 
 @pytest.mark.parametrize(
     "stored",
-    [
-        {"state.provider": "hdfs", "state.format": 1},
-        {"state.format": 1},
-        {"state.format": None},
-    ],
+    [{"state.provider": "hdfs", "state.format": 1}, {"state.format": 1}, {"state.format": None}],
 )
-def test_state_that_spark_cannot_move_is_refused(root: Drains, stored: dict[str, Any]) -> None:
+def test_state_that_spark_cannot_move_is_refused(root, stored):
     known = root.identity
     there = {name: each for name, each in (known.fingerprint | stored).items() if each is not None}
     known.model_copy(update={"fingerprint": there}).write(root.paths.identity)
@@ -209,24 +200,24 @@ def test_state_that_spark_cannot_move_is_refused(root: Drains, stored: dict[str,
         planned(root, 4)
 
 
-def test_beside_a_run_it_is_refused_with_the_name_of_the_run(root: Drains) -> None:
+def test_beside_a_run_it_is_refused_with_the_name_of_the_run(root):
     with lease(root.paths.lease, "the drain"), fails(LeaseHeld, "held", holder=has("the drain")):
         planned(root, 4)
 
 
-def test_behind_a_batch_that_is_not_committed_it_asks_for_a_run(root: Drains) -> None:
+def test_behind_a_batch_that_is_not_committed_it_asks_for_a_run(root):
     plan_batch(root.folder, NEWEST + 1, {0: 9}, topic="sales")
     with fails(RepartitionRefused, "batch_uncommitted"):
         planned(root, 4)
 
 
-def test_beside_a_rebuild_it_is_refused(root: Drains) -> None:
+def test_beside_a_rebuild_it_is_refused(root):
     begin(root.paths, pipeline(state=State(version=2)), "topic-1", "somebody")
     with fails(RepartitionRefused, "rebuild_at_work"):
         planned(root, 4)
 
 
-def test_a_rewind_that_was_begun_comes_first(root: Drains, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rewind_that_was_begun_comes_first(root, monkeypatch):
     execute = rewind(SPEC, root.settings, 1).execute
     assert execute is not None
     with monkeypatch.context() as active:
@@ -236,14 +227,14 @@ def test_a_rewind_that_was_begun_comes_first(root: Drains, monkeypatch: pytest.M
     assert "a rewind to the end of batch 1" in planned(root, 4).lines[0]
 
 
-def test_a_damaged_log_is_refused(root: Drains) -> None:
+def test_a_damaged_log_is_refused(root):
     (root.folder / "commits" / str(NEWEST)).write_text("")
     with fails(CheckpointBroken, "file_damaged", what=has("commits/2")):
         planned(root, 4)
 
 
 @pytest.mark.parametrize("gone", ["1/1", "1/1/3_id.zip", "0/0/3_id.zip"])
-def test_state_that_is_not_whole_is_not_moved(root: Drains, gone: str) -> None:
+def test_state_that_is_not_whole_is_not_moved(root, gone):
     """Spark's source reads the stores that it finds: without the last one, all but its keys."""
     path = root.folder / "state" / gone
     shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -253,9 +244,7 @@ def test_state_that_is_not_whole_is_not_moved(root: Drains, gone: str) -> None:
 
 @pytest.mark.parametrize("number", [1, 4])
 @pytest.mark.parametrize("torn", [False, True])
-def test_what_is_there_of_one_that_was_cut_off_is_taken_back(
-    root: Drains, number: int, *, torn: bool
-) -> None:
+def test_what_is_there_of_one_that_was_cut_off_is_taken_back(root, number, *, torn):
     before = files(root.folder.parent)
     folder = written(root, number)
     if torn:
@@ -266,7 +255,7 @@ def test_what_is_there_of_one_that_was_cut_off_is_taken_back(
     assert Checkpoint(root.paths.checkpoint).readable() == [0, 1, 2]
 
 
-def test_a_process_that_slept_in_spark_writes_where_nobody_reads(root: Drains) -> None:
+def test_a_process_that_slept_in_spark_writes_where_nobody_reads(root):
     """A run has taken it back, and drained a batch of that number."""
     written(root, 4)
     settled(root)
@@ -282,7 +271,7 @@ def test_a_process_that_slept_in_spark_writes_where_nobody_reads(root: Drains) -
 
 @pytest.mark.parametrize("noted", [False, True])
 @pytest.mark.parametrize("told", [2, 4])
-def test_one_whose_state_was_compared_counts(root: Drains, told: int, *, noted: bool) -> None:
+def test_one_whose_state_was_compared_counts(root, told, *, noted):
     written(root, 4)
     left = root.identity.spark
     counts(root, 4, noted=noted)
@@ -292,16 +281,14 @@ def test_one_whose_state_was_compared_counts(root: Drains, told: int, *, noted: 
     assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
 
 
-def test_an_aggregate_of_everything_is_not_moved(root: Drains) -> None:
+def test_an_aggregate_of_everything_is_not_moved(root):
     one = Aggregate(measures={"n": "count(*)"})
     spec = pipeline(steps=(one,), output_mode="update", state=State(budget_rows=1))
     with fails(RepartitionRefused, "step_without_keys"):
         planned(root, 4, spec)
 
 
-def test_an_aggregate_of_everything_is_not_moved_because_spec_py_has_keys_by_now(
-    tmp_path: Path,
-) -> None:
+def test_an_aggregate_of_everything_is_not_moved_because_spec_py_has_keys_by_now(tmp_path):
     """No drain would take that spec. Put back, it would look for the row in its one store."""
     one = Aggregate(measures={"n": "count(*)"})
     whole = pipeline(steps=(one,), output_mode="update", state=State(budget_rows=1))
@@ -314,9 +301,7 @@ def test_an_aggregate_of_everything_is_not_moved_because_spec_py_has_keys_by_now
 
 
 @pytest.mark.parametrize("wanted", ["former", "accepted"])
-def test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_none_of_the_steps(
-    root: Drains, wanted: str
-) -> None:
+def test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_none_of_the_steps(root, wanted):
     former = MadeBy.model_validate(root.identity)
     dated = SPEC.model_copy(update={"steps": (deduplicate(keys=("id", "shop")), aggregate())})
     now = fingerprint(dated, version("pyspark"))
@@ -327,13 +312,13 @@ def test_a_change_that_is_accepted_and_that_no_batch_is_made_by_is_none_of_the_s
     assert "to 4 stores" in planned(root, 4, spec).lines[1]
 
 
-def test_another_topic_or_another_mode_in_spec_py_does_not_matter(root: Drains) -> None:
+def test_another_topic_or_another_mode_in_spec_py_does_not_matter(root):
     other = SPEC.model_copy(update={"output_mode": "update", "topic": topic(name="other")})
     assert "to 4 stores" in planned(root, 4, other).lines[1]
 
 
 @pytest.mark.parametrize("entry", ["offsets", "commits"])
-def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root: Drains, entry: str) -> None:
+def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root, entry):
     (written(root, 4) / entry / "3").write_text("v1\n{")
     execute = doctor(SPEC, root.settings).execute
     assert execute is not None
@@ -347,8 +332,8 @@ def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root: Drains, entr
 @pytest.mark.parametrize("noted", [False, True])
 @pytest.mark.parametrize("accounted", [False, True])
 def test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn(
-    root: Drains, *, noted: bool, accounted: bool
-) -> None:
+    root, *, noted, accounted
+):
     """Spark runs no such batch again."""
     written(root, 4)
     counts(root, 4, noted=noted)
@@ -364,7 +349,7 @@ def test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn(
     assert "to 4 stores" in planned(root, 4).lines[1]
 
 
-def test_a_rewind_and_doctor_take_a_batch_back_that_does_not_count(root: Drains) -> None:
+def test_a_rewind_and_doctor_take_a_batch_back_that_does_not_count(root):
     """Nobody has compared its state."""
     written(root, 4)
     execute = rewind(SPEC, root.settings, NEWEST + 1).execute
@@ -380,7 +365,7 @@ def test_a_rewind_and_doctor_take_a_batch_back_that_does_not_count(root: Drains)
     assert (number(root), Checkpoint(root.paths.checkpoint).planned()) == (2, [0, 1])
 
 
-def test_a_rewind_to_one_that_counts_goes_on_in_its_stores(root: Drains) -> None:
+def test_a_rewind_to_one_that_counts_goes_on_in_its_stores(root):
     written(root, 4)
     counts(root, 4, noted=True)
     root.account(NEWEST + 1, None)
@@ -394,8 +379,8 @@ def test_a_rewind_to_one_that_counts_goes_on_in_its_stores(root: Drains) -> None
 
 @pytest.mark.parametrize("stores", [1, 4])
 def test_a_missing_state_file_of_a_batch_before_is_told_as_if_there_were_no_repartition(
-    root: Drains, stores: int
-) -> None:
+    root, stores
+):
     written(root, stores)
     counts(root, stores)
     gone = root.folder / "state" / "1" / "0" / "2_id.zip"
@@ -405,9 +390,7 @@ def test_a_missing_state_file_of_a_batch_before_is_told_as_if_there_were_no_repa
 
 
 @pytest.mark.parametrize("stores", [1, 2, 4])
-def test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing(
-    root: Drains, stores: int
-) -> None:
+def test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing(root, stores):
     """It purges each by its own count; a store that there is no more keeps what it had."""
     if stores != 2:
         written(root, stores)
@@ -416,9 +399,9 @@ def test_state_that_spark_has_purged_in_one_store_is_not_told_as_missing(
     assert Integrity(Checkpoint(root.paths.checkpoint)).damage == {}
 
 
-def test_nothing_is_taken_back_without_the_lease(root: Drains) -> None:
+def test_nothing_is_taken_back_without_the_lease(root):
     class Lost:
-        def confirm(self) -> None:
+        def confirm(self):
             raise LeaseLost("it is another's")
 
     folder = written(root, 4)
@@ -428,14 +411,14 @@ def test_nothing_is_taken_back_without_the_lease(root: Drains) -> None:
     assert Checkpoint(folder).committed() == [0, 1, 2, 3]
 
 
-def test_a_note_of_an_older_sluice_is_refused_in_words(root: Drains) -> None:
+def test_a_note_of_an_older_sluice_is_refused_in_words(root):
     (root.paths.version / "repartitioning.json").write_text("{}")
     with fails(CheckpointBroken, "older_change"):
         planned(root, 4)
 
 
 @pytest.mark.parametrize("number", [1, 4])
-def test_the_state_of_batches_before_and_behind_can_be_read(root: Drains, number: int) -> None:
+def test_the_state_of_batches_before_and_behind_can_be_read(root, number):
     written(root, number)
     counts(root, number)
     checkpoint = Checkpoint(root.paths.checkpoint)
@@ -447,7 +430,7 @@ def test_the_state_of_batches_before_and_behind_can_be_read(root: Drains, number
     assert checkpoint.readable() == [0, 2]
 
 
-def test_a_rewind_goes_back_behind_it_and_to_the_stores_of_then(root: Drains) -> None:
+def test_a_rewind_goes_back_behind_it_and_to_the_stores_of_then(root):
     written(root, 4)
     counts(root, 4)
     root.account(NEWEST + 1, None)
@@ -460,7 +443,7 @@ def test_a_rewind_goes_back_behind_it_and_to_the_stores_of_then(root: Drains) ->
     assert planned(root, 2).idle
 
 
-def test_stores_that_there_are_no_more_do_not_keep_the_purge_from_its_work(root: Drains) -> None:
+def test_stores_that_there_are_no_more_do_not_keep_the_purge_from_its_work(root):
     """Their number of files does not grow."""
     written(root, 1)
     counts(root, 1)
@@ -474,9 +457,7 @@ def test_stores_that_there_are_no_more_do_not_keep_the_purge_from_its_work(root:
     assert not [*root.folder.glob("state/*/1/*.zip")]
 
 
-def test_a_change_that_no_batch_was_made_by_can_still_be_taken_back_behind_it(
-    root: Drains,
-) -> None:
+def test_a_change_that_no_batch_was_made_by_can_still_be_taken_back_behind_it(root):
     former = MadeBy.model_validate(root.identity)
     owner = root.identity.owner(SPEC.name)
     before = Before(made_by=former, committed=NEWEST, written=NEWEST)
@@ -492,9 +473,7 @@ def test_a_change_that_no_batch_was_made_by_can_still_be_taken_back_behind_it(
     assert made.fingerprint == former.fingerprint | {FIELD: 4}
 
 
-def test_a_change_that_batches_were_made_by_cannot_be_taken_back_behind_a_rewind_to_them(
-    root: Drains,
-) -> None:
+def test_a_change_that_batches_were_made_by_cannot_be_taken_back_behind_a_rewind_to_them(root):
     """Changed behind batch 1, drained to batch 2, repartitioned as batch 3, rewound to batch 2: its
     state is of the new spec.
     """

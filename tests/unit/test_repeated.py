@@ -2,8 +2,6 @@
 the real one would say.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
