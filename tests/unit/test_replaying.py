@@ -1,10 +1,7 @@
 """Replaying: which quarantined records are good by today's spec, and who knows of them."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,7 +36,7 @@ CORRECTED = SPEC.model_copy(
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path) -> Root:
     """Ten hours in ten batches of one record each; what follows the sixth hour is open."""
     made = Root(tmp_path)
     made.drain(0, 9)
@@ -101,7 +98,7 @@ def planned(root: Root, bound: Span | None = None, reason: str = "") -> Replayin
     return found
 
 
-def test_a_record_is_good_once_the_field_that_it_lacks_is_optional(root: Root) -> None:
+def test_a_record_is_good_once_the_field_that_it_lacks_is_optional(root):
     put(root, quarantined(20, 1.5), quarantined(21, 2.5, value=b'{"id":', reason="not JSON"))
     assert [*sifted(root, SPEC)] == [-1, -2], "by the spec as it was"
     good, bad = sifted(root).items()
@@ -159,7 +156,7 @@ def test_a_record_on_which_an_expression_failed_is_good_once_that_one_is_correct
     assert of("try_divide(1, amount) > 0") == [20, -1, -2]
 
 
-def test_a_reason_limits_the_records_in_capitals_or_not(root: Root) -> None:
+def test_a_reason_limits_the_records_in_capitals_or_not(root):
     put(root, quarantined(20, 1), premature(21, AHEAD), quarantined(22, 1, reason="not JSON: 50%"))
     assert [*sifted(root, reason="missing REQUIRED field `shop`")] == [20]
     assert [*sifted(root, reason="premature: event")] == [-1]
@@ -192,7 +189,7 @@ def test_the_plan_tells_which_are_merged_which_wait_until_when_and_why_the_other
     )
 
 
-def test_with_nothing_to_do_the_plan_says_why(root: Root) -> None:
+def test_with_nothing_to_do_the_plan_says_why(root):
     nothing = planned(root)
     assert (nothing.why_idle(""), nothing.spans) == ("no record waits in quarantine", ())
     put(root, premature(20, AHEAD))
@@ -253,7 +250,7 @@ def test_a_replayed_record_waits_no_more_and_every_later_repair_uses_it_until_th
     assert used(0, 60) == set()
 
 
-def test_a_range_whose_replayed_record_is_no_longer_kept_is_unreachable(root: Root) -> None:
+def test_a_range_whose_replayed_record_is_no_longer_kept_is_unreachable(root):
     put(root, quarantined(20, 1))
     replayed(root, 20, 21)
     with fails(RecordsUnreachable, "replayed_gone"):
@@ -294,13 +291,13 @@ def test_coverage_knows_which_hours_a_replay_would_complete_and_its_balance_clos
     assert page.off == 0
 
 
-def test_a_record_whose_bytes_were_not_kept_stays_bad_and_says_so(root: Root) -> None:
+def test_a_record_whose_bytes_were_not_kept_stays_bad_and_says_so(root):
     """Its null value is no tombstone's, and by no spec it becomes good."""
     put(root, quarantined(20, 1.5, value=b"", left_out=7, reason="x (its 7 bytes are not kept)"))
     assert sifted(root) == {-1: "malformed: x (its 7 bytes are not kept)"}
 
 
-def test_a_replay_is_planned_and_its_records_are_decoded_without_spark() -> None:
+def test_a_replay_is_planned_and_its_records_are_decoded_without_spark():
     script = (
         "import sys, spark_jobs.repair.find.planner\n"
         "from spark_jobs.topics.flights import FLIGHTS\n"
@@ -312,7 +309,7 @@ def test_a_replay_is_planned_and_its_records_are_decoded_without_spark() -> None
     assert done.stdout.endswith("False\n")
 
 
-def test_a_record_without_a_time_of_our_days_stays_and_hides_no_other(root: Root) -> None:
+def test_a_record_without_a_time_of_our_days_stays_and_hides_no_other(root):
     """Go's zero time is of the year 1; no range can have it."""
     zero = json.dumps({"id": "1", "at": "0001-01-01T00:00:00Z", "amount": 1}).encode()
     put(root, quarantined(20, 1.5), quarantined(21, 1, value=zero))
@@ -327,7 +324,7 @@ def test_a_record_without_a_time_of_our_days_stays_and_hides_no_other(root: Root
     assert [each for each in covered(root).intervals if each.start >= DAY] == [*found.intervals]
 
 
-def test_a_record_that_the_code_could_not_hold_stays(root: Root) -> None:
+def test_a_record_that_the_code_could_not_hold_stays(root):
     """Planned without Spark: a replay that brought it would find it malformed again."""
     fields = (*OPTIONAL, Field(name="until", type="timestamp", required=False))
     spec = CORRECTED.model_copy(

@@ -82,16 +82,7 @@ def test_a_report_that_could_not_be_written_whole_leaves_the_older_one(tmp_path,
         report().model_dump_json().replace('"status":"succeeded",', ""),
         report().model_dump_json()[:-2],
     ],
-    ids=[
-        "empty",
-        "torn",
-        "null",
-        "list",
-        "nothing",
-        "status",
-        "missing",
-        "cut",
-    ],
+    ids=["empty", "torn", "null", "list", "nothing", "status", "missing", "cut"],
 )
 def test_what_is_not_a_report_of_this_version_is_none(tmp_path, text):
     path = tmp_path / "1.json"

@@ -1,7 +1,5 @@
 """`sluice report` and `sluice show growth`: the pictures without Airflow."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,7 +20,7 @@ SAMPLE = "<script>secret</script>\u202e"
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("root")
     for place in range(4):
         of_state = {"suite": "state", "severity": "warning", "observed": "0.01"}
@@ -103,14 +101,14 @@ def test_the_report_of_a_pipeline_that_never_ran_is_written_and_makes_no_root(tm
     assert not (tmp_path / ROOT).exists()
 
 
-def test_a_report_that_cannot_be_written_is_refused_in_words(root: Path, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_refused_in_words(root, tmp_path):
     done = sluice(root, "report", NAME, "--html", str(tmp_path / "none" / "r.html"))
     assert done.exit_code == 2
     assert "cannot be written" in done.output
     assert "Traceback" not in done.output
 
 
-def test_growth_has_a_bar_beside_each_number_as_long_as_it_is_of_the_largest(root: Path) -> None:
+def test_growth_has_a_bar_beside_each_number_as_long_as_it_is_of_the_largest(root):
     shown = sluice(root, "show", "growth", "--pipeline", NAME, width=140).stdout
     lines = [line for line in shown.splitlines() if "█" in line]
     assert [line.split("█")[0].split()[-1] for line in lines] == [
@@ -123,11 +121,11 @@ def test_growth_has_a_bar_beside_each_number_as_long_as_it_is_of_the_largest(roo
     assert lines[3].count("█") == CELLS // 4
 
 
-def test_growth_for_programs_has_numbers_and_no_bars(root: Path) -> None:
+def test_growth_for_programs_has_numbers_and_no_bars(root):
     shown = sluice(root, "show", "growth", "--format", "csv").stdout
     assert shown.splitlines()[0] == "pipeline,state_rows,rows_out,read,run_id,kind,started_at"
     assert "█" not in shown
 
 
-def test_a_bar_of_what_is_not_nothing_is_seen() -> None:
+def test_a_bar_of_what_is_not_nothing_is_seen():
     assert (bar(1, 10**9), bar(0, 1), bar(None, 1), bar(5, 5)) == ("▏", "", "", "█" * CELLS)

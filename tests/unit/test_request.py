@@ -1,7 +1,5 @@
 """Request: what a person asks of a repair, and how what is wrong is said."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from tests.harness.refused import fails, has
 FIRST, SECOND = (datetime(2013, 2, day, tzinfo=UTC) for day in (1, 2))
 
 
-def test_the_default_is_a_repair_of_whatever_needs_one() -> None:
+def test_the_default_is_a_repair_of_whatever_needs_one():
     request = Request()
     assert (request.kind, request.span, request.approve, request.note) == ("repair", None, None, "")
 
@@ -40,14 +38,14 @@ def test_the_default_is_a_repair_of_whatever_needs_one() -> None:
     ],
     ids=str,
 )
-def test_a_time_is_read_in_utc_however_it_is_written(start: Any) -> None:
+def test_a_time_is_read_in_utc_however_it_is_written(start):
     request = Request(**{"kind": "backfill", "from": start, "to": SECOND})
     assert request.span == Span(FIRST, SECOND)
     assert type(request.start) is datetime
     assert request.start.tzinfo is UTC
 
 
-def test_a_request_that_was_written_down_is_read_again() -> None:
+def test_a_request_that_was_written_down_is_read_again():
     request = Request(kind="verify", start=FIRST, end=SECOND, note="why", who="ada")
     assert Request(**request.model_dump(mode="json")) == request
     assert Request.model_validate_json(request.model_dump_json()) == request
@@ -83,9 +81,7 @@ def test_a_request_that_was_written_down_is_read_again() -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_is_said_with_the_field_the_value_and_what_would_be_right(
-    given: dict[str, Any], said: str
-) -> None:
+def test_what_is_wrong_is_said_with_the_field_the_value_and_what_would_be_right(given, said):
     with pytest.raises(RangeInvalid) as refused:
         Request(**given)
     assert said in str(refused.value)
@@ -99,36 +95,34 @@ def test_what_is_wrong_is_said_with_the_field_the_value_and_what_would_be_right(
     ],
     ids=["start", "end"],
 )
-def test_an_end_that_code_gives_by_its_own_name_is_called_as_persons_call_it(
-    ends: dict[str, Any], said: str
-) -> None:
+def test_an_end_that_code_gives_by_its_own_name_is_called_as_persons_call_it(ends, said):
     with fails(RangeInvalid, "fields_refused"):
         Request(kind="backfill", **ends)
 
 
-def test_of_a_field_that_there_is_not_the_names_are_told_that_persons_use() -> None:
+def test_of_a_field_that_there_is_not_the_names_are_told_that_persons_use():
     given: dict[str, Any] = {"zzz": 1}
     with fails(RangeInvalid, "fields_refused", fields="zzz"):
         Request(**given)
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_that_is_wrong_is_said_at_once():
     with fails(RangeInvalid, "fields_refused", fields=has("most_records")):
         Request(**{"kind": "x", "from": "y", "most_records": -1})
 
 
-def test_ten_years_are_allowed_and_a_moment_more_is_not() -> None:
+def test_ten_years_are_allowed_and_a_moment_more_is_not():
     assert Request(start=SECOND - LONGEST, end=SECOND).span
     with fails(RangeInvalid, "fields_refused", fields="from"):
         Request(start=SECOND - LONGEST - timedelta(microseconds=1), end=SECOND)
 
 
-def test_each_kind_has_its_meaning_in_the_form_and_begins_with_its_name() -> None:
+def test_each_kind_has_its_meaning_in_the_form_and_begins_with_its_name():
     assert tuple(MEANINGS) == ASKED_KINDS
     assert all(text.startswith(f"{kind}: ") for kind, text in MEANINGS.items())
 
 
-def test_the_form_takes_null_for_what_need_not_be_filled_in() -> None:
+def test_the_form_takes_null_for_what_need_not_be_filled_in():
     schemas = form()
     assert all("anyOf" not in schema for schema in schemas.values())
     assert schemas["approve"]["enum"] == [None, "unexplained", "always", "never"]
@@ -139,7 +133,7 @@ def test_the_form_takes_null_for_what_need_not_be_filled_in() -> None:
 
 @pytest.mark.parametrize("kind", ["repair", "replay"])
 @pytest.mark.parametrize("asked", ["never", "unexplained"])
-def test_a_request_takes_no_person_away_whom_the_spec_always_asks(kind: str, asked: str) -> None:
+def test_a_request_takes_no_person_away_whom_the_spec_always_asks(kind, asked):
     wanted = Request(kind=kind, approve=asked)
     with fails(RangeInvalid, "approve_given"):
         wanted.approval("always")
@@ -155,11 +149,11 @@ def test_a_request_takes_no_person_away_whom_the_spec_always_asks(kind: str, ask
         (None, "unexplained", "unexplained"),
     ],
 )
-def test_a_request_may_ask_for_more(asked: Any, of_the_spec: Any, then: str) -> None:
+def test_a_request_may_ask_for_more(asked, of_the_spec, then):
     assert Request(approve=asked).approval(of_the_spec) == then
 
 
-def test_a_plan_asks_for_that_before_anything_else(tmp_path: Path) -> None:
+def test_a_plan_asks_for_that_before_anything_else(tmp_path):
     settings = Settings(str(tmp_path), "127.0.0.1:1", Path("jars"), "local[1]", "1g")
     spec = registry.load("departure_delays")
     spec = spec.model_copy(update={"ranges": Ranges(approve="always")})

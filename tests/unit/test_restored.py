@@ -2,8 +2,6 @@
 and mended by one command, which takes it back or keeps it.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -14,10 +12,7 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.errors import (
-    CheckpointBroken,
-    TableReplaced,
-)
+from spark_jobs.errors import CheckpointBroken, TableReplaced
 from spark_jobs.journal.runner import settle
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
@@ -36,7 +31,7 @@ class Killed(Exception):
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path) -> Root:
     """Batches 0 to 5 in versions 1 to 6, a repair in version 7, batch 6 in version 8; all passed."""
     made = Root(tmp_path / ROOT)
     made.drain(0, 5)
@@ -82,8 +77,8 @@ def go_back(root: Root, batch: int) -> None:
     ],
 )
 def test_it_is_seen_and_told_whatever_version_it_goes_to_and_is_taken_back(
-    root: Root, to: int, batches: tuple[int, ...], ids: tuple[str, ...], keeps: int
-) -> None:
+    root, to, batches, ids, keeps
+):
     rows, known = root.rows(), facts(root)
     root.table.restore(to)
     found = restored(root.paths.table, 8)
@@ -101,7 +96,7 @@ def test_it_is_seen_and_told_whatever_version_it_goes_to_and_is_taken_back(
     assert doctor(SPEC, root.settings).execute is None
 
 
-def test_one_behind_a_repair_alone_is_seen_and_no_repair_goes_in_meanwhile(tmp_path: Path) -> None:
+def test_one_behind_a_repair_alone_is_seen_and_no_repair_goes_in_meanwhile(tmp_path):
     root = Root(tmp_path / ROOT)
     root.drain(0, 5)
     root.stage("r1", WRONG)
@@ -117,7 +112,7 @@ def test_one_behind_a_repair_alone_is_seen_and_no_repair_goes_in_meanwhile(tmp_p
     assert root.states() == {"r1": "swapped", "r2": "swapped"}
 
 
-def test_a_rewind_keeps_it_with_its_facts(root: Root) -> None:
+def test_a_rewind_keeps_it_with_its_facts(root):
     root.table.restore(6)
     go_back(root, 5)
     looked(root)
@@ -127,7 +122,7 @@ def test_a_rewind_keeps_it_with_its_facts(root: Root) -> None:
     assert (root.cursor.audited, root.cursor.judged) == (5, 5)
 
 
-def test_one_that_took_an_undo_out_says_so_and_is_taken_back(root: Root) -> None:
+def test_one_that_took_an_undo_out_says_so_and_is_taken_back(root):
     root.undo("r1")
     rows = root.rows()
     root.table.restore(8)
@@ -139,7 +134,7 @@ def test_one_that_took_an_undo_out_says_so_and_is_taken_back(root: Root) -> None
     assert root.states() == {"r1": "undone", "r1/undo": "swapped"}
 
 
-def test_one_that_goes_behind_a_rewind_is_taken_back_with_the_generation(root: Root) -> None:
+def test_one_that_goes_behind_a_rewind_is_taken_back_with_the_generation(root):
     """The rewind is in versions 9 and 10."""
     go_back(root, 3)
     rows = root.rows()
@@ -152,9 +147,7 @@ def test_one_that_goes_behind_a_rewind_is_taken_back_with_the_generation(root: R
     assert table.generation(root.paths.table) == root.identity.generation
 
 
-def test_one_to_the_version_that_a_rewind_restored_gives_the_table_to_another_generation(
-    root: Root,
-) -> None:
+def test_one_to_the_version_that_a_rewind_restored_gives_the_table_to_another_generation(root):
     go_back(root, 3)
     root.table.restore(4)
     with pytest.raises(TableReplaced):
@@ -163,7 +156,7 @@ def test_one_to_the_version_that_a_rewind_restored_gives_the_table_to_another_ge
     assert table.generation(root.paths.table) == root.identity.generation
 
 
-def test_one_to_a_time_is_found_by_the_files(root: Root) -> None:
+def test_one_to_a_time_is_found_by_the_files(root):
     # When the file came: delta-rs goes by that, which a busy machine writes later than it says.
     entry = Path(str(root.paths.table)) / "_delta_log" / f"{5:020}.json"
     root.table.restore(datetime.fromtimestamp(entry.stat().st_mtime + 0.001, UTC))
@@ -174,7 +167,7 @@ def test_one_to_a_time_is_found_by_the_files(root: Root) -> None:
     looked(root)
 
 
-def test_a_second_one_hides_nothing_and_what_a_person_mended_is_accepted(root: Root) -> None:
+def test_a_second_one_hides_nothing_and_what_a_person_mended_is_accepted(root):
     root.table.restore(3)
     root.table.restore(7)
     found = restored(root.paths.table, 8)
@@ -190,7 +183,7 @@ def test_a_second_one_hides_nothing_and_what_a_person_mended_is_accepted(root: R
     assert (found.version, found.batches) == (13, (7,)), "the first three are mended"
 
 
-def test_one_that_takes_out_what_a_person_did_is_none_of_ours(root: Root) -> None:
+def test_one_that_takes_out_what_a_person_did_is_none_of_ours(root):
     root.table.delete("sales = 2")
     root.table.restore(8)
     looked(root)
@@ -199,7 +192,7 @@ def test_one_that_takes_out_what_a_person_did_is_none_of_ours(root: Root) -> Non
     assert doctor(SPEC, root.settings).execute is None
 
 
-def test_behind_a_batch_that_came_after_it_the_way_is_back_to_what_is_there(root: Root) -> None:
+def test_behind_a_batch_that_came_after_it_the_way_is_back_to_what_is_there(root):
     """A run was at work when it came. No version has all."""
     root.table.restore(4)
     root.commit(7)
@@ -214,7 +207,7 @@ def test_behind_a_batch_that_came_after_it_the_way_is_back_to_what_is_there(root
     assert root.states() == {"r1": "undone"}
 
 
-def test_without_the_files_from_before_it_the_way_is_back_to_what_is_there(root: Root) -> None:
+def test_without_the_files_from_before_it_the_way_is_back_to_what_is_there(root):
     root.table.restore(6)
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False)
     mend(root)
@@ -224,7 +217,7 @@ def test_without_the_files_from_before_it_the_way_is_back_to_what_is_there(root:
     assert root.cursor.audited == 5
 
 
-def test_what_was_written_behind_it_goes_and_is_told(root: Root) -> None:
+def test_what_was_written_behind_it_goes_and_is_told(root):
     rows = root.rows()
     root.table.restore(6)
     root.table.delete("sales = 1")
@@ -244,7 +237,7 @@ def places(active: pytest.MonkeyPatch, kill_at: int) -> None:
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_taking_it_back_is_completed_by_whoever_comes_next(root: Root, place: int) -> None:
+def test_taking_it_back_is_completed_by_whoever_comes_next(root, place):
     rows, known = root.rows(), facts(root)
     root.table.restore(5)
     with pytest.MonkeyPatch.context() as active:
@@ -259,7 +252,7 @@ def test_taking_it_back_is_completed_by_whoever_comes_next(root: Root, place: in
 
 
 @pytest.mark.parametrize("place", [1, 3])
-def test_one_amid_a_rewind_is_seen_when_that_is_completed(root: Root, place: int) -> None:
+def test_one_amid_a_rewind_is_seen_when_that_is_completed(root, place):
     """The rewind was killed behind its RESTORE, or behind the change of the generation."""
     with pytest.MonkeyPatch.context() as active:
         places(active, place)
@@ -276,10 +269,10 @@ def test_one_amid_a_rewind_is_seen_when_that_is_completed(root: Root, place: int
     assert root.states() == {"r1": "undone"}
 
 
-def test_one_amid_a_swap_is_seen_when_that_is_completed(root: Root) -> None:
+def test_one_amid_a_swap_is_seen_when_that_is_completed(root):
     root.stage("r2", OTHER)
 
-    def at(name: str) -> None:
+    def at(name: str):
         if name == "swap.committed":
             raise Killed
 
@@ -298,7 +291,7 @@ def test_one_amid_a_swap_is_seen_when_that_is_completed(root: Root) -> None:
     assert root.swap("r2").table_version == 9
 
 
-def test_consumers_read_what_has_passed_before_it_and_behind_its_mending(root: Root) -> None:
+def test_consumers_read_what_has_passed_before_it_and_behind_its_mending(root):
     publish(root.paths, SPEC, Announced())
 
     def shown() -> list[str]:
@@ -313,7 +306,7 @@ def test_consumers_read_what_has_passed_before_it_and_behind_its_mending(root: R
     assert shown() == rows == root.rows()
 
 
-def test_one_of_the_published_table_is_put_right_by_the_next_publish(tmp_path: Path) -> None:
+def test_one_of_the_published_table_is_put_right_by_the_next_publish(tmp_path):
     root = Root(tmp_path / ROOT)
     root.drain(0, 2)
     publish(root.paths, SPEC, Announced())
@@ -324,7 +317,7 @@ def test_one_of_the_published_table_is_put_right_by_the_next_publish(tmp_path: P
     assert root.rows_of(root.paths.published_table) == root.rows()
 
 
-def test_what_doctor_cannot_mend_it_says(root: Root) -> None:
+def test_what_doctor_cannot_mend_it_says(root):
     """No state of a batch that is there is whole, and no version has all."""
     root.table.restore(0)
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False)

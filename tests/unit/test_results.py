@@ -1,12 +1,8 @@
 """Answers that a server keeps: the same as those of the table, for that version, and bounded."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from upath import UPath
 
 from spark_jobs.ops import ops_tables
@@ -24,8 +20,8 @@ def count(root: UPath) -> Any:
 
 
 def test_an_answer_is_read_once_for_a_version_and_a_new_version_is_seen_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     root, results = UPath(tmp_path), Results(2**20)
     reads = list[str]()
     builder = ops_tables.deltalake.QueryBuilder
@@ -47,7 +43,7 @@ def test_an_answer_is_read_once_for_a_version_and_a_new_version_is_seen_at_once(
     assert len(reads) == 3, "outside of the block nothing is kept"
 
 
-def test_a_table_that_was_made_anew_at_the_same_path_is_another(tmp_path: Path) -> None:
+def test_a_table_that_was_made_anew_at_the_same_path_is_another(tmp_path):
     root, results = UPath(tmp_path), Results(2**20)
     with using(results):
         put(root, 1)
@@ -58,7 +54,7 @@ def test_a_table_that_was_made_anew_at_the_same_path_is_another(tmp_path: Path) 
         assert count(root) == 3
 
 
-def test_a_table_that_is_not_there_fills_no_place(tmp_path: Path) -> None:
+def test_a_table_that_is_not_there_fills_no_place(tmp_path):
     results = Results(2**20)
     with using(results):
         assert [count(UPath(tmp_path)), count(UPath(tmp_path))] == [0, 0]
@@ -69,7 +65,7 @@ def answer(name: int, size: int) -> tuple[Asked, pa.Table]:
     return Asked((Version("path", "id", name),), "sql"), pa.table({"a": [b"x" * size]})
 
 
-def test_the_kept_answers_stay_within_their_bounds_and_the_oldest_go_first() -> None:
+def test_the_kept_answers_stay_within_their_bounds_and_the_oldest_go_first():
     results = Results(1000)
     for name in range(20):
         asked, table = answer(name, 100)
@@ -80,7 +76,7 @@ def test_the_kept_answers_stay_within_their_bounds_and_the_oldest_go_first() -> 
     assert results.answer(answer(0, 1)[0], lambda: table) is table, "it was put out"
 
 
-def test_one_large_answer_does_not_put_out_the_others_and_empty_ones_are_bounded_too() -> None:
+def test_one_large_answer_does_not_put_out_the_others_and_empty_ones_are_bounded_too():
     results = Results(1000)
     small = answer(1, 10)
     results.answer(small[0], lambda: small[1])

@@ -2,14 +2,10 @@
 and to a batch that has no account yet.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from pathlib import Path
-from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -56,7 +52,7 @@ class Killed(Exception):
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Drains:
+def root(tmp_path) -> Drains:
     """Batches 0 to 4 have passed."""
     made = Drains(tmp_path / ROOT)
     made.drain(0, 4)
@@ -126,9 +122,7 @@ def end_state(root: Drains, batch: int = 2) -> None:
     refuse_restored(root.paths, cursor.judged_table_version)
 
 
-def test_one_that_is_not_cut_off_passes_each_place_once(
-    root: Drains, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_is_not_cut_off_passes_each_place_once(root, monkeypatch):
     places = passed_places(monkeypatch)
     go_back(root)
     assert next(places) == PLACES
@@ -136,9 +130,7 @@ def test_one_that_is_not_cut_off_passes_each_place_once(
 
 
 @pytest.mark.parametrize("place", range(PLACES))
-def test_one_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
-    root: Drains, place: int
-) -> None:
+def test_one_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(root, place):
     killed(root, place)
     with fails(CheckpointBroken, "change_half_done", change="a rewind to the end of batch 2"):
         refuse_under_way(root.paths)
@@ -147,7 +139,7 @@ def test_one_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
 
 
 @pytest.mark.parametrize("place", range(PLACES))
-def test_doctor_knows_it_and_goes_on(root: Drains, place: int) -> None:
+def test_doctor_knows_it_and_goes_on(root, place):
     killed(root, place)
     lines, execute = doctor(SPEC, root.settings)
     assert "complete a rewind to the end of batch 2" in lines[0]
@@ -161,7 +153,7 @@ def completed(root: Drains) -> None:
     settle(root.paths, "whoever comes next")
 
 
-def test_one_that_was_cut_off_again_and_again_ends_as_another(root: Drains) -> None:
+def test_one_that_was_cut_off_again_and_again_ends_as_another(root):
     killed(root, 0)
     for place in (0, 1, 0, 2, 3):
         with pytest.MonkeyPatch.context() as active:
@@ -172,7 +164,7 @@ def test_one_that_was_cut_off_again_and_again_ends_as_another(root: Drains) -> N
     end_state(root)
 
 
-def test_one_that_was_cut_off_amid_its_copy_ends_as_another(root: Drains) -> None:
+def test_one_that_was_cut_off_amid_its_copy_ends_as_another(root):
     killed(root, 0)
     note = under_way(root.paths)
     assert note is not None
@@ -183,7 +175,7 @@ def test_one_that_was_cut_off_amid_its_copy_ends_as_another(root: Drains) -> Non
     end_state(root)
 
 
-def test_what_somebody_did_to_the_table_before_its_restore_is_taken_back_too(root: Drains) -> None:
+def test_what_somebody_did_to_the_table_before_its_restore_is_taken_back_too(root):
     killed(root, 0)
     root.table.delete("n = 1")
     completed(root)
@@ -191,14 +183,12 @@ def test_what_somebody_did_to_the_table_before_its_restore_is_taken_back_too(roo
 
 
 @pytest.mark.parametrize("dies", [False, True])
-def test_one_whose_version_a_person_vacuumed_before_its_restore_is_dropped(
-    root: Drains, monkeypatch: pytest.MonkeyPatch, dies: bool
-) -> None:
+def test_one_whose_version_a_person_vacuumed_before_its_restore_is_dropped(root, monkeypatch, dies):
     table = root.table
     table.optimize.compact()  # VACUUM removes files that the newest version does not have
     before = table.version()
 
-    def vacuum(name: str) -> None:
+    def vacuum(name: str):
         if name == "change.begun":
             table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
             if dies:
@@ -214,7 +204,7 @@ def test_one_whose_version_a_person_vacuumed_before_its_restore_is_dropped(
     assert root.cursor.audited == 4
 
 
-def test_a_second_one_completes_the_first_and_then_goes_back_further(root: Drains) -> None:
+def test_a_second_one_completes_the_first_and_then_goes_back_further(root):
     killed(root, 5)
     assert "complete a rewind to the end of batch 2" in rewind(SPEC, root.settings, 1).lines[0]
     go_back(root, 1)
@@ -223,7 +213,7 @@ def test_a_second_one_completes_the_first_and_then_goes_back_further(root: Drain
     assert root.identity.rewound[0] == "g1"
 
 
-def test_one_that_another_has_ended_meanwhile_does_nothing(root: Drains) -> None:
+def test_one_that_another_has_ended_meanwhile_does_nothing(root):
     late = rewind(SPEC, root.settings, 2).execute
     assert late is not None
     go_back(root)
@@ -232,13 +222,11 @@ def test_one_that_another_has_ended_meanwhile_does_nothing(root: Drains) -> None
     end_state(root)
 
 
-def test_what_it_has_left_goes_after_days_of_grace(
-    root: Drains, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_it_has_left_goes_after_days_of_grace(root, monkeypatch):
     def left() -> list[str]:
         return sorted(path.name for path in root.paths.version.glob("spark*"))
 
-    def maintained() -> None:
+    def maintained():
         if execute := maintain(SPEC, root.settings).execute:
             execute()
 
@@ -252,9 +240,7 @@ def test_what_it_has_left_goes_after_days_of_grace(
     assert root.rows == [0, 1]
 
 
-def test_an_identity_of_before_a_rewind_lets_nobody_remove_the_folder_behind_it(
-    root: Drains, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_identity_of_before_a_rewind_lets_nobody_remove_the_folder_behind_it(root, monkeypatch):
     """A person has put a copy of it back."""
     before = root.paths.identity.read_text()
     go_back(root)
@@ -267,8 +253,8 @@ def test_an_identity_of_before_a_rewind_lets_nobody_remove_the_folder_behind_it(
 
 
 def test_the_grace_of_a_folder_begins_when_another_is_live_however_old_its_rewind_is(
-    root: Drains, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    root, monkeypatch
+):
     """It was planned so long ago, killed, and has just been completed."""
     now = datetime.now(UTC)
     with monkeypatch.context() as active:
@@ -298,7 +284,7 @@ def test_a_rewind_that_cannot_begin_any_more_keeps_nobody_out(root):
         go_back(root)
 
 
-def test_a_table_that_delta_rs_does_not_write_is_fenced_by_that(root: Drains) -> None:
+def test_a_table_that_delta_rs_does_not_write_is_fenced_by_that(root):
     with_feature(root)
     before = root.table.version()
     with lease(root.paths.lease, "somebody") as held:
@@ -319,14 +305,14 @@ def test_what_was_given_up_before_the_live_folder_was_named_goes_too(root, monke
     assert {*dead_places.dead_checkpoints(root.paths, datetime.now(UTC))} == dead
 
 
-def test_it_shows_the_folder_that_is_live_then(root: Drains) -> None:
+def test_it_shows_the_folder_that_is_live_then(root):
     shown = rewind(SPEC, root.settings, 2)
     assert shown.execute is not None
     shown.execute()
     assert any(str(root.paths.checkpoint) in line for line in shown.lines)
 
 
-def test_a_cursor_that_is_lost_behind_a_rewind_is_missed(root: Drains) -> None:
+def test_a_cursor_that_is_lost_behind_a_rewind_is_missed(root):
     go_back(root)
     remove_folder(root.paths.version / "spark")
     root.paths.cursor.unlink()
@@ -334,29 +320,27 @@ def test_a_cursor_that_is_lost_behind_a_rewind_is_missed(root: Drains) -> None:
         read_cursor(root.paths.cursor)
 
 
-def test_no_older_sluice_goes_on_in_the_folder_that_it_has_left(root: Drains) -> None:
+def test_no_older_sluice_goes_on_in_the_folder_that_it_has_left(root):
     assert json.loads(root.paths.identity.read_text())["format_version"] == 1
     go_back(root)
     assert json.loads(root.paths.identity.read_text())["format_version"] == 2
 
 
-def test_a_note_that_does_not_parse_is_refused(root: Drains) -> None:
+def test_a_note_that_does_not_parse_is_refused(root):
     killed(root, 5)
     root.paths.journal.write_text("{")
     with fails(CheckpointBroken, "journal_unreadable"):
         completed(root)
 
 
-def test_a_rewind_to_the_newest_batch_restores_nothing_and_keeps_its_verdict(root: Drains) -> None:
+def test_a_rewind_to_the_newest_batch_restores_nothing_and_keeps_its_verdict(root):
     go_back(root, 4)
     assert root.rows == [0, 1, 2, 3, 4]
     assert (root.cursor.audited, root.cursor.judged) == (4, 4)
     assert root.cursor.judged_table_version == 5
 
 
-def test_bad_rows_that_were_mended_are_not_published_when_a_rewind_brings_them_back(
-    root: Drains,
-) -> None:
+def test_bad_rows_that_were_mended_are_not_published_when_a_rewind_brings_them_back(root):
     """Batch 5 fails, a person deletes its row, a later run passes: its verdict is not about it."""
     root.drain(5, 5, red=True)
     root.table.delete("n = 5")
@@ -374,7 +358,7 @@ def test_bad_rows_that_were_mended_are_not_published_when_a_rewind_brings_them_b
 @pytest.mark.parametrize(
     "other", [{"change": "merger"}, {"facts": {"batch": 2}}], ids=["a change", "facts"]
 )
-def test_a_note_of_another_sluice_is_refused_in_words(root: Drains, other: Any) -> None:
+def test_a_note_of_another_sluice_is_refused_in_words(root, other):
     killed(root, 5)
     note = under_way(root.paths)
     assert note is not None
@@ -383,15 +367,13 @@ def test_a_note_of_another_sluice_is_refused_in_words(root: Drains, other: Any) 
         completed(root)
 
 
-def test_a_batch_that_is_not_there_changes_nothing(root: Drains) -> None:
+def test_a_batch_that_is_not_there_changes_nothing(root):
     with fails(StateUnreadable, "state_incomplete"):
         rewind(SPEC, root.settings, 7)
     assert under_way(root.paths) is None
 
 
-def test_a_batch_without_an_account_keeps_its_rejected_records_and_no_row_of_a_killed_run(
-    root: Drains,
-) -> None:
+def test_a_batch_without_an_account_keeps_its_rejected_records_and_no_row_of_a_killed_run(root):
     """The run was killed after it had stored batch 5's records and row, and before the cursor."""
     version = root.commit(5)
     root.account(5, version)

@@ -1,7 +1,5 @@
 """The rooms: what each one's text says of its imports is what the code imports."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict
@@ -86,12 +84,12 @@ TOP = between_siblings("spark_jobs")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_circle_runs_through_the_files_and_rooms_of_a_room(package: str) -> None:
+def test_no_circle_runs_through_the_files_and_rooms_of_a_room(package):
     assert circle(between_siblings(package)) == []
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.relative_to(REPO).as_posix())
-def test_a_room_has_few_enough_files_to_be_read_as_a_list(room: Path) -> None:
+def test_a_room_has_few_enough_files_to_be_read_as_a_list(room):
     assert len([*room.glob("*.py")]) <= MOST_FILES
 
 
@@ -103,7 +101,7 @@ def between_tops(room: str) -> Iterator[str]:
             yield top
 
 
-def test_the_page_lists_each_room_above_those_that_it_imports() -> None:
+def test_the_page_lists_each_room_above_those_that_it_imports():
     page = (REPO / "docs" / "architecture.md").read_text()
     table = page.partition("\n| room |")[2].partition("\n\n")[0].splitlines()[2:]
     listed = [room for row in table for room in re.findall(r"`(\w+)/`", row.split("|")[1])]
@@ -134,7 +132,7 @@ def test_a_rooms_text_says_what_it_imports_who_imports_it_and_what_never_belongs
             assert found == (set() if none else {*names.split(", ")})
 
 
-def test_the_door_of_a_spec_loads_nothing_heavy_and_no_settings() -> None:
+def test_the_door_of_a_spec_loads_nothing_heavy_and_no_settings():
     """In a process of its own: this one has long loaded pyspark."""
     code = (
         "import sys, spark_jobs.spec;"
@@ -145,12 +143,12 @@ def test_the_door_of_a_spec_loads_nothing_heavy_and_no_settings() -> None:
     assert (heavy, rooms) == ([], ["errors", "pinned", "spans", "spec", "values"])
 
 
-def test_every_name_at_the_door_has_a_text_for_the_editor() -> None:
+def test_every_name_at_the_door_has_a_text_for_the_editor():
     assert [name for name in spec.__all__ if not (getattr(spec, name).__doc__ or "").strip()] == []
 
 
 @pytest.mark.parametrize("name", spec.__all__)
-def test_what_the_door_offers_comes_by_the_door(name: str) -> None:
+def test_what_the_door_offers_comes_by_the_door(name):
     inner = re.compile(rf"from spark_jobs\.spec\.[\w.]+ import (?:\([^)]*|[^\n]*)\b{name}\b(?!\.)")
     own = REPO / "spark_jobs" / "spec"
     roots = (REPO / each for each in ("spark_jobs", "plugins", "tests", "bench", "local", "dags"))

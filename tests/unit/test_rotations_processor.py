@@ -60,14 +60,14 @@ def out_at(tester: TwsTester, tail: str) -> int | None:
     return out[0] if out else None
 
 
-def test_a_row_waits_in_state_and_sets_the_timer_that_judges_it(tester: TwsTester) -> None:
+def test_a_row_waits_in_state_and_sets_the_timer_that_judges_it(tester):
     assert tester.test("N1", [row(2), row(1)]) == []
     assert [waiting[0] for waiting in tester.peekListState("waiting", "N1")] == [ms(2), ms(1)]
     assert timers(tester, "N1") == [ms(1), ms(2)]
     assert tester.peekValueState("out", "N1") is None
 
 
-def test_the_watermark_makes_a_rotation_of_two_departures(tester: TwsTester) -> None:
+def test_the_watermark_makes_a_rotation_of_two_departures(tester):
     tester.test("N1", [row(9, "EWR"), row(1)])
     assert tester.setWatermark(ms(8.9)) == []
     assert tester.setWatermark(ms(9)) == [
@@ -87,9 +87,7 @@ def test_the_watermark_makes_a_rotation_of_two_departures(tester: TwsTester) -> 
     assert timers(tester, "N1") == [ms(1 + 48), ms(9 + 48)]
 
 
-def test_an_aircraft_that_does_not_come_back_goes_unseen_and_leaves_nothing_behind(
-    tester: TwsTester,
-) -> None:
+def test_an_aircraft_that_does_not_come_back_goes_unseen_and_leaves_nothing_behind(tester):
     tester.test("N1", [row(1)])
     assert tester.setWatermark(ms(48.9)) == []
     assert tester.setWatermark(ms(49)) == [
@@ -109,22 +107,20 @@ def test_an_aircraft_that_does_not_come_back_goes_unseen_and_leaves_nothing_behi
     assert timers(tester, "N1") == []
 
 
-def test_one_jump_of_the_watermark_over_everything_closes_everything(tester: TwsTester) -> None:
+def test_one_jump_of_the_watermark_over_everything_closes_everything(tester):
     tester.test("N1", [row(1), row(5)])
     assert [known.outcome for known in tester.setWatermark(ms(1000))] == ["rotation", "unseen"]
     assert (tester.peekValueState("out", "N1"), timers(tester, "N1")) == (None, [])
 
 
-def test_the_timer_of_a_departure_that_was_followed_says_nothing_when_it_fires(
-    tester: TwsTester,
-) -> None:
+def test_the_timer_of_a_departure_that_was_followed_says_nothing_when_it_fires(tester):
     tester.test("N1", [row(1), row(30)])
     tester.setWatermark(ms(30))
     assert tester.setWatermark(ms(49)) == []
     assert out_at(tester, "N1") == ms(30)
 
 
-def test_aircraft_do_not_know_of_each_other(tester: TwsTester) -> None:
+def test_aircraft_do_not_know_of_each_other(tester):
     tester.test("N1", [row(1)])
     tester.test("N2", [row(2)])
     assert tester.setWatermark(ms(10)) == []
@@ -132,7 +128,7 @@ def test_aircraft_do_not_know_of_each_other(tester: TwsTester) -> None:
     assert out_at(tester, "N2") == ms(2)
 
 
-def test_the_columns_are_those_that_the_spec_declares(tester: TwsTester) -> None:
+def test_the_columns_are_those_that_the_spec_declares(tester):
     [step] = [
         step for step in registry.load("aircraft_rotations").steps if isinstance(step, GroupState)
     ]
@@ -177,7 +173,7 @@ def run(feed: Feed, tester: TwsTester) -> dict[str, list[Any]]:
 
 
 @given(feeds())
-def test_any_batching_writes_the_same_rows_as_one_batch(feed: Feed) -> None:
+def test_any_batching_writes_the_same_rows_as_one_batch(feed):
     together = {
         tail: sorted(hour for arrived, _ in feed for hour in arrived[tail]) for tail in TAILS
     }
@@ -185,7 +181,7 @@ def test_any_batching_writes_the_same_rows_as_one_batch(feed: Feed) -> None:
 
 
 @given(feeds())
-def test_every_departure_is_written_once_and_no_state_or_timer_is_left(feed: Feed) -> None:
+def test_every_departure_is_written_once_and_no_state_or_timer_is_left(feed):
     tester = made()
     written = run([*feed, ({}, 1000)], tester)
     for tail in TAILS:

@@ -1,7 +1,5 @@
 """Which measures add doubles, told by a spec's text and declared types."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -43,14 +41,14 @@ def spec(measures: dict[str, str], *more: Any) -> Pipeline:
         ("max_by(pieces, price)", False),
     ],
 )
-def test_a_measure_is_named_where_it_adds_doubles(sql: str, adds: bool) -> None:
+def test_a_measure_is_named_where_it_adds_doubles(sql, adds):
     given = spec({"n": "count(*)", "m": sql})
     assert rounded(given) == (("m",) if adds else ())
     assert (rounding_line(given) is not None) == adds
     assert rounded(spec({"m": sql}, Transform(where="price > 0"))) == rounded(given)
 
 
-def test_without_a_count_a_person_may_be_asked_and_the_line_says_so() -> None:
+def test_without_a_count_a_person_may_be_asked_and_the_line_says_so():
     counted, alone = (
         rounding_line(spec({"n": "count( * )", "m": "sum(price)"})),
         rounding_line(spec({"m": "sum(price)"})),
@@ -61,7 +59,7 @@ def test_without_a_count_a_person_may_be_asked_and_the_line_says_so() -> None:
     assert "without a measure count(*)" in alone
 
 
-def test_of_rows_that_are_no_groups_nothing_is_said() -> None:
+def test_of_rows_that_are_no_groups_nothing_is_said():
     only = Pipeline(
         name="sales",
         about="a test",

@@ -2,10 +2,7 @@
 nothing of them before a run has judged them.
 """
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import deltalake
@@ -51,7 +48,7 @@ class Told:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Told:
+def told(tmp_path) -> Told:
     return Told(tmp_path / ROOT)
 
 
@@ -91,12 +88,9 @@ def copy_of_another(root: Root) -> None:
 
 
 @pytest.mark.parametrize(
-    "brings",
-    [insert, update, delete, restore, insert_and_optimize, insert_and_swap],
+    "brings", [insert, update, delete, restore, insert_and_optimize, insert_and_swap]
 )
-def test_what_a_person_did_to_the_table_is_neither_shown_nor_told(
-    told: Told, brings: Callable[[Root], None]
-) -> None:
+def test_what_a_person_did_to_the_table_is_neither_shown_nor_told(told, brings):
     before = told.shown()
     brings(told.root)
     assert to_publish(told.root.paths, SPEC, told.listener.announced) is None
@@ -104,7 +98,7 @@ def test_what_a_person_did_to_the_table_is_neither_shown_nor_told(
     assert told.shown() == before
 
 
-def test_another_table_at_its_place_is_not_taken_for_the_judged_one(told: Told) -> None:
+def test_another_table_at_its_place_is_not_taken_for_the_judged_one(told):
     told.root.drain(5, 5)
     copy_of_another(told.root)
     assert told.listener.publish(told.root.paths, SPEC) is None
@@ -113,8 +107,8 @@ def test_another_table_at_its_place_is_not_taken_for_the_judged_one(told: Told) 
 
 
 def test_rows_that_failed_and_that_a_repair_mended_are_not_shown_when_an_undo_brings_them_back(
-    told: Told,
-) -> None:
+    told,
+):
     told.bad()
     told.root.stage("r1", [(row(5, "x", BAD), None)])
     told.root.swap("r1")
@@ -126,7 +120,7 @@ def test_rows_that_failed_and_that_a_repair_mended_are_not_shown_when_an_undo_br
     assert BAD not in told.shown()
 
 
-def test_an_undo_that_gives_back_rows_that_had_passed_is_shown_and_told(told: Told) -> None:
+def test_an_undo_that_gives_back_rows_that_had_passed_is_shown_and_told(told):
     told.root.stage("r1", [(row(1, "a"), row(1, "a", 2))])
     told.root.swap("r1")
     told.root.drain(5, 5)

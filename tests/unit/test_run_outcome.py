@@ -3,7 +3,6 @@ wrong first.
 """
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,7 @@ DRAINED = Drained(
 )
 
 
-def test_a_run_that_came_to_its_end_reports_all_of_it() -> None:
+def test_a_run_that_came_to_its_end_reports_all_of_it():
     outcome = RunOutcome(
         "drain", "p", "run-1", lost={1: (5, 9)}, drained=DRAINED, checks=(check(),)
     )
@@ -58,7 +57,7 @@ def test_a_run_that_came_to_its_end_reports_all_of_it() -> None:
     assert report.started_at <= report.ended_at
 
 
-def test_a_run_that_failed_reports_as_far_as_it_came() -> None:
+def test_a_run_that_failed_reports_as_far_as_it_came():
     outcome = RunOutcome("drain", "p", "run-1")
     outcome.lap("settle")
     report = outcome.report(RecordsGone("40 records are gone.", "Go on without them."))
@@ -80,9 +79,7 @@ def test_a_run_that_failed_reports_as_far_as_it_came() -> None:
     ],
     ids=lambda wrong: str(*wrong),
 )
-def test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run(
-    wrong: dict[str, Any],
-) -> None:
+def test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_run(wrong):
     outcome = RunOutcome("drain", "p", "run-1", **wrong)
     report = outcome.report(CheckFailed("3 rows.", "Look at them."))
     assert (report.status, report.pipeline, report.run_id) == ("failed", "p", "run-1")
@@ -94,7 +91,7 @@ def test_an_outcome_that_makes_no_valid_report_does_not_hide_the_problem_of_the_
     )
 
 
-def test_an_outcome_that_makes_no_valid_report_is_a_failure_of_a_run_that_had_none() -> None:
+def test_an_outcome_that_makes_no_valid_report_is_a_failure_of_a_run_that_had_none():
     report = RunOutcome("drain", "p", "run-1", drained=Drained(waiting="many")).report(None)  # type: ignore[arg-type]
     assert report.status == "failed"
     assert report.problem is not None

@@ -2,7 +2,6 @@
 before stays.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ def ended(**changes: Any) -> Report:
 
 
 @pytest.fixture
-def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def full_disk(monkeypatch):
     def append(*_: object) -> None:
         raise OSError("no space left")
 
@@ -33,7 +32,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("full_disk")
-def test_a_run_without_a_problem_fails_with_the_error_of_the_append(tmp_path: Path) -> None:
+def test_a_run_without_a_problem_fails_with_the_error_of_the_append(tmp_path):
     failed = append_row(ended(), str(tmp_path))
     assert failed.status == "failed"
     assert failed.problem is not None
@@ -42,14 +41,12 @@ def test_a_run_without_a_problem_fails_with_the_error_of_the_append(tmp_path: Pa
 
 @pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize("root", ["a disk", "s3://bucket/root"])
-def test_the_problem_of_the_run_is_not_hidden_by_the_error_of_the_append(
-    tmp_path: Path, root: str
-) -> None:
+def test_the_problem_of_the_run_is_not_hidden_by_the_error_of_the_append(tmp_path, root):
     before = ended(status="failed", problem=PROBLEM)
     assert append_row(before, root if "://" in root else str(tmp_path)) == before
 
 
-def test_a_run_that_was_refused_has_a_row_too(tmp_path: Path) -> None:
+def test_a_run_that_was_refused_has_a_row_too(tmp_path):
     refused = Problem.of(LeaseHeld("another run works."))
     before = ended(generation="", status="failed", problem=refused)
     assert append_row(before, str(tmp_path)) == before
@@ -57,15 +54,13 @@ def test_a_run_that_was_refused_has_a_row_too(tmp_path: Path) -> None:
     assert (row["problem"], row["batches"]) == ("LEASE_HELD", len(before.batches))
 
 
-def test_where_the_root_is_the_problem_it_is_not_asked_again(tmp_path: Path) -> None:
+def test_where_the_root_is_the_problem_it_is_not_asked_again(tmp_path):
     before = ended(status="failed", problem=Problem.of(RootUnreachable("no answer.")))
     assert append_row(before, str(tmp_path / "gone")) == before
     assert not (tmp_path / "gone").exists()
 
 
-def test_a_count_that_the_run_does_not_know_is_null_in_its_row_and_on_the_pages(
-    tmp_path: Path,
-) -> None:
+def test_a_count_that_the_run_does_not_know_is_null_in_its_row_and_on_the_pages(tmp_path):
     unknown = Account(read=9, duplicates=None, unaccounted=None)
     append_row(ended(account=unknown), str(tmp_path))
     row = ended().model_dump(include={"pipeline", "generation", "run_id"}) | {"batch_id": 0}
@@ -78,7 +73,7 @@ def test_a_count_that_the_run_does_not_know_is_null_in_its_row_and_on_the_pages(
         assert (told.read, told.duplicates, told.unaccounted) == (9, None, None)
 
 
-def test_a_row_has_the_report_and_its_problem(tmp_path: Path) -> None:
+def test_a_row_has_the_report_and_its_problem(tmp_path):
     before = ended(status="failed", problem=PROBLEM)
     assert append_row(before, str(tmp_path)) == before
     (row,) = ops_tables.query(tmp_path, "runs", "SELECT * FROM runs").to_pylist()  # type: ignore[arg-type]  # any path will do

@@ -1,7 +1,6 @@
 """The state metrics of a run, from its account, its state and its cursor."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,7 +42,7 @@ def ms(at: datetime) -> int:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Any:
+def run(tmp_path) -> Any:
     """One whose last batch ran under the watermark of noon, and left one of half an hour later."""
     folder = begin(tmp_path / "spark")
     plan_batch(folder, 0, {0: 12}, ms(NOON))
@@ -57,7 +56,7 @@ def measured(
     return state_metrics(run, Cursor(**cursor), waiting or Unjudged(), drained, OpenGroups())
 
 
-def test_of_a_run_that_read_records(run: Any) -> None:
+def test_of_a_run_that_read_records(run):
     drained = Drained(state=StateUse(rows=50, bytes=900), watermark=NOON)
     found = measured(
         run,
@@ -105,9 +104,7 @@ def test_of_a_run_that_read_records(run: Any) -> None:
         "the spec filters, and once there was something", "the spec filters all that ever was",
     ],
 )  # fmt: skip
-def test_a_run_that_accepts_nothing_of_what_it_read_says_so(
-    run: Any, account: Account, newest: datetime | None, nothing: int
-) -> None:
+def test_a_run_that_accepts_nothing_of_what_it_read_says_so(run, account, newest, nothing):
     for found in (
         measured(run, NOTHING, Unjudged((7,), account), last_event_time=newest),
         measured(run, Drained(account=account), Unjudged((7,), account), last_event_time=newest),
@@ -115,7 +112,7 @@ def test_a_run_that_accepts_nothing_of_what_it_read_says_so(
         assert found.nothing_accepted == nothing
 
 
-def test_good_batches_that_wait_do_not_hide_what_a_run_rejects(run: Any) -> None:
+def test_good_batches_that_wait_do_not_hide_what_a_run_rejects(run):
     good = Account(read=1_000_000, accepted=1_000_000)
     bad = Account(read=6114, malformed=6000, late=114)
     found = measured(run, Drained(account=bad), Unjudged((7, 8), good + bad), last_event_time=NOON)
@@ -126,13 +123,13 @@ def test_good_batches_that_wait_do_not_hide_what_a_run_rejects(run: Any) -> None
     assert found.malformed_share < 0.01, "of three records one is a third, and says nothing"
 
 
-def test_what_the_account_does_not_know_no_metric_says(run: Any) -> None:
+def test_what_the_account_does_not_know_no_metric_says(run):
     lost = ACCOUNT.model_copy(update={"duplicates": None, "unaccounted": None})
     found = measured(run, NOTHING, Unjudged((7,), lost))
     assert (found.unaccounted, found.duplicate_share) == (None, None)
 
 
-def test_of_a_run_that_read_none(run: Any) -> None:
+def test_of_a_run_that_read_none(run):
     found = measured(run, NOTHING)
     assert (found.state_growth, found.late_share, found.malformed_share, found.duplicate_share) == (
         0,
@@ -143,7 +140,7 @@ def test_of_a_run_that_read_none(run: Any) -> None:
     assert (found.watermark_lag_seconds, found.timers_per_row) == (None, None)
 
 
-def test_without_a_batch_or_a_watermark_nothing_can_be_behind(run: Any, tmp_path: Path) -> None:
+def test_without_a_batch_or_a_watermark_nothing_can_be_behind(run, tmp_path):
     without = pipeline().model_copy(update={"watermark_delay": None})
     assert (
         measured(
@@ -155,12 +152,12 @@ def test_without_a_batch_or_a_watermark_nothing_can_be_behind(run: Any, tmp_path
     assert measured(new, NOTHING).behind_watermark_seconds is None
 
 
-def test_each_metric_has_a_meaning() -> None:
+def test_each_metric_has_a_meaning():
     assert [*STATE_METRICS] == [*StateMetrics.model_fields]
     assert all(STATE_METRICS.values())
 
 
-def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_path: Path) -> None:
+def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_path):
     paths = Paths(str(tmp_path), pipeline())
     for generation, batch, bad in [("old", 0, 0), ("old", 1, 5), ("new", 2, 0), ("other", 2, 9)]:
         account = Account(read=10, unaccounted=bad).model_dump()

@@ -7,7 +7,7 @@ from spark_jobs.messages.summary import check_line, summary
 from tests.unit.test_report import check, report
 
 
-def test_a_run_in_lines() -> None:
+def test_a_run_in_lines():
     account = Account(
         covered=1200,
         read=1200,
@@ -34,7 +34,7 @@ def test_a_run_in_lines() -> None:
     )
 
 
-def test_what_is_not_known_is_not_told_as_0() -> None:
+def test_what_is_not_known_is_not_told_as_0():
     first, *_ = summary(report(account=Account(duplicates=None, unaccounted=None)))
     assert "duplicates not known" in first
     assert "unaccounted not known" in first
@@ -43,7 +43,7 @@ def test_what_is_not_known_is_not_told_as_0() -> None:
     assert "proves nothing" not in check_line(unknown.model_copy(update={"observed": "0"}))
 
 
-def test_what_a_run_leaves_for_the_next_is_said() -> None:
+def test_what_a_run_leaves_for_the_next_is_said():
     lines = summary(
         report(
             bounded_by="max_batches=2",
@@ -60,7 +60,7 @@ def test_what_a_run_leaves_for_the_next_is_said() -> None:
     )
 
 
-def test_a_check_that_passed_and_one_that_failed_on_a_line() -> None:
+def test_a_check_that_passed_and_one_that_failed_on_a_line():
     passed, failed = (
         check(),
         check("failed").model_copy(

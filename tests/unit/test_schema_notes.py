@@ -1,7 +1,5 @@
 """A checkpoint that was moved: the notes by which Spark finds the schemas of its state."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -38,7 +36,7 @@ def notes(checkpoint: Path, was: str = OLD, batches: tuple[int, ...] = (0, 2, 10
     return [folder / str(batch) for batch in batches]
 
 
-def test_they_name_the_files_where_they_are_and_say_all_else_as_before(tmp_path: Path) -> None:
+def test_they_name_the_files_where_they_are_and_say_all_else_as_before(tmp_path):
     checkpoint = tmp_path / "ö 6% #2" / "spark"
     written = notes(checkpoint)
     assert elsewhere(UPath(checkpoint))
@@ -50,12 +48,12 @@ def test_they_name_the_files_where_they_are_and_say_all_else_as_before(tmp_path:
     assert follow(UPath(checkpoint)) == 0
 
 
-def test_it_may_be_killed_anywhere_and_is_repeated(tmp_path: Path) -> None:
+def test_it_may_be_killed_anywhere_and_is_repeated(tmp_path):
     for survived in range(3):
         checkpoint = tmp_path / str(survived) / "spark"
         written, confirmed = notes(checkpoint), []
 
-        def confirm(confirmed: list[Any] = confirmed, survived: int = survived) -> None:
+        def confirm(confirmed: list[Any] = confirmed, survived: int = survived):
             confirmed.append(None)
             if len(confirmed) > survived:
                 raise LeaseLost("it is lost.", "Run again.")
@@ -68,8 +66,8 @@ def test_it_may_be_killed_anywhere_and_is_repeated(tmp_path: Path) -> None:
 
 
 def test_those_that_name_this_place_are_read_no_further_and_a_damaged_one_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     first, *_, newest = notes(tmp_path, str(tmp_path))
     first.write_text("half a no")
     read: list[str] = []
@@ -87,7 +85,7 @@ def test_those_that_name_this_place_are_read_no_further_and_a_damaged_one_is_lef
     assert really(newest) == "half a no"
 
 
-def test_in_a_bucket_they_name_it_as_spark_does() -> None:
+def test_in_a_bucket_they_name_it_as_spark_does():
     bucket = UPath("memory://new/root/checkpoints/sales/v1/spark")
     place = bucket / "state" / "0" / "_metadata" / "v2" / "0"
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +97,7 @@ def test_in_a_bucket_they_name_it_as_spark_does() -> None:
     ]
 
 
-def test_a_run_lets_them_follow_before_all_else_under_its_lease_once(tmp_path: Path) -> None:
+def test_a_run_lets_them_follow_before_all_else_under_its_lease_once(tmp_path):
     drains = Drains(tmp_path)
     drains.drain(0, 1)
     checkpoint = Path(str(drains.paths.checkpoint))
