@@ -2,8 +2,6 @@
 keeps under the root. The real registry: tests/e2e/test_schema_registry.py.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
@@ -11,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,12 +55,12 @@ def answering(answer: Callable[[str], Answer]) -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     monkeypatch.setattr(client, "PAUSES", (0.0, 0.0))
     monkeypatch.setattr(client, "ANSWER_SECONDS", 0.5)
 
 
-def test_an_id_that_the_registry_lacks_is_none() -> None:
+def test_an_id_that_the_registry_lacks_is_none():
     with answering(lambda _: (404, {"error_code": 40403, "message": "Schema not found"})) as url:
         assert Registry({"url": url}).schema(7) is None
 
@@ -85,7 +82,7 @@ LIES: dict[str, Answer] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_what_no_registry_answers_is_an_error_of_its_own(lie: str) -> None:
+def test_what_no_registry_answers_is_an_error_of_its_own(lie):
     with answering(lambda _: LIES[lie]) as url, pytest.raises(RegistryRefused) as raised:
         Registry({"url": url}).schema(7)
     assert url in raised.value.what
@@ -93,7 +90,7 @@ def test_what_no_registry_answers_is_an_error_of_its_own(lie: str) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 429])
-def test_a_registry_that_is_broken_or_busy_is_asked_again_and_then_given_up(status: int) -> None:
+def test_a_registry_that_is_broken_or_busy_is_asked_again_and_then_given_up(status):
     asked: list[str] = []
 
     def answer(path: str) -> Answer:
@@ -111,7 +108,7 @@ def test_a_registry_that_is_broken_or_busy_is_asked_again_and_then_given_up(stat
     assert asked == ["/api/schemas/ids/7"] * 3
 
 
-def test_a_registry_that_is_down_or_says_nothing_is_unreachable() -> None:
+def test_a_registry_that_is_down_or_says_nothing_is_unreachable():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         began = time.monotonic()
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -122,8 +119,8 @@ def test_a_registry_that_is_down_or_says_nothing_is_unreachable() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_an_answer_that_comes_byte_by_byte_is_not_waited_for() -> None:
-    def drip(server: socket.socket) -> None:
+def test_an_answer_that_comes_byte_by_byte_is_not_waited_for():
+    def drip(server: socket.socket):
         for _ in range(3):
             asked, _ = server.accept()
             asked.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
@@ -141,7 +138,7 @@ def test_an_answer_that_comes_byte_by_byte_is_not_waited_for() -> None:
             Registry({"url": f"http://127.0.0.1:{server.getsockname()[1]}"}).schema(7)
 
 
-def test_a_secret_is_in_no_error() -> None:
+def test_a_secret_is_in_no_error():
     given = KafkaConfig.of(
         {
             "schema.registry.url": "http://127.0.0.1:1",
@@ -155,7 +152,7 @@ def test_a_secret_is_in_no_error() -> None:
     assert "canary" not in f"{raised.value}{given!r}"
 
 
-def test_a_schema_is_asked_for_once_and_then_kept(tmp_path: Path) -> None:
+def test_a_schema_is_asked_for_once_and_then_kept(tmp_path):
     asked: list[str] = []
 
     def answer(path: str) -> Answer:
@@ -175,7 +172,7 @@ def test_a_schema_is_asked_for_once_and_then_kept(tmp_path: Path) -> None:
     assert Kept(str(tmp_path), "other").schemas() == {}
 
 
-def test_an_id_that_was_missing_is_found_when_the_registry_has_it(tmp_path: Path) -> None:
+def test_an_id_that_was_missing_is_found_when_the_registry_has_it(tmp_path):
     answers = iter([(404, {"error_code": 40403}), (200, AVRO)])
     with answering(lambda _: next(answers)) as url:
         kept = Kept(str(tmp_path), "main")
@@ -189,9 +186,7 @@ def test_an_id_that_was_missing_is_found_when_the_registry_has_it(tmp_path: Path
 @pytest.mark.parametrize(
     "given", [{"schema": "{}"}, {"schema": "message", "schemaType": "PROTOBUF"}], ids=["a", "p"]
 )
-def test_a_text_that_does_not_parse_is_the_registrys_fault_and_not_kept(
-    tmp_path: Path, given: dict[str, str]
-) -> None:
+def test_a_text_that_does_not_parse_is_the_registrys_fault_and_not_kept(tmp_path, given):
     with (
         answering(lambda _: (200, given)) as url,
         fails(RegistryRefused, "schema_unreadable", number="7"),
@@ -200,7 +195,7 @@ def test_a_text_that_does_not_parse_is_the_registrys_fault_and_not_kept(
     assert Kept(str(tmp_path), "main").schemas() == {}
 
 
-def test_a_registry_that_was_set_up_anew_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+def test_a_registry_that_was_set_up_anew_is_not_taken_for_the_old_one(tmp_path):
     kept = Kept(str(tmp_path), "main")
     with answering(lambda _: (200, AVRO)) as url:
         kept.fetch(["7"], lambda: Registry({"url": url}))
@@ -212,14 +207,14 @@ def test_a_registry_that_was_set_up_anew_is_not_taken_for_the_old_one(tmp_path: 
         kept.refuse_others(["7"], lambda: Registry({"url": url}))  # deleted there: kept here
 
 
-def test_a_file_that_does_not_parse_is_told(tmp_path: Path) -> None:
+def test_a_file_that_does_not_parse_is_told(tmp_path):
     (tmp_path / "schemas" / "main").mkdir(parents=True)
     (tmp_path / "schemas" / "main" / "7.json").write_text("{")
     with fails(CheckpointBroken, "schema_file_unreadable", path=has("7.json")):
         Kept(str(tmp_path), "main").schemas()
 
 
-def test_no_registry_is_needed_where_all_is_kept(tmp_path: Path) -> None:
+def test_no_registry_is_needed_where_all_is_kept(tmp_path):
     with answering(lambda _: (200, AVRO)) as url:
         Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
     assert Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({})) == {"7": True}
@@ -227,7 +222,7 @@ def test_no_registry_is_needed_where_all_is_kept(tmp_path: Path) -> None:
         Kept(str(tmp_path), "main").fetch(["9"], lambda: Registry({}))
 
 
-def test_imports_of_protobuf_schemas_stay_in_their_folder(tmp_path: Path) -> None:
+def test_imports_of_protobuf_schemas_stay_in_their_folder(tmp_path):
     def answer(path: str) -> Answer:
         reference = {"name": "../evil.proto", "subject": "evil", "version": 1}
         kind = {"schemaType": "PROTOBUF", "schema": 'syntax = "proto3";'}
@@ -238,10 +233,10 @@ def test_imports_of_protobuf_schemas_stay_in_their_folder(tmp_path: Path) -> Non
     assert not (tmp_path.parent / "evil.proto").exists()
 
 
-def test_a_server_of_an_unknown_authority_is_refused() -> None:
+def test_a_server_of_an_unknown_authority_is_refused():
     authority = Authority("another")
 
-    def speak(server: socket.socket) -> None:
+    def speak(server: socket.socket):
         with server.accept()[0] as asked:
             asked.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
 
@@ -273,13 +268,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_a_declaration_is_refused_by_its_property(why: str) -> None:
+def test_a_declaration_is_refused_by_its_property(why):
     with fails(KafkaConfigInvalid, "property_refused", name=has("schema.registry")) as raised:
         KafkaConfig.of(REFUSED[why], "a test")
     assert "canary" not in str(raised.value)
 
 
-def test_neither_of_kafkas_clients_is_told_of_the_registry() -> None:
+def test_neither_of_kafkas_clients_is_told_of_the_registry():
     given = {"schema.registry.url": "https://registry.example", "client.id": "c"}
     config = KafkaConfig.of(given, "a test")
     assert (config.librdkafka(), config.java()) == ({"client.id": "c"}, {"client.id": "c"})

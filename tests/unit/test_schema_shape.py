@@ -2,8 +2,6 @@
 malformed is refused, and what decodes is not.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -91,14 +89,12 @@ UNFIT = [
 
 
 @pytest.mark.parametrize(("avro", "type_", "more"), FITS)
-def test_a_field_that_avros_type_can_be_is_prepared(avro: Any, type_: str, more: Any) -> None:
+def test_a_field_that_avros_type_can_be_is_prepared(avro, type_, more):
     Decoding(topic(declared(type_, **more), Avro(reader=schema(a=avro))))
 
 
 @pytest.mark.parametrize(("avro", "type_", "more", "said"), UNFIT)
-def test_a_field_that_avros_type_cannot_be_is_refused_with_what_is_there(
-    avro: Any, type_: str, more: Any, said: str
-) -> None:
+def test_a_field_that_avros_type_cannot_be_is_refused_with_what_is_there(avro, type_, more, said):
     for format_ in (
         Avro(reader=schema(a=avro)),
         Avro(registry="main", reader=schema(a=avro)),
@@ -110,12 +106,12 @@ def test_a_field_that_avros_type_cannot_be_is_refused_with_what_is_there(
         assert raised.value.reason in {"schema_disagrees", "schema_lacks"}
 
 
-def test_what_only_a_registry_knows_is_not_judged() -> None:
+def test_what_only_a_registry_knows_is_not_judged():
     refuse_disagreeing(topic(declared("string"), Avro(registry="main")))
     refuse_disagreeing(topic(declared("string"), Protobuf(registry="main")))
 
 
-def test_a_protobuf_message_is_held_against_the_fields_too() -> None:
+def test_a_protobuf_message_is_held_against_the_fields_too():
     descriptor = descriptor_set(PROTO)
     proto = Protobuf(message="shop.Order", descriptor=descriptor)
     fits = {

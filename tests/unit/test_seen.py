@@ -1,7 +1,5 @@
 """A value as a page shows it, field by field, in each format."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest
@@ -54,10 +52,9 @@ JSON_EVENT = b"application/cloudevents+json"
 
 
 @pytest.mark.parametrize(
-    ("format_", "value"),
-    [(Json(), b'{"n": 1, "note": "hi"}'), (Csv(columns=COLUMNS), b",1,hi")],
+    ("format_", "value"), [(Json(), b'{"n": 1, "note": "hi"}'), (Csv(columns=COLUMNS), b",1,hi")]
 )
-def test_an_event_is_shown_by_its_mode(format_: Format, value: bytes, tmp_path) -> None:
+def test_an_event_is_shown_by_its_mode(format_, value, tmp_path):
     root = UPath(tmp_path)
     data = {"at": None, "n": "1", "note": '"hi"'}
     wrong = "header `ce_sign` is no UTF-8"
@@ -86,8 +83,6 @@ TEXT = b"\x282026-11-26T10:00:00Z"
         (Avro(registry="main"), b"\0\0\0\0\7rest", "schema 7 is not kept here"),
     ],
 )  # fmt: skip
-def test_what_is_good_of_a_value_is_shown_beside_what_is_not(
-    format_: Format, value: bytes, wanted: Shown | str, tmp_path
-) -> None:
+def test_what_is_good_of_a_value_is_shown_beside_what_is_not(format_, value, wanted, tmp_path):
     found = shown(format_, value, UPath(tmp_path))
     assert found[: len(wanted)] == wanted if isinstance(wanted, str) else found == wanted

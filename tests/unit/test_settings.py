@@ -1,6 +1,5 @@
 """An installation's settings: read from the environment, each refused by its name."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,12 @@ from tests.harness.refused import fails
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_is_set(monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_kafka_alone_must_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kafka_alone_must_be_set(monkeypatch):
     with fails(SettingInvalid, "absent", name="SLUICE_KAFKA"):
         Settings.from_environment()
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
@@ -35,7 +34,7 @@ def test_kafka_alone_must_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_every_variable_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_variable_is_taken(monkeypatch):
     given = {
         "ROOT": "s3a://bucket/sluice/",
         "KAFKA": "a:1,b:2",
@@ -61,9 +60,7 @@ def test_every_variable_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "read", [Settings.from_environment, root], ids=["all settings", "the root alone"]
 )
-def test_keys_in_a_root_are_refused_and_not_shown(
-    monkeypatch: pytest.MonkeyPatch, given: str, read: Callable[[], object]
-) -> None:
+def test_keys_in_a_root_are_refused_and_not_shown(monkeypatch, given, read):
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_ROOT", given)
     with fails(SettingInvalid, "keys_in_root") as raised:
@@ -86,8 +83,8 @@ def test_keys_in_a_root_are_refused_and_not_shown(
     ],
 )
 def test_a_root_on_s3_that_its_clients_would_not_read_alike_is_refused_by_value(
-    monkeypatch: pytest.MonkeyPatch, given: str, part: str | None
-) -> None:
+    monkeypatch, given, part
+):
     monkeypatch.setenv("SLUICE_ROOT", given)
     wrong = {} if part is None else {"part": part}
     with fails(SettingInvalid, "part_odd" if wrong else "no_bucket", given=given, **wrong):
@@ -95,12 +92,12 @@ def test_a_root_on_s3_that_its_clients_would_not_read_alike_is_refused_by_value(
 
 
 @pytest.mark.parametrize("given", ["s3://b", "s3://b/", "s3a://b-1.x/a_b/c=d/e.f-g/"])
-def test_a_usual_root_on_s3_is_taken(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+def test_a_usual_root_on_s3_is_taken(monkeypatch, given):
     monkeypatch.setenv("SLUICE_ROOT", given)
     assert root() == given.replace("s3a:", "s3:").rstrip("/")
 
 
-def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_counts_as_not_set(monkeypatch):
     monkeypatch.setenv("SLUICE_KAFKA", "")
     with fails(SettingInvalid, "absent", name="SLUICE_KAFKA"):
         Settings.from_environment()
@@ -109,25 +106,19 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     "kafka", ["localhost", "localhost:", ":9092", "localhost:port", "a:1,,b:2", "a:1,b", "a:-1"]
 )
-def test_brokers_that_are_not_host_and_port_are_refused_by_value(
-    monkeypatch: pytest.MonkeyPatch, kafka: str
-) -> None:
+def test_brokers_that_are_not_host_and_port_are_refused_by_value(monkeypatch, kafka):
     monkeypatch.setenv("SLUICE_KAFKA", kafka)
     with fails(SettingInvalid, "server_invalid", name="SLUICE_KAFKA", given=kafka):
         Settings.from_environment()
 
 
 @pytest.mark.parametrize("kafka", ["127.0.0.1:9092", "a:1,b:2", "a:1, b:2", "[::1]:9092"])
-def test_brokers_that_are_host_and_port_are_accepted(
-    monkeypatch: pytest.MonkeyPatch, kafka: str
-) -> None:
+def test_brokers_that_are_host_and_port_are_accepted(monkeypatch, kafka):
     monkeypatch.setenv("SLUICE_KAFKA", kafka)
     assert Settings.from_environment().kafka == kafka
 
 
-def test_the_declaration_of_kafka_is_read_and_its_brokers_win(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_declaration_of_kafka_is_read_and_its_brokers_win(monkeypatch, tmp_path):
     (file := tmp_path / "kafka.properties").write_text("bootstrap.servers=a:1\nclient.id=sluice\n")
     monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(file))
     for other in ("", "b:2"):
@@ -146,9 +137,7 @@ def test_the_declaration_of_kafka_is_read_and_its_brokers_win(
         Settings.from_environment()
 
 
-def test_what_the_build_publishes_goes_to_no_kafka_that_is_declared(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_the_build_publishes_goes_to_no_kafka_that_is_declared(monkeypatch, tmp_path):
     (file := tmp_path / "kafka.properties").write_text("bootstrap.servers=kafka.example:9092\n")
     for declared in (file, tmp_path / "nowhere"):
         monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(declared))
@@ -157,7 +146,7 @@ def test_what_the_build_publishes_goes_to_no_kafka_that_is_declared(
         assert settings.environment()["SLUICE_KAFKA_CONFIG"] == ""
 
 
-def test_the_root_needs_no_other_variable_to_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_root_needs_no_other_variable_to_be_right(monkeypatch):
     monkeypatch.setenv("SLUICE_KAFKA", "no port")
     monkeypatch.setenv("SLUICE_KAFKA_CONFIG", "/nowhere")
     assert root() == str(REPO / ".local" / "root")
@@ -165,18 +154,14 @@ def test_the_root_needs_no_other_variable_to_be_right(monkeypatch: pytest.Monkey
     assert root() == "s3://bucket/sluice"
 
 
-def test_a_process_that_is_given_the_environment_has_the_same_settings(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_that_is_given_the_environment_has_the_same_settings(monkeypatch):
     settings = Settings("/root", "a:1", Path("/jars"), "local[1]", "1g")
     for name, value in settings.environment().items():
         monkeypatch.setenv(name, value)
     assert Settings.from_environment() == settings
 
 
-def test_a_secrets_file_is_its_owners_alone_and_is_not_empty(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_secrets_file_is_its_owners_alone_and_is_not_empty(monkeypatch, tmp_path):
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_SPARK_SECRET_FILE", str(file := tmp_path / "secret"))
     with fails(SettingInvalid, "secret_unreadable"):
@@ -192,9 +177,7 @@ def test_a_secrets_file_is_its_owners_alone_and_is_not_empty(
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "1.5", "soon"])
-def test_how_long_a_run_waits_for_executors_is_a_whole_number(
-    monkeypatch: pytest.MonkeyPatch, given: str
-) -> None:
+def test_how_long_a_run_waits_for_executors_is_a_whole_number(monkeypatch, given):
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_EXECUTOR_WAIT", given)
     with fails(SettingInvalid, "seconds_not_positive", name="SLUICE_EXECUTOR_WAIT"):
@@ -202,9 +185,7 @@ def test_how_long_a_run_waits_for_executors_is_a_whole_number(
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_the_form_of_the_log_is_taken_and_handed_on(
-    form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_form_of_the_log_is_taken_and_handed_on(form, monkeypatch):
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_LOG", form)
     assert Settings.from_environment().log == log_format() == form
@@ -212,9 +193,7 @@ def test_the_form_of_the_log_is_taken_and_handed_on(
 
 
 @pytest.mark.parametrize("given", ["JSON", "logfmt", " json"])
-def test_another_form_of_the_log_is_refused_and_told_as_text(
-    given: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_form_of_the_log_is_refused_and_told_as_text(given, monkeypatch):
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_LOG", given)
     with fails(SettingInvalid, "choice_unknown", name="SLUICE_LOG"):
@@ -233,16 +212,14 @@ def test_another_form_of_the_log_is_refused_and_told_as_text(
         ("MAINTAIN_CRON", "weekly", "cron_invalid", "value"),
     ],
 )
-def test_what_maintenance_cannot_follow_is_refused_by_value(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str, told: str
-) -> None:
+def test_what_maintenance_cannot_follow_is_refused_by_value(monkeypatch, name, value, reason, told):
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv(f"SLUICE_{name}", value)
     with fails(SettingInvalid, reason, **{told: value}):
         Settings.from_environment()
 
 
-def test_a_child_process_gets_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_process_gets_every_setting(monkeypatch):
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv("SLUICE_HISTORY_DAYS", "forever")
     monkeypatch.setenv("SLUICE_REJECTED_DAYS", "9")

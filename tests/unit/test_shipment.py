@@ -110,7 +110,7 @@ def test_code_that_is_deployed_while_the_archive_is_made_is_not_kept_under_the_n
     monkeypatch.setenv("SLUICE_PIPELINES", "deployed_flows")
     write = shipment._write  # noqa: SLF001 - between the name and the content
 
-    def deployed(archive: Path, files: list[tuple[str, bytes]]) -> None:
+    def deployed(archive: Path, files: list[tuple[str, bytes]]):
         logic.write_text("NEW = 1\n")
         write(archive, files)
 

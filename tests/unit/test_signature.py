@@ -1,7 +1,5 @@
 """Handlers that Spark cannot call, in code that only exists once it is loaded."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -51,7 +49,7 @@ def other_names(self: Any, key: Any, timers: Any, info: Any) -> None:
 
 
 @pytest.mark.parametrize("method", HANDLERS)
-def test_a_handler_with_other_parameters_is_refused_with_its_line(method: str) -> None:
+def test_a_handler_with_other_parameters_is_refused_with_its_line(method):
     for handler in (too_many,) if method == "close" else (too_few, too_many):
         with pytest.raises(ProcessorFailed) as refused:
             require_handlers(processor(method, handler), "mine")
@@ -61,15 +59,15 @@ def test_a_handler_with_other_parameters_is_refused_with_its_line(method: str) -
         assert "sluice drain mine" in refused.value.remedy
 
 
-def test_only_the_timers_handler_is_called_by_name() -> None:
+def test_only_the_timers_handler_is_called_by_name():
     with fails(ProcessorFailed, "signature_unfit"):
         require_handlers(processor("handleExpiredTimer", other_names), "mine")
     require_handlers(processor("handleInputRows", other_names), "mine")
 
 
-def test_what_may_work_is_left_to_spark() -> None:
+def test_what_may_work_is_left_to_spark():
     @functools.wraps(Fits.init)
-    def wrapped(*_: Any) -> None: ...
+    def wrapped(*_: Any): ...
 
     for method in HANDLERS:
         require_handlers(processor(method, lambda *_, **__: None), "mine")
@@ -77,7 +75,7 @@ def test_what_may_work_is_left_to_spark() -> None:
         require_handlers(fits, "mine")
 
 
-def test_a_function_by_key_takes_three_whatever_their_names() -> None:
+def test_a_function_by_key_takes_three_whatever_their_names():
     require_function(lambda _a, _b, _c: None, "mine")
     require_function(lambda *_: None, "mine")
     with fails(ProcessorFailed, "signature_unfit"):

@@ -14,14 +14,7 @@ from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.slice_store import stretched
 from spark_jobs.decode.schemed.counted import ids_of_slices
 from spark_jobs.decode.slice_counter import SliceCounter
-from spark_jobs.decode.slices import (
-    LEAST_OFFSETS,
-    MOST_SLICES,
-    NO_TIMES,
-    Slice,
-    SlicePolicy,
-    Times,
-)
+from spark_jobs.decode.slices import LEAST_OFFSETS, MOST_SLICES, NO_TIMES, Slice, SlicePolicy, Times
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Field, Pipeline, Session, Sliding, Topic, Transform, Tumbling
 from spark_jobs.spec.steps.union import Step

@@ -59,7 +59,7 @@ def test_a_row_that_breaks_a_constraint_is_named_and_nobody_is_told_to_run_again
     assert "carrier null" in null
 
 
-def test_of_an_unknown_error_nobody_says_that_running_again_helps() -> None:
+def test_of_an_unknown_error_nobody_says_that_running_again_helps():
     for error in (RuntimeError("long overflow"), ValueError("of a command that only shows")):
         assert "resumes" not in str(translate_error(error, "mine"))
     assert "resumes" not in str(unexpected(RuntimeError("x")))
@@ -76,7 +76,7 @@ def said(rest: str, line: str = "self._n.update(None)") -> str:
     return str(translate_error(RuntimeError(TRACE.format(line=line, rest=rest)), "mine"))
 
 
-def test_an_error_of_the_pipelines_code_is_told_with_its_place() -> None:
+def test_an_error_of_the_pipelines_code_is_told_with_its_place():
     assert said("KeyError: 'boom'").startswith(
         "PROCESSOR_FAILED: mine/logic.py line 27, in handleInputRows: KeyError: 'boom'"
     )
@@ -101,14 +101,14 @@ CLIENT = '  File "/opt/pyspark/value_state_client.py", line 9, in update\n    x\
 
 
 @pytest.mark.parametrize(("rest", "remedy"), cases(MISUSED))
-def test_a_broken_rule_of_sparks_state_is_told_with_its_remedy(rest: str, remedy: str) -> None:
+def test_a_broken_rule_of_sparks_state_is_told_with_its_remedy(rest, remedy):
     text = said(CLIENT + rest if rest.startswith("TypeError") else rest)
     assert text.startswith("STATE_MISUSED: mine/logic.py line 27, in handleInputRows: ")
     assert remedy in text
     assert "\n" not in text
 
 
-def test_a_row_behind_the_watermark_is_told_although_spark_finds_it_and_not_the_code() -> None:
+def test_a_row_behind_the_watermark_is_told_although_spark_finds_it_and_not_the_code():
     error = RuntimeError(
         "[EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED] Previous node emitted a row"
     )
@@ -117,7 +117,7 @@ def test_a_row_behind_the_watermark_is_told_although_spark_finds_it_and_not_the_
     assert "an event time after the watermark" in text
 
 
-def test_an_error_in_the_sink_is_told_by_its_last_line_and_not_by_what_wraps_it() -> None:
+def test_an_error_in_the_sink_is_told_by_its_last_line_and_not_by_what_wraps_it():
     text = (
         "[STREAM_FAILED] Query [id = 1] terminated with exception: "
         "[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An "
@@ -132,7 +132,7 @@ def test_an_error_in_the_sink_is_told_by_its_last_line_and_not_by_what_wraps_it(
     )
 
 
-def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is() -> None:
+def test_another_error_is_told_by_its_first_line_and_one_of_ours_as_it_is():
     assert str(translate_error(OSError("no space left\nand more"), "mine")).startswith(
         "SPARK_FAILED: OSError: no space left "
     )
@@ -191,7 +191,7 @@ org.apache.hadoop.fs.ChecksumException: Checksum error: file:/{ROOT}/v1/spark/st
 
 
 @pytest.mark.parametrize(("cause", "what"), cases(TORN))
-def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, what: str) -> None:
+def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause, what):
     told = str(translate_error(RuntimeError(f"STREAM_FAILED\nCaused by: {cause}\n\tat x"), "mine"))
     assert told.startswith("CHECKPOINT_BROKEN: ")
     assert what in told
@@ -199,7 +199,7 @@ def test_a_state_file_that_cannot_be_read_is_named_with_the_doctor(cause: str, w
 
 
 @pytest.mark.parametrize("of", ["a worker", "foreachBatch"])
-def test_an_error_of_sluices_own_is_whole_after_its_way_through_spark(of: str) -> None:
+def test_an_error_of_sluices_own_is_whole_after_its_way_through_spark(of):
     own = RegistryUnreachable.answered_error(url="http://r/\u202e", said="a\nb", status=503)
     with pytest.raises(RegistryUnreachable), carried():
         raise own
@@ -211,7 +211,7 @@ def test_an_error_of_sluices_own_is_whole_after_its_way_through_spark(of: str) -
     assert Problem.of(translate_error(RuntimeError(text), "mine")) == Problem.of(own)
 
 
-def test_of_a_server_that_refuses_nobody_says_that_sparks_jvm_died() -> None:
+def test_of_a_server_that_refuses_nobody_says_that_sparks_jvm_died():
     for said in ("java.net.ConnectException: Connection refused", "Connection reset by peer"):
         because(translate_error(RuntimeError(said), "mine"), SparkFailed, "unexpected")
     with pytest.raises(ConnectionRefusedError) as refused:
@@ -219,7 +219,7 @@ def test_of_a_server_that_refuses_nobody_says_that_sparks_jvm_died() -> None:
     because(translate_error(refused.value, "mine"), SparkFailed, "unexpected")
 
 
-def test_a_jvm_that_py4j_no_longer_finds_has_died() -> None:
+def test_a_jvm_that_py4j_no_longer_finds_has_died():
     nobody = JavaParameters(port=1)
     with pytest.raises(ConnectionRefusedError) as refused:
         ClientServerConnection(
@@ -231,7 +231,7 @@ def test_a_jvm_that_py4j_no_longer_finds_has_died() -> None:
     )
 
 
-def test_a_timestamp_that_sparks_own_reader_cannot_read_is_named_with_the_jar_that_can() -> None:
+def test_a_timestamp_that_sparks_own_reader_cannot_read_is_named_with_the_jar_that_can():
     said = (
         "org.apache.spark.sql.kafka010.KafkaIllegalStateException: [KAFKA_MALFORMED_RECORD_TIMESTAMP] "
         "Record at topic sales partition 3 offset 41 has timestamp value 9223372036854775807 that "

@@ -1,7 +1,5 @@
 """Options of Spark: Sluice's are refused by name, from anywhere; the others reach Spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -25,14 +23,14 @@ def with_options(options: dict[str, str]) -> Pipeline:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path) -> Settings:
     (tmp_path / "delta-spark_4.2_2.13-4.4.0.jar").touch()
     (tmp_path / submit.FILES_JAR).touch()
     return Settings("/root", "a:1", tmp_path, "spark://m:7077", "3g")
 
 
 @pytest.mark.parametrize("name", OWNED)
-def test_an_owned_one_is_refused_by_name_with_the_reason(name: str) -> None:
+def test_an_owned_one_is_refused_by_name_with_the_reason(name):
     with pytest.raises(SpecInvalid) as refused:
         with_options({name: "x"})
     assert f"spark is [{name!r}]: {OWNED[name]}. Leave it out." in str(refused.value)
@@ -42,7 +40,7 @@ def test_an_owned_one_is_refused_by_name_with_the_reason(name: str) -> None:
 
 
 @pytest.mark.parametrize("prefix", OWNED_PREFIXES)
-def test_a_family_of_owned_ones_is_refused_whatever_its_members_are_called(prefix: str) -> None:
+def test_a_family_of_owned_ones_is_refused_whatever_its_members_are_called(prefix):
     with fails(SpecInvalid, "fields_refused", fields="spark"):
         with_options({f"{prefix}anything": "x"})
 
@@ -74,14 +72,14 @@ def test_whatever_sluice_sets_is_owned_or_meant_to_be_changed(settings, master):
         "spark.hadoop.fs.azure.sas.c.a.blob.core.windows.net",
     ],
 )
-def test_a_secret_is_refused_and_not_shown(name: str) -> None:
+def test_a_secret_is_refused_and_not_shown(name):
     with pytest.raises(SettingInvalid) as refused:
         spark_options.parse(f"{name}=canary", "SLUICE_SPARK_CONF")
     assert name in refused.value.what
     assert "canary" not in str(refused.value)
 
 
-def test_the_rest_of_a_secret_with_a_space_in_it_is_not_shown() -> None:
+def test_the_rest_of_a_secret_with_a_space_in_it_is_not_shown():
     with pytest.raises(SettingInvalid) as refused:
         spark_options.parse("spark.ssl.keyPassword=hunter2 canary", "SLUICE_SPARK_CONF")
     assert "canary" not in str(refused.value)
@@ -91,7 +89,7 @@ def test_the_rest_of_a_secret_with_a_space_in_it_is_not_shown() -> None:
     "name",
     ["spark.executor.memory", "spark.shuffle.sort.bypassMergeThreshold", "spark.sql.shuffle.sas"],
 )
-def test_what_only_looks_like_a_secret_is_taken(name: str) -> None:
+def test_what_only_looks_like_a_secret_is_taken(name):
     assert spark_options.refusal(name, "x") is None
 
 
@@ -104,7 +102,7 @@ def test_what_only_looks_like_a_secret_is_taken(name: str) -> None:
         ("spark.a='b", "options_unreadable", {}),
     ],
 )
-def test_what_is_no_option_is_refused(text: str, reason: str, told: dict[str, object]) -> None:
+def test_what_is_no_option_is_refused(text, reason, told):
     with fails(SettingInvalid, reason, **told):
         spark_options.parse(text, "SLUICE_SPARK_CONF")
 
@@ -119,12 +117,12 @@ def test_the_spec_goes_before_the_connection_and_that_before_the_installation(se
     assert (found[a], found[b], found[c], found["spark.locality.wait"]) == ("3g", "2", "1s", "1s")
 
 
-def test_a_value_with_spaces_survives_the_way_to_another_process() -> None:
+def test_a_value_with_spaces_survives_the_way_to_another_process():
     given = {"spark.a": "x y", "spark.b": "it's=1"}
     assert spark_options.parse(spark_options.render(given), "a test") == given
 
 
-def test_options_leave_the_state_as_it_is() -> None:
+def test_options_leave_the_state_as_it_is():
     changed = with_options({"spark.executor.memory": "7g"})
     assert changed.spark == {"spark.executor.memory": "7g"}
     assert fingerprint(changed, "4.2.0") == fingerprint(SPEC, "4.2.0")

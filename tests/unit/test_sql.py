@@ -82,11 +82,7 @@ def test_what_only_looks_like_it_is_not_refused(field, sql):
 
 
 @pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT *, reflect('a', 'b') AS x FROM rows",
-        "SELECT * FROM rows; SELECT 1",
-    ],
+    "sql", ["SELECT *, reflect('a', 'b') AS x FROM rows", "SELECT * FROM rows; SELECT 1"]
 )
 def test_a_query_that_calls_java_or_is_two_is_refused(sql):
     with pytest.raises(SpecInvalid):

@@ -2,8 +2,6 @@
 none.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path
@@ -50,11 +48,11 @@ def _said(home: Path, wanted: str, **wrong: str) -> str:
 
 
 @pytest.mark.parametrize("wanted", ["image", "compose", "secrets"])
-def test_nothing_is_said_where_all_is_there(tmp_path: Path, wanted: str) -> None:
+def test_nothing_is_said_where_all_is_there(tmp_path, wanted):
     assert _said(tmp_path, wanted) == ""
 
 
-def test_a_machine_without_docker_is_told_what_to_install(tmp_path: Path) -> None:
+def test_a_machine_without_docker_is_told_what_to_install(tmp_path):
     done = subprocess.run(
         [str(REPO / "docker" / "ready"), "image"],
         cwd=tmp_path,
@@ -68,13 +66,13 @@ def test_a_machine_without_docker_is_told_what_to_install(tmp_path: Path) -> Non
     assert "apt-get install docker.io" in done.stderr
 
 
-def test_a_docker_that_does_not_answer_is_told_of_in_its_own_words(tmp_path: Path) -> None:
+def test_a_docker_that_does_not_answer_is_told_of_in_its_own_words(tmp_path):
     assert "Cannot connect to the Docker daemon. Start it" in _said(
         tmp_path, "image", FAKE_DEAD="1"
     )
 
 
-def test_an_image_needs_no_compose_and_a_stack_does(tmp_path: Path) -> None:
+def test_an_image_needs_no_compose_and_a_stack_does(tmp_path):
     assert _said(tmp_path, "image", FAKE_COMPOSE="") == ""
     assert "'docker compose' is missing" in _said(tmp_path, "compose", FAKE_COMPOSE="")
 
@@ -92,16 +90,14 @@ def test_an_image_needs_no_compose_and_a_stack_does(tmp_path: Path) -> None:
         ("5.0.1", False),
     ],
 )
-def test_a_compose_that_is_too_old_is_named_with_what_is_needed(
-    tmp_path: Path, version: str, old: bool
-) -> None:
+def test_a_compose_that_is_too_old_is_named_with_what_is_needed(tmp_path, version, old):
     said = _said(tmp_path, "compose", FAKE_COMPOSE=version)
     assert said == (
         f"error: docker compose is {version}: 2.17 or newer is needed.\n" if old else ""
     )
 
 
-def test_a_volume_of_other_secrets_is_told_of_before_new_ones_are_made(tmp_path: Path) -> None:
+def test_a_volume_of_other_secrets_is_told_of_before_new_ones_are_made(tmp_path):
     assert "the volume sluice_postgres is there" in _said(
         tmp_path, "secrets", FAKE_VOLUME="sluice_postgres"
     )
@@ -115,7 +111,7 @@ def test_a_volume_of_other_secrets_is_told_of_before_new_ones_are_made(tmp_path:
     assert _said(tmp_path, "secrets", FAKE_VOLUME="mine_postgres") == ""
 
 
-def test_every_target_that_starts_docker_looks_first_whether_it_can() -> None:
+def test_every_target_that_starts_docker_looks_first_whether_it_can():
     recipes = dict(
         re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)+)", (REPO / "Makefile").read_text(), re.MULTILINE)
     )
@@ -139,8 +135,8 @@ def test_every_target_that_starts_docker_looks_first_whether_it_can() -> None:
     ],
 )
 def test_the_demo_plays_in_a_stack_that_is_healthy_and_leaves_its_containers_alone(
-    tmp_path: Path, healthy: str, missing: str | None
-) -> None:
+    tmp_path, healthy, missing
+):
     done = _run(
         tmp_path,
         "make",

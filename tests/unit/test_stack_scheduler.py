@@ -2,8 +2,6 @@
 driver's command line.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -50,7 +48,7 @@ def _until(path: Path) -> None:
         time.sleep(0.05)
 
 
-def test_a_drain_is_asked_once_it_can_be_and_the_scheduler_waits_for_it(tmp_path: Path) -> None:
+def test_a_drain_is_asked_once_it_can_be_and_the_scheduler_waits_for_it(tmp_path):
     driver = tmp_path / "main.py"
     driver.write_text(DRIVER)
     environment = {**os.environ, "PYTHONPATH": str(REPO)}
@@ -77,7 +75,7 @@ def test_a_drain_is_asked_once_it_can_be_and_the_scheduler_waits_for_it(tmp_path
         wrapped.wait()
 
 
-def test_without_a_signal_its_exit_status_is_the_commands() -> None:
+def test_without_a_signal_its_exit_status_is_the_commands():
     words = [
         sys.executable,
         "-m",
@@ -89,5 +87,5 @@ def test_without_a_signal_its_exit_status_is_the_commands() -> None:
     assert subprocess.run(words, cwd=REPO, check=False).returncode == 7
 
 
-def test_the_driver_that_is_looked_for_is_the_one_that_is_submitted() -> None:
+def test_the_driver_that_is_looked_for_is_the_one_that_is_submitted():
     assert Path(submit.application()).is_file()

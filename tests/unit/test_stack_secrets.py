@@ -1,7 +1,5 @@
 """The stack's secrets: made once, for their owner alone, and of use."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -27,7 +25,7 @@ def _made(home: Path) -> Path:
     return home / "secrets"
 
 
-def test_what_is_there_is_never_made_again(tmp_path: Path) -> None:
+def test_what_is_there_is_never_made_again(tmp_path):
     folder = _made(tmp_path)
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     assert make(tmp_path, ME.st_uid, ME.st_gid) == []
@@ -38,14 +36,14 @@ def test_what_is_there_is_never_made_again(tmp_path: Path) -> None:
     assert {name for name in before if before[name] != after[name]} == {"spark_secret"}
 
 
-def test_one_without_a_byte_counts_as_not_made(tmp_path: Path) -> None:
+def test_one_without_a_byte_counts_as_not_made(tmp_path):
     folder = _made(tmp_path)
     (folder / "spark_secret").write_text("")
     assert make(tmp_path, ME.st_uid, ME.st_gid) == ["spark_secret"]
     assert (folder / "spark_secret").read_text()
 
 
-def test_only_the_owner_may_read_them_and_none_is_blank(tmp_path: Path) -> None:
+def test_only_the_owner_may_read_them_and_none_is_blank(tmp_path):
     folder = _made(tmp_path)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     for file in folder.iterdir():
@@ -53,20 +51,20 @@ def test_only_the_owner_may_read_them_and_none_is_blank(tmp_path: Path) -> None:
         assert len(file.read_text().strip()) >= 32, file.name
 
 
-def test_two_installations_share_none(tmp_path: Path) -> None:
+def test_two_installations_share_none(tmp_path):
     one, other = _made(tmp_path / "one"), _made(tmp_path / "other")
     for file in one.iterdir():
         assert file.read_bytes() != (other / file.name).read_bytes()
 
 
-def test_compose_mounts_all_of_them_but_the_authoritys_key(tmp_path: Path) -> None:
+def test_compose_mounts_all_of_them_but_the_authoritys_key(tmp_path):
     made = {file.name for file in _made(tmp_path).iterdir()}
     assert made - set(yaml.safe_load((REPO / "docker-compose.yml").read_text())["secrets"]) == {
         "kafka_ca_key"
     }
 
 
-def test_each_is_what_its_reader_takes(tmp_path: Path) -> None:
+def test_each_is_what_its_reader_takes(tmp_path):
     folder = _made(tmp_path)
     Fernet((folder / "airflow_fernet_key").read_text())
     assert list(json.loads((folder / "airflow_passwords").read_text())) == ["admin"]
@@ -87,8 +85,8 @@ def test_each_is_what_its_reader_takes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [("kafka_ca_key",), ("kafka_ca_key", "kafka_ca")])
 def test_a_first_start_that_was_cut_off_between_key_and_certificate_is_finished_by_the_next(
-    tmp_path: Path, left: tuple[str, ...]
-) -> None:
+    tmp_path, left
+):
     folder = _made(tmp_path)
     for name in {"kafka_ca_key", "kafka_ca", "kafka_broker", "kafka_admin"} - set(left):
         (folder / name).unlink()
@@ -101,9 +99,7 @@ def test_a_first_start_that_was_cut_off_between_key_and_certificate_is_finished_
 
 
 @pytest.mark.parametrize("gone", [("kafka_ca_key", "kafka_ca"), ("kafka_ca_key", "kafka_broker")])
-def test_an_authority_that_vouches_for_half_of_its_certificates_is_told_of(
-    tmp_path: Path, gone: tuple[str, ...]
-) -> None:
+def test_an_authority_that_vouches_for_half_of_its_certificates_is_told_of(tmp_path, gone):
     folder = _made(tmp_path)
     for name in gone:
         (folder / name).unlink()
@@ -111,7 +107,7 @@ def test_an_authority_that_vouches_for_half_of_its_certificates_is_told_of(
         _made(tmp_path)
 
 
-def test_the_command_prints_names_and_no_secret(tmp_path: Path) -> None:
+def test_the_command_prints_names_and_no_secret(tmp_path):
     command = [sys.executable, "-m", "local.stack.secrets", str(tmp_path)]
     said = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
     for file in (tmp_path / ".stack" / "secrets").iterdir():
@@ -121,7 +117,7 @@ def test_the_command_prints_names_and_no_secret(tmp_path: Path) -> None:
     assert again.stdout == "secrets in .stack/secrets: all there, none touched\n"
 
 
-def test_other_lines_of_an_env_file_stay(tmp_path: Path) -> None:
+def test_other_lines_of_an_env_file_stay(tmp_path):
     (tmp_path / ".env").write_text("SLUICE_UI_PORT=9090\nSLUICE_UID=7\n")
     subprocess.run(
         [sys.executable, "-m", "local.stack.secrets", str(tmp_path)],
@@ -135,7 +131,7 @@ def test_other_lines_of_an_env_file_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes secrets for another")
-def test_secrets_that_belong_to_somebody_stay_his_where_root_makes_the_next(tmp_path: Path) -> None:
+def test_secrets_that_belong_to_somebody_stay_his_where_root_makes_the_next(tmp_path):
     somebody = 4711
     make(tmp_path / ".stack", somebody, somebody)
     (tmp_path / ".stack" / "secrets" / "spark_secret").unlink()
@@ -146,9 +142,7 @@ def test_secrets_that_belong_to_somebody_stay_his_where_root_makes_the_next(tmp_
     assert f"SLUICE_UID={somebody}" in (tmp_path / ".env").read_text().splitlines()
 
 
-def test_a_folder_that_cannot_be_written_is_one_line_that_names_it_and_the_user(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_that_cannot_be_written_is_one_line_that_names_it_and_the_user(tmp_path):
     (tmp_path / ".stack").touch()
     command = [sys.executable, "-m", "local.stack.secrets", str(tmp_path)]
     said = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)

@@ -1,10 +1,6 @@
 """Which parts of its ranges a repair changes."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-
-import pytest
 
 from spark_jobs.repair.compute import staged
 from spark_jobs.spans.span import Span
@@ -15,7 +11,7 @@ WEEK = Span(FIRST + HOUR / 2, FIRST + 7 * DAY)
 """It begins within an hour."""
 
 
-def test_hours_that_differ_are_cut_at_the_ends_of_the_ranges_and_joined() -> None:
+def test_hours_that_differ_are_cut_at_the_ends_of_the_ranges_and_joined():
     hours = [FIRST + n * HOUR for n in (5, 0, 4)]
     assert staged.differing(hours, [WEEK]) == (
         Span(WEEK.start, FIRST + HOUR),
@@ -23,13 +19,11 @@ def test_hours_that_differ_are_cut_at_the_ends_of_the_ranges_and_joined() -> Non
     )
 
 
-def test_nothing_differs_where_no_hour_does() -> None:
+def test_nothing_differs_where_no_hour_does():
     assert staged.differing([], [WEEK]) == ()
 
 
-def test_of_too_many_hours_their_days_are_told_and_of_too_many_days_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_too_many_hours_their_days_are_told_and_of_too_many_days_all(monkeypatch):
     monkeypatch.setattr(staged, "MOST_UNITS", 2)
     hours = [FIRST + n * HOUR for n in (30, 31, 100)]
     assert staged.differing(hours, [WEEK]) == (
