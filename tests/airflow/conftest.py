@@ -35,7 +35,7 @@ def nothing_of_another_airflow() -> Iterator[None]:
         yield
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config: pytest.Config):
     # Airflow's own, and not ours to mend.
     config.addinivalue_line("filterwarnings", "ignore:GitWildMatchPattern:DeprecationWarning")
 
@@ -65,7 +65,7 @@ def in_task(monkeypatch):
 def submitted(in_task, monkeypatch, tmp_path) -> Callable[..., None]:
     """Run a drain's task with a spark-submit of these lines of shell, and with empty jars."""
 
-    def submit(*lines: str, jars: tuple[str, ...] = ("spark/delta-spark_0.jar",)) -> None:
+    def submit(*lines: str, jars: tuple[str, ...] = ("spark/delta-spark_0.jar",)):
         from sluice_airflow.tasks.operators import DrainOperator  # noqa: PLC0415 - the home comes first
         from spark_jobs.errors import ReportMissing  # noqa: PLC0415
 

@@ -23,7 +23,7 @@ LATE = datetime(2026, 3, 1, tzinfo=UTC)
 """Of the one record that was late."""
 
 
-def began(drains: Drains, generation: str) -> None:
+def began(drains: Drains, generation: str):
     """The account of its batch 0 says that it began at offset 0."""
     row = {"pipeline": SPEC.name, "generation": generation, "batch_id": 0}
     row["offsets_start"] = json.dumps({"0": 0})
@@ -32,7 +32,7 @@ def began(drains: Drains, generation: str) -> None:
     )
 
 
-def main(words: list[str]) -> None:
+def main(words: list[str]):
     root, end = os.environ["SLUICE_ROOT"], int(os.environ[END])
     job = read(words[-1:])
     assert isinstance(job, Drain)

@@ -57,7 +57,7 @@ def no_other_dags() -> Iterator[None]:
         yield
 
 
-def add_dag(*dags: DAG) -> None:
+def add_dag(*dags: DAG):
     """Put more DAGs into the database, which `rest_api` has made."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
@@ -70,7 +70,7 @@ def add_dag(*dags: DAG) -> None:
         sync_bag_to_db(bag, BUNDLE, None)
 
 
-def forget_events() -> None:
+def forget_events():
     """Forget the announced events: all roots of tests have one generation and asset."""
     from airflow.models.asset import AssetEvent  # noqa: PLC0415 - the home comes first
     from airflow.utils.session import create_session  # noqa: PLC0415
@@ -80,7 +80,7 @@ def forget_events() -> None:
             session.delete(event)
 
 
-def fill() -> None:
+def fill():
     """Put the DAGs into the database as the DAG processor does. The first of a run creates it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Airflow's own
@@ -93,7 +93,7 @@ def fill() -> None:
 
 
 @cache
-def _create() -> None:
+def _create():
     from airflow.dag_processing.bundles.manager import DagBundlesManager  # noqa: PLC0415
     from airflow.utils.db import initdb  # noqa: PLC0415
 

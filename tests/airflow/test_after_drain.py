@@ -49,12 +49,12 @@ def root(tmp_path, monkeypatch) -> Root:
 class Publishes(BaseOperator):
     """Stands where publish does, and succeeds, fails or is skipped."""
 
-    def __init__(self, *, fails: bool, skips: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *, fails: bool, skips: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
         self.fails = fails
         self.skips = skips
 
-    def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow passes it
+    def execute(self, context: Context):  # noqa: ARG002 - Airflow passes it
         if self.skips:
             raise AirflowSkipException("as the test says")
         assert not self.fails, "as the test says"
@@ -84,7 +84,7 @@ def started(api: Any) -> list[dict[str, Any]]:
     return runs
 
 
-def one_is_late(root: Root) -> None:
+def one_is_late(root: Root):
     root.drain(0, 9)
     clock = int((DAY + timedelta(hours=6)).timestamp() * 1000)
     plan_batch(root.folder, 9, {0: 10}, clock, topic="sales")

@@ -52,7 +52,7 @@ def paths(tmp_path, monkeypatch) -> Paths:
     return Paths(str(tmp_path), registry.load(NAME))
 
 
-def staged(paths: Paths, approval: str, approved_by: str | None = None) -> None:
+def staged(paths: Paths, approval: str, approved_by: str | None = None):
     """A repair that changes a row with a carrier like Markdown, and adds an unexplained one."""
     folder = paths.staging(REPAIR_ID)
     folder.mkdir(parents=True)
@@ -98,10 +98,7 @@ def state(paths: Paths) -> str:
 def context(task: Any) -> Any:
     planned = {"repair_id": REPAIR_ID, "kind": "backfill"}
     ti = SimpleNamespace(
-        try_number=1,
-        map_index=-1,
-        xcom_pull=lambda **_: planned,
-        xcom_push=lambda **_: None,
+        try_number=1, map_index=-1, xcom_pull=lambda **_: planned, xcom_push=lambda **_: None
     )
     return {"ti": ti, "task": task}
 
@@ -180,7 +177,7 @@ def sales(tmp_path, monkeypatch) -> Root:
     return made
 
 
-def deploy(folder: Path, spec: str, patch: pytest.MonkeyPatch) -> None:
+def deploy(folder: Path, spec: str, patch: pytest.MonkeyPatch):
     """A package of its own, since a module is loaded once."""
     package = f"asked_{uuid.uuid4().hex[:6]}"
     at = folder / package / SPEC.name / "spec.py"
@@ -192,7 +189,7 @@ def deploy(folder: Path, spec: str, patch: pytest.MonkeyPatch) -> None:
     patch.setenv("SLUICE_PIPELINES", package)
 
 
-def unanswered(made: Root) -> None:
+def unanswered(made: Root):
     """As a cleared stage leaves it: nobody was asked of these rows yet."""
     path = made.paths.staging(REPAIR_ID) / "manifest.json"
     known = read_manifest(made.paths, REPAIR_ID)
@@ -277,7 +274,7 @@ def test_a_person_is_asked_with_the_rows_if_values_are_shown_and_answers_by_the_
     assert read_manifest(paths, REPAIR_ID).approved_by == "Anonymous", "who is signed in there"
 
 
-def run_in_airflow(api: Any, path: str, task: Any) -> None:
+def run_in_airflow(api: Any, path: str, task: Any):
     """Run the task's instance with Airflow's runner in this process, as the executor would."""
     from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415 - the database comes first
     from airflow.sdk.api.datamodels import _generated as sdk  # noqa: PLC0415

@@ -189,11 +189,7 @@ def _bug(name: str) -> Pipeline:
 
 @pytest.mark.parametrize(
     ("bad", "why"),
-    [
-        (_bad_spec, "watermark_delay is None"),
-        (_bad_cron, "99"),
-        (_bug, "ZeroDivisionError"),
-    ],
+    [(_bad_spec, "watermark_delay is None"), (_bad_cron, "99"), (_bug, "ZeroDivisionError")],
 )
 def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(monkeypatch, bad, why):
     load, names = registry.load, registry.names()

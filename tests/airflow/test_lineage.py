@@ -50,7 +50,7 @@ def listener(monkeypatch) -> Iterator[Callable[[str], None]]:
 
     added: list[Any] = []
 
-    def turn_on(transport: str) -> None:
+    def turn_on(transport: str):
         monkeypatch.setenv("AIRFLOW__OPENLINEAGE__TRANSPORT", transport)
         added.append(OpenLineageListener())
         get_listener_manager().add_listener(added[-1])
@@ -70,7 +70,7 @@ def receiver(listener) -> Iterator[Receiver]:
 class Installation:
     """A root with a judged batch, a Kafka with a password, a spark-submit that reports."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
         self.root = Root(folder / ROOT)
         self.root.drain(0, 0)
         self.bin = folder / "bin"
@@ -98,7 +98,7 @@ class Installation:
     def table(self) -> Name:
         return table_name(str(self.root.paths.table))
 
-    def spark_reports(self, report: Report) -> None:
+    def spark_reports(self, report: Report):
         report.write(self.bin / "report.json")
         submit = self.bin / "spark-submit"
         lines = (

@@ -44,7 +44,7 @@ def api(its_own_airflow) -> Iterator[Any]:
 class Installation:
     """A live table with the rows 0 to 4, a topic with one record more, and NEXT in spec.py."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch):
         self.patch = patch
         self.live = Drains(folder / ROOT)
         self.live.drain(0, 4)
@@ -64,10 +64,10 @@ class Installation:
         patch.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')
         self.topic_has(6)
 
-    def next_is(self, spec: Any) -> None:
+    def next_is(self, spec: Any):
         self.patch.setattr(registry, "load_next", lambda _: spec)
 
-    def topic_has(self, end: int, earliest: int = 0) -> None:
+    def topic_has(self, end: int, earliest: int = 0):
         """What the brokers say."""
         state = SourceState("topic-1", {0: earliest}, {0: end})
         says(self.patch, state)
@@ -134,7 +134,7 @@ def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(
     assert (live.table.version(), installation.version) == (before, None)
     assert read_begun(live.paths) is not None
 
-    def drains_go_on() -> None:
+    def drains_go_on():
         installation.topic_has(8)
         live.drain(5, 7)
 
@@ -330,7 +330,7 @@ def test_somebody_elses_switch_that_was_cut_off_does_not_count_as_the_one_that_w
     approved = asked(installation, planned)
     installation.topic_has(5)
 
-    def at(_: str) -> None:
+    def at(_: str):
         raise Killed
 
     with monkeypatch.context() as active:

@@ -158,7 +158,7 @@ def without_ranges() -> Pipeline:
 class Installation:
     """A root, and a spark-submit that leaves this report."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
         self.called = folder / "called"
         self.bin = folder / "bin"
         self.report = local_report_path(str(folder / ROOT), NAME, "manual__1-repair-try1")
@@ -173,7 +173,7 @@ class Installation:
             "AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}'
         )
 
-    def spark_reports(self, report: Report) -> None:
+    def spark_reports(self, report: Report):
         report.write(self.bin / "report.json")
         submit = self.bin / "spark-submit"
         lines = (
@@ -255,10 +255,7 @@ class TestChecks:
     def test_another_check_that_fails_says_that_the_table_is_as_it_was(self, dag):
         failed = check("failed", "flights", "output")
         with fails(CheckFailed, "staged_failed"):
-            run(
-                dag.get_task("check_output"),
-                {"stage": report(failed).model_dump(mode="json")},
-            )
+            run(dag.get_task("check_output"), {"stage": report(failed).model_dump(mode="json")})
 
     def test_one_that_could_not_be_evaluated_is_broken(self, dag):
         staged = {"stage": report(check("broken")).model_dump(mode="json")}

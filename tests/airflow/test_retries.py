@@ -57,7 +57,7 @@ def test_the_policy_is_the_same_after_it_was_written_down_and_read_again():
     ]
 
 
-def _fail() -> None:
+def _fail():
     try:
         Path("/nowhere").read_text()
     except OSError as cause:
@@ -68,7 +68,7 @@ def test_an_error_leaves_the_block_as_one_line_without_its_cause_and_the_frames_
     lines: list[str] = []
 
     class Log:
-        def error(self, text: str, *arguments: object) -> None:
+        def error(self, text: str, *arguments: object):
             lines.append(text % arguments)
 
     with pytest.raises(KafkaUnreachable) as raised, one_line_errors(Log()):

@@ -1,7 +1,5 @@
 """The tasks, as Airflow's task runner executes them, with a spark-submit of the test's."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import stat
@@ -65,18 +63,18 @@ pytestmark = pytest.mark.usefixtures("in_task")
 class Events(list[Any]):
     """An asset's events as Airflow's context has them, asked for the newest."""
 
-    def ascending(self, ascending: bool) -> Events:
+    def ascending(self, ascending: bool) -> "Events":
         assert not ascending
         return self
 
-    def limit(self, limit: int) -> Events:
+    def limit(self, limit: int) -> "Events":
         return Events(self[-limit:])
 
 
 class Installation:
     """A root, jars that are none, and a spark-submit whose work is a few lines of shell."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, root: str = ROOT) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, root: str = ROOT):
         self.announced: list[Any] = []
         self.root = folder / root
         self.called = folder / "called"
@@ -95,12 +93,12 @@ class Installation:
             monkeypatch.setenv(f"SLUICE_{name}", str(value))
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", SPARK)
 
-    def spark_does(self, *lines: str) -> None:
+    def spark_does(self, *lines: str):
         submit = self.bin / "spark-submit"
         submit.write_text("\n".join(("#!/bin/sh", f'echo "$@" >>{self.called}', *lines)))
         submit.chmod(submit.stat().st_mode | stat.S_IXUSR)
 
-    def spark_reports(self, report: Report, exit_status: int) -> None:
+    def spark_reports(self, report: Report, exit_status: int):
         report.write(self.bin / "report.json")
         self.spark_does(
             f"mkdir -p '{self.report.parent}'",
@@ -381,7 +379,7 @@ class TestDrain:
         )
         outcome: list[type[Exception]] = []
 
-        def drain() -> None:
+        def drain():
             try:
                 installation.run("drain")
             except ReportMissing as error:
@@ -576,7 +574,7 @@ class TestPublish:
 
 
 class TestMaintain:
-    def maintain(self) -> None:
+    def maintain(self):
         [task] = [task for task in maintain_dag("sluice").tasks if task.task_id == NAME]
         task.execute({})
 

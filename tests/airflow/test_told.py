@@ -39,7 +39,7 @@ PATH = "services/T0/secret-of-the-hook"
 class Mailbox(socketserver.StreamRequestHandler):
     """As much of SMTP as takes a message."""
 
-    def handle(self) -> None:
+    def handle(self):
         mails: list[bytes] = self.server.mails  # type: ignore[attr-defined]
         self.wfile.write(b"220 here\r\n")
         while line := self.rfile.readline().strip().upper():
@@ -50,13 +50,13 @@ class Mailbox(socketserver.StreamRequestHandler):
 
 
 class Hook(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.posts.append((self.path, json.loads(body)))  # type: ignore[attr-defined]
         self.send_response(self.server.status)  # type: ignore[attr-defined]
         self.end_headers()
 
-    def log_message(self, *words: object) -> None:
+    def log_message(self, *words: object):
         pass
 
 
@@ -102,7 +102,7 @@ def hook(monkeypatch) -> Iterator[Any]:
 class Does(BaseOperator):
     """Returns, or raises what the test says: a list of what each try does."""
 
-    def __init__(self, *, tries: list[Any], **kwargs: Any) -> None:
+    def __init__(self, *, tries: list[Any], **kwargs: Any):
         super().__init__(**kwargs)
         self.tries = tries
 
@@ -320,7 +320,7 @@ def test_a_mail_server_that_hangs_does_not_keep_the_webhook_from_telling(hook, m
 
 def test_of_a_webhooks_answer_no_more_is_read_than_its_status(monkeypatch):
     class Endless(Hook):
-        def do_POST(self) -> None:
+        def do_POST(self):
             self.server.posts.append(self.path)  # type: ignore[attr-defined]
             self.send_response(200)
             self.end_headers()

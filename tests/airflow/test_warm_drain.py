@@ -123,7 +123,7 @@ def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(installa
     held.touch()
     outcome: list[type[Exception]] = []
 
-    def drain() -> None:
+    def drain():
         try:
             installation.run("drain")
         except ReportMissing as error:

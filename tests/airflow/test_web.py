@@ -1,7 +1,5 @@
 """The views: who may see what, and what they show, through Airflow's API server."""
 
-from __future__ import annotations
-
 import asyncio
 import html
 import json
@@ -62,7 +60,7 @@ def root(tmp_path_factory) -> Path:
     return folder
 
 
-def _checkpoint(folder: Path, name: str) -> None:
+def _checkpoint(folder: Path, name: str):
     """Three batches, of which two are published; the watermark is two hours behind the last."""
     spec = registry.load(name)
     paths = Paths(str(folder), spec)
@@ -117,7 +115,7 @@ def _report(name: str, place: int) -> Report:
     )
 
 
-def _tables(root: Any, name: str) -> None:
+def _tables(root: Any, name: str):
     own = {"pipeline": name, "generation": "g1"}
     batches = [
         own
@@ -201,12 +199,7 @@ def get(server) -> Callable[..., Any]:
     """Get an address as this user: a DAG's id, who may read that DAG; or nobody."""
 
     def as_user(
-        path: str,
-        user: str | None = MINE,
-        *,
-        page: bool = False,
-        role: str = "viewer",
-        **more: Any,
+        path: str, user: str | None = MINE, *, page: bool = False, role: str = "viewer", **more: Any
     ) -> Any:
         from airflow.api_fastapi.app import get_auth_manager  # noqa: PLC0415 - the home comes first
         from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser  # noqa: PLC0415
@@ -753,7 +746,7 @@ def test_the_app_that_airflow_mounts_is_made_once():
 
     mounted, sent = Mounted(), list[Any]()
 
-    async def send(message: Any) -> None:
+    async def send(message: Any):
         sent.append(message)
 
     async def receive() -> Any:

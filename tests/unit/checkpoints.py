@@ -34,7 +34,7 @@ def plan_batch(
     topic: str = "flights",
     clock_ms: int = PLANNED_MS,
     partitions: int = 2,
-) -> None:
+):
     """What Spark writes before a batch runs."""
     conf = {"spark.sql.shuffle.partitions": str(partitions)}
     metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": clock_ms, "conf": conf}
@@ -43,7 +43,7 @@ def plan_batch(
     (folder / "offsets" / f".{batch}.crc").write_bytes(b"crc\0")
 
 
-def commit_batch(folder: Path | UPath, batch: int, next_watermark_ms: int = 0) -> None:
+def commit_batch(folder: Path | UPath, batch: int, next_watermark_ms: int = 0):
     """What Spark writes when a batch's sink has committed."""
     (folder / "commits" / str(batch)).write_text(
         f'v2\n{{"nextBatchWatermarkMs":{next_watermark_ms},"stateUniqueIds":{{}}}}'
@@ -51,7 +51,7 @@ def commit_batch(folder: Path | UPath, batch: int, next_watermark_ms: int = 0) -
     (folder / "commits" / f".{batch}.crc").write_bytes(b"crc\0")
 
 
-def keep_state(folder: Path | UPath, batch: int, operators: int, partitions: int) -> None:
+def keep_state(folder: Path | UPath, batch: int, operators: int, partitions: int):
     """The snapshot of every RocksDB store at a commit: a version is one more than its batch."""
     for operator in range(operators):
         (folder / "state" / str(operator) / "_metadata").mkdir(parents=True, exist_ok=True)

@@ -48,7 +48,7 @@ def of_headers(given: Sequence[Sequence[Header] | None]) -> pa.Array:
 class Decoding:
     """The decoder of a topic."""
 
-    def __init__(self, topic: Topic, wanted: Sequence[str] | None = None) -> None:
+    def __init__(self, topic: Topic, wanted: Sequence[str] | None = None):
         self.prepared = prepare(topic, "memory://none", None, wanted)
         self._decoder = self.prepared.decoder()
 

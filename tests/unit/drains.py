@@ -1,7 +1,5 @@
 """A root as drains leave it, without Spark and Kafka: checkpoint, table, ops tables and cursor."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from datetime import timedelta
@@ -34,7 +32,7 @@ _BEGAN: dict[tuple[str, str, tuple[tuple[int, int], ...]], TemporaryDirectory[st
 class Drains(Root):
     """Batch n reads the record with offset n, and writes the row n."""
 
-    def __init__(self, folder: Path, spec: Pipeline = SPEC, generation: str = "g1") -> None:
+    def __init__(self, folder: Path, spec: Pipeline = SPEC, generation: str = "g1"):
         super().__init__(folder, spec)
         self.paths.ensure_writable()
         begin(self.folder, {0: 0}, "sales")
@@ -54,7 +52,7 @@ class Drains(Root):
         self._ended = NOON
 
     @classmethod
-    def of(cls, folder: str, spec: Pipeline) -> Drains:
+    def of(cls, folder: str, spec: Pipeline) -> "Drains":
         """The drains of a checkpoint that is there."""
         known = cls.__new__(cls)
         Root.__init__(known, folder, spec)
@@ -92,7 +90,7 @@ class Drains(Root):
         commit_batch(self.folder, batch)
         return table.version()
 
-    def account(self, batch: int, table_version: int | None, unaccounted: int = 0) -> None:
+    def account(self, batch: int, table_version: int | None, unaccounted: int = 0):
         """Give the batch its row in ops.batches."""
         self.put("batches", self._accounted(batch, table_version, unaccounted))
 
@@ -110,7 +108,7 @@ class Drains(Root):
         }
         return row | counts.model_dump()
 
-    def drain(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0) -> None:
+    def drain(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0):
         """Drain these batches. The run fails by its checks if it is `red`."""
         plain = self.paths.table.name == SPEC.name and not red and not unaccounted
         if first == 0 and plain and self.table.version() == 0:
@@ -118,7 +116,7 @@ class Drains(Root):
         else:
             self._run(first, last, red=red, unaccounted=unaccounted)
 
-    def began(self, *runs: tuple[int, int]) -> None:
+    def began(self, *runs: tuple[int, int]):
         """The first passed runs, by first and last batches: made once and copied here."""
         key = self.spec.model_dump_json(), self.identity.generation, runs
         if key not in _BEGAN:
@@ -129,7 +127,7 @@ class Drains(Root):
         shutil.copytree(_BEGAN[key].name, self.settings.root, dirs_exist_ok=True)
         self._ended += timedelta(hours=len(runs))
 
-    def _run(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0) -> None:
+    def _run(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0):
         table = self.table  # opened once: each batch makes its log longer to read
         batches = range(first, last + 1)
         self.put(

@@ -85,9 +85,7 @@ _MADE: dict[tuple[int, bool], TemporaryDirectory[str]] = {}
 class Root(roots.Root):
     """Batch n reads the record with offset n, and writes the windows of hour n."""
 
-    def __init__(
-        self, folder: Path | str, *, hourly: bool = False, paths: Paths | None = None
-    ) -> None:
+    def __init__(self, folder: Path | str, *, hourly: bool = False, paths: Paths | None = None):
         """`hourly`: batch n's watermark is the beginning of hour n. `paths`: of a root there is."""
         super().__init__(folder, SPEC, paths)
         self.hourly = hourly
@@ -126,7 +124,7 @@ class Root(roots.Root):
             for each in feed
         )
 
-    def drain(self, first: int, last: int, *, red: bool = False) -> None:
+    def drain(self, first: int, last: int, *, red: bool = False):
         """Drain these batches, which do not pass if `red`; first ones are made once."""
         if first == 0 and last > 0 and not red and self.version == 0:
             made = _first_batches(last, self.hourly)
@@ -142,13 +140,13 @@ class Root(roots.Root):
             self.moved(judged=last, judged_table_version=table.version())
             self._passed(first, last, table.version())
 
-    def _passed(self, first: int, last: int, version: int) -> None:
+    def _passed(self, first: int, last: int, version: int):
         """The row of a run in ops.runs, which judged these batches well."""
         of_run = {"generation": self.identity.generation, "table_version": version}
         batches = tuple(range(first, last + 1))
         self.ended(f"{first} to {last}", at=datetime.now(UTC), batches=batches, **of_run)
 
-    def commit(self, batch: int, table: deltalake.DeltaTable | None = None) -> None:
+    def commit(self, batch: int, table: deltalake.DeltaTable | None = None):
         plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
         store = self.folder / "state" / "0" / "0"
         store.mkdir(parents=True, exist_ok=True)
@@ -162,10 +160,10 @@ class Root(roots.Root):
         )
         commit_batch(self.folder, batch)
 
-    def account(self, batch: int, watermark: datetime | None = None) -> None:
+    def account(self, batch: int, watermark: datetime | None = None):
         self._put_accounts([self._accounted(batch, self.version, watermark)])
 
-    def _put_accounts(self, rows: list[Row]) -> None:
+    def _put_accounts(self, rows: list[Row]):
         self.put("batches", *rows)
         newest = rows[-1]
         self.moved(audited=newest["batch_id"], table_version=newest["table_version"])
@@ -179,7 +177,7 @@ class Root(roots.Root):
             found |= {"watermark": watermark or DAY + timedelta(hours=batch)}
         return found | counts | {"table_version": version}
 
-    def account_at(self, batch: int, watermark: datetime) -> None:
+    def account_at(self, batch: int, watermark: datetime):
         """A batch that has passed, with this watermark."""
         self.commit(batch)
         self.account(batch, watermark)
@@ -191,7 +189,7 @@ class Root(roots.Root):
         said: dict[str, str] | None = None,
         transactions: list[deltalake.Transaction] | None = None,
         table: deltalake.DeltaTable | None = None,
-    ) -> None:
+    ):
         """Rows of a batch, or of somebody else. `table` is the newest version, if it is open."""
         table = table or self.table
         deltalake.write_deltalake(
@@ -290,7 +288,7 @@ def _first_batches(last: int, hourly: bool) -> str:
     return _MADE[last, hourly].name
 
 
-def write(folder: Any, rows: pa.Table) -> None:
+def write(folder: Any, rows: pa.Table):
     """In place of what an earlier stage has left there."""
     deltalake.write_deltalake(str(folder), rows, mode="overwrite")
 

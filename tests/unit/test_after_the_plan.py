@@ -1,9 +1,5 @@
 """What befell topic, spec and staging between a repair's plan, stage and swap."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from spark_jobs.checkpoint.lease import lease
@@ -27,7 +23,7 @@ OTHER = SPEC.model_copy(
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def scene(tmp_path) -> Scene:
     made = Scene(tmp_path / ROOT)
     made.plan(digest(SPEC))
     return made
@@ -41,7 +37,7 @@ def refused(scene: Scene) -> Problem:
     return problem
 
 
-def test_a_stage_that_must_wait_for_another_leaves_what_a_person_has_approved(scene: Scene) -> None:
+def test_a_stage_that_must_wait_for_another_leaves_what_a_person_has_approved(scene):
     with lease(scene.paths.staging_lease, "the stage of r2"):
         assert refused(scene).code == "LEASE_HELD"
     assert scene.swap("r1").state == "swapped"
@@ -66,7 +62,7 @@ def test_a_topic_that_is_another_or_has_lost_records_since_the_plan_is_said_befo
     assert words in problem.what
 
 
-def test_rows_that_another_spec_has_computed_are_not_swapped_in(scene: Scene) -> None:
+def test_rows_that_another_spec_has_computed_are_not_swapped_in(scene):
     path = scene.paths.staging("r1") / "manifest.json"
     made = read_manifest(scene.paths, "r1")
     made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)

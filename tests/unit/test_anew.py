@@ -1,7 +1,5 @@
 """A changed spec of a pipeline that has accepted nothing, over real tables and checkpoints."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,12 +60,12 @@ IN_VAIN = Account(covered=10, read=10, malformed=9, filtered=1)
 class Vain(Drains):
     """Batches of ten records each, of which none was accepted. The table has no row."""
 
-    def __init__(self, folder: Path, spec: Pipeline = SPEC, generation: str = "g1") -> None:
+    def __init__(self, folder: Path, spec: Pipeline = SPEC, generation: str = "g1"):
         super().__init__(folder, spec, generation)
         known = self.identity.model_copy(update={"classification": classification(spec)})
         known.write(self.paths.identity)
 
-    def batch(self, number: int, account: Account = IN_VAIN) -> None:
+    def batch(self, number: int, account: Account = IN_VAIN):
         plan_batch(self.folder, number, {0: 10 * (number + 1)}, topic="sales")
         commit_batch(self.folder, number)
         row = {"pipeline": SPEC.name, "generation": self.identity.generation, "batch_id": number}
@@ -78,7 +76,7 @@ class Vain(Drains):
 
 
 @pytest.fixture
-def vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vain:
+def vain(tmp_path, monkeypatch) -> Vain:
     topic = SourceState("topic-1", {0: 0}, {0: 20})
     says(monkeypatch, topic)
     made = Vain(tmp_path)
@@ -114,7 +112,7 @@ def test_a_plan_says_that_the_changed_spec_begins_anew_and_a_run_does_it(vain, s
     assert begin(vain, spec) == ()
 
 
-def test_without_a_change_nothing_begins_anew(vain: Vain) -> None:
+def test_without_a_change_nothing_begins_anew(vain):
     assert begin(vain, SPEC) == ()
     assert read_identity(vain.paths) == vain.identity
 
@@ -131,34 +129,34 @@ def test_a_checkpoint_that_has_read_nothing_begins_anew(tmp_path, monkeypatch, *
     assert planning.plan(RENAMED, made.settings).new_offsets == 20
 
 
-def accepted(made: Vain) -> None:
+def accepted(made: Vain):
     made.batch(2, Account(covered=10, read=10, malformed=9, accepted=1))
 
 
-def unknown(made: Vain) -> None:
+def unknown(made: Vain):
     made.batch(2, Account(covered=10, read=9, unknown=1, malformed=9))
 
 
-def has_state(made: Vain) -> None:
+def has_state(made: Vain):
     made.cursor.model_copy(update={"state": StateUse(rows=1)}).write(made.paths.cursor)
 
 
-def has_a_row(made: Vain) -> None:
+def has_a_row(made: Vain):
     made.commit(2)
     made.batch(2)
 
 
-def killed_before_its_commit(made: Vain) -> None:
+def killed_before_its_commit(made: Vain):
     made.commit(2)
     (made.folder / "commits" / "2").unlink()
 
 
-def has_no_account(made: Vain) -> None:
+def has_no_account(made: Vain):
     plan_batch(made.folder, 2, {0: 30}, topic="sales")
     commit_batch(made.folder, 2)
 
 
-def lost_an_account(made: Vain) -> None:
+def lost_an_account(made: Vain):
     ops_tables.remove(made.paths.root, "batches", "batch_id = 0")
 
 
@@ -170,7 +168,7 @@ def lost_an_account(made: Vain) -> None:
     ],
     ids=lambda each: each.__name__,
 )  # fmt: skip
-def test_what_may_have_come_of_the_records_is_protected_as_ever(vain: Vain, something: Any) -> None:
+def test_what_may_have_come_of_the_records_is_protected_as_ever(vain, something):
     something(vain)
     assert anew_due(Present(RENAMED), vain.paths) is None
     assert begin(vain) == ()
@@ -194,7 +192,7 @@ def test_a_run_that_is_killed_in_between_is_gone_on_with(vain, monkeypatch, at):
     assert note.generations == ("g1",)
 
 
-def test_a_second_change_in_vain_supersedes_both_generations(vain: Vain) -> None:
+def test_a_second_change_in_vain_supersedes_both_generations(vain):
     begin(vain)
     again = Vain(Path(vain.settings.root), RENAMED, "g2")
     again.batch(0)
@@ -206,7 +204,7 @@ def test_a_second_change_in_vain_supersedes_both_generations(vain: Vain) -> None
 OLD = Superseded(generations=("g0",), topic_id="topic-1")
 
 
-def rejected(made: Vain, generation: str, *offsets: int) -> None:
+def rejected(made: Vain, generation: str, *offsets: int):
     own = {"pipeline": SPEC.name, "generation": generation, "batch_id": 0, "partition": 0}
     rows = [own | {"offset": offset, "kind": "malformed"} for offset in offsets]
     ops_tables.append(made.paths.root, "quarantine", rows)
@@ -243,21 +241,21 @@ def test_what_is_read_again_is_in_quarantine_once_and_the_rest_stays_until_it_is
     assert read_superseded(vain.paths) is None
 
 
-def test_where_kafka_has_records_no_longer_only_what_is_kept_again_goes(vain: Vain) -> None:
+def test_where_kafka_has_records_no_longer_only_what_is_kept_again_goes(vain):
     run = superseding(vain, OLD, until=20)
     vain.batch(2, Account(covered=10, gaps=1, removed=1, read=9, malformed=9))
     take_out_read_again(run)
     assert left(vain) == {("g0", 4), ("g0", 25), ("g1", 3)}
 
 
-def test_the_offsets_of_another_topic_are_other_records(vain: Vain) -> None:
+def test_the_offsets_of_another_topic_are_other_records(vain):
     run = superseding(vain, OLD.model_copy(update={"topic_id": "topic-0"}), until=30)
     take_out_read_again(run)
     assert left(vain) == {("g0", 3), ("g0", 4), ("g0", 25), ("g1", 3)}
     assert read_superseded(vain.paths) is None
 
 
-def test_a_run_that_was_killed_before_it_took_them_out_leaves_work_for_the_next(vain: Vain) -> None:
+def test_a_run_that_was_killed_before_it_took_them_out_leaves_work_for_the_next(vain):
     run = superseding(vain, OLD, until=20)
     reasons = planning.plan(SPEC, vain.settings).reasons
     assert "rejected records of before the spec changed are not taken out yet" in reasons

@@ -1,9 +1,5 @@
 """A condition of many parts, for delta-rs itself."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import deltalake
 import pyarrow as pa
 
@@ -12,7 +8,7 @@ from spark_jobs.spans.any_of import any_of
 MANY = 20_000
 
 
-def test_delta_rs_takes_a_condition_of_very_many_parts(tmp_path: Path) -> None:
+def test_delta_rs_takes_a_condition_of_very_many_parts(tmp_path):
     """A chain of ORs of this length ends the process."""
     deltalake.write_deltalake(str(tmp_path), pa.table({"n": [1, 3, 5]}))
     table = deltalake.DeltaTable(str(tmp_path))

@@ -17,7 +17,7 @@ WRITES = r"""made=$(echo "$@" | sed 's/.*-XX:ArchiveClassesAtExit=\([^ ]*\).*/\1
 class Build:
     """A folder with jars and an archive, and drains by a spark-submit of the test's."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
         self.settings = Settings("/root", "127.0.0.1:1", folder / "jars", "local[1]", "1g")
         self.archive = submit.archive(self.settings)
         self.archive.parent.mkdir()
@@ -28,24 +28,24 @@ class Build:
         monkeypatch.setattr(archive.broker, "start", lambda *_: "127.0.0.1:1")
         monkeypatch.setattr(archive.broker, "stop", lambda *_: None)
 
-    def spark_does(self, *lines: str) -> None:
+    def spark_does(self, *lines: str):
         self._bin.mkdir()
         script = self._bin / "spark-submit"
         script.write_text("\n".join(("#!/bin/sh", *lines)))
         script.chmod(0o755)
         self._patch.setattr(sys, "executable", str(self._bin / "python"))
 
-    def assert_only_the_old_one_is_there(self) -> None:
+    def assert_only_the_old_one_is_there(self):
         assert self.archive.read_text() == "old"
         assert [path.name for path in self.archive.parent.glob("*classes*")] == [self.archive.name]
 
 
 @pytest.fixture
-def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+def build(tmp_path, monkeypatch) -> Build:
     return Build(tmp_path, monkeypatch)
 
 
-def test_a_whole_one_takes_the_place_of_the_old_one(build: Build) -> None:
+def test_a_whole_one_takes_the_place_of_the_old_one(build):
     build.spark_does(WRITES, f"grep -q old {build.archive} && exit 0")
     assert archive.make(build.settings) == build.archive
     assert build.archive.read_text() == "new\n"
@@ -70,7 +70,7 @@ def test_its_drains_are_told_of_no_kafka_but_their_own(build, tmp_path, monkeypa
     ]
 
 
-def test_drains_that_fail_when_it_is_half_made_leave_the_old_one(build: Build) -> None:
+def test_drains_that_fail_when_it_is_half_made_leave_the_old_one(build):
     build.spark_does(WRITES, "echo what went wrong; exit 3")
     with pytest.raises(subprocess.CalledProcessError) as failed:
         archive.make(build.settings)
@@ -78,14 +78,14 @@ def test_drains_that_fail_when_it_is_half_made_leave_the_old_one(build: Build) -
     build.assert_only_the_old_one_is_there()
 
 
-def test_drains_that_end_well_and_write_none_leave_the_old_one_and_say_so(build: Build) -> None:
+def test_drains_that_end_well_and_write_none_leave_the_old_one_and_say_so(build):
     build.spark_does("exit 0")
     with pytest.raises(OSError, match="the JVM wrote no"):
         archive.make(build.settings)
     build.assert_only_the_old_one_is_there()
 
 
-def test_a_jvm_that_does_not_start_leaves_the_old_one(build: Build) -> None:
+def test_a_jvm_that_does_not_start_leaves_the_old_one(build):
     with pytest.raises(subprocess.CalledProcessError) as failed:
         archive.make(build.settings._replace(driver_memory="1k"))
     assert failed.value.returncode != 0

@@ -1,9 +1,6 @@
 """What only the archive has, and a rebuild that has not put it in yet."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,7 +35,7 @@ from tests.unit.test_rebuild_plan import NEXT, began
 
 
 @pytest.fixture
-def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
+def it(tmp_path, monkeypatch) -> Rebuilding:
     """The live table has offsets 0 to 4, the archive all of them, and NEXT has drained from 3 on."""
     live = Drains(tmp_path / ROOT)
     live.drain(0, 4)
@@ -49,7 +46,7 @@ def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
     began(side, "g2", 3)
     monkeypatch.setattr(older, "archived_or_why", lambda *_: ({0: ((0, 5),)}, None))
 
-    def nothing(*_: object) -> None:
+    def nothing(*_: object):
         raise AssertionError
 
     return Rebuilding(
@@ -57,14 +54,14 @@ def it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilding:
     )
 
 
-def test_a_switch_without_what_only_the_archive_has_is_refused(it: Rebuilding) -> None:
+def test_a_switch_without_what_only_the_archive_has_is_refused(it):
     assert archive_merge.pending(it) == {0: (0, 3)}
     with fails(RebuildRefused, "archive_unread", count=3):
         rebuilding.switched(it, nobody)
     assert read_begun(it.paths) is not None
 
 
-def nobody(_: object) -> None:
+def nobody(_: object):
     """No run works on the live table."""
 
 
@@ -194,7 +191,7 @@ def test_a_premature_record_of_the_archive_widens_no_range(it, monkeypatch):
 
 def archived(
     it: Rebuilding, *times: datetime | None, sent: datetime = NOON, topic_id: str = "topic-1"
-) -> None:
+):
     """The topic's archive has these event times, from offset 0 on."""
     columns = {
         "topic_id": pa.array([topic_id] * len(times)),
@@ -239,7 +236,7 @@ def stored_slices(it: Rebuilding) -> list[dict[str, Any]]:
     return rows
 
 
-def test_an_initial_state_by_name_is_the_live_table_of_that_pipeline(it: Rebuilding) -> None:
+def test_an_initial_state_by_name_is_the_live_table_of_that_pipeline(it):
     before = str(it.paths.root / "tables" / "before")
     assert initial_state_path("before", it.paths.root) == before
     assert initial_state_path("/elsewhere/before", it.side.root) == "/elsewhere/before"

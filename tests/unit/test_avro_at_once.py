@@ -2,8 +2,6 @@
 fastavro (test_avro_compiled.py).
 """
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -169,7 +167,7 @@ NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
 VALUES += [NOON, NOON, 2**60, NOON.replace(tzinfo=None), Decimal("12.50")]
 
 
-def test_a_record_with_any_byte_changed_is_read_alike() -> None:
+def test_a_record_with_any_byte_changed_is_read_alike():
     fields = [
         Field(name=f"f{n}", type=kinds[0][0], format=kinds[0][1])
         for n, (_, _, kinds) in enumerate(LEAVES)
@@ -235,7 +233,7 @@ LEFT: dict[str, tuple[Any, Any, list[Field]]] = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_readers_schema_is_read_at_once(name: str) -> None:
+def test_a_readers_schema_is_read_at_once(name):
     reads, fields, sure = READ[name]
     values = [by_fastavro(WROTE, each) for each in ROWS]
     by, _ = reader(WROTE, fields, reads)
@@ -246,12 +244,12 @@ def test_a_readers_schema_is_read_at_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEFT)
-def test_what_has_no_columns_is_left_to_the_other_decoder(name: str) -> None:
+def test_what_has_no_columns_is_left_to_the_other_decoder(name):
     wrote, reads, fields = LEFT[name]
     assert reader(wrote, fields, reads)[0].at_once is None
 
 
-def test_a_number_beyond_its_32_bits_is_left_to_the_other_decoder() -> None:
+def test_a_number_beyond_its_32_bits_is_left_to_the_other_decoder():
     by, objects = reader(of(("a", "int")), [A])
     values = [b"\xfe\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x10"]
     assert by.at_once is not None
@@ -259,7 +257,7 @@ def test_a_number_beyond_its_32_bits_is_left_to_the_other_decoder() -> None:
     alike(by, objects, values)
 
 
-def test_what_nobody_wants_is_not_judged_however_deep_it_is() -> None:
+def test_what_nobody_wants_is_not_judged_however_deep_it_is():
     days = logical("int", "date")
     inner = of(("at", days), ("all", {"type": "array", "items": days}), name="S")
     by, objects = reader(of(("a", "int"), ("s", inner)), [A])
@@ -268,7 +266,7 @@ def test_what_nobody_wants_is_not_judged_however_deep_it_is() -> None:
     assert objects.columns(read, 1)[1] == [None]
 
 
-def test_a_schema_may_say_any_size_of_its_fixed() -> None:
+def test_a_schema_may_say_any_size_of_its_fixed():
     for size in (2**31, 2**63, 2**64):
         schema = of(("f", {"type": "fixed", "name": "F", "size": size}), ("a", "int"))
         by, _ = reader(schema, [A])
@@ -277,9 +275,7 @@ def test_a_schema_may_say_any_size_of_its_fixed() -> None:
 
 
 @pytest.mark.parametrize(("kind", "most"), [("double", 2**53 - 1), ("float", 2**24 - 1)])
-def test_a_whole_number_that_a_float_may_round_is_left_to_the_other_decoder(
-    kind: str, most: int
-) -> None:
+def test_a_whole_number_that_a_float_may_round_is_left_to_the_other_decoder(kind, most):
     by, objects = reader(of(("a", "long")), [Field(name="a", type=kind)])
     # 2**63 - 1 is 2**63 as a float: each processor makes another whole number of that.
     values = [by_fastavro(of(("a", "long")), {"a": each}) for each in (most, 2**62, 2**63 - 1)]
@@ -288,7 +284,7 @@ def test_a_whole_number_that_a_float_may_round_is_left_to_the_other_decoder(
     alike(by, objects, values)
 
 
-def test_types_that_have_each_other_many_times_have_no_columns() -> None:
+def test_types_that_have_each_other_many_times_have_no_columns():
     kind: Any = "int"
     for depth in range(12):
         kind = of(
@@ -298,7 +294,7 @@ def test_types_that_have_each_other_many_times_have_no_columns() -> None:
     assert reader(of(("a", "int"), ("deep", kind)), [A])[0].at_once is None
 
 
-def test_a_part_of_an_array_of_arrow_is_read_from_its_own_bytes() -> None:
+def test_a_part_of_an_array_of_arrow_is_read_from_its_own_bytes():
     by, _ = reader(WROTE, [A])
     assert by.at_once is not None
     values = pa.array([None, b"xx", *(b"head" + by_fastavro(WROTE, each) for each in ROWS)])
@@ -309,7 +305,7 @@ def test_a_part_of_an_array_of_arrow_is_read_from_its_own_bytes() -> None:
 
 
 @pytest.mark.parametrize("there", ["before", "after", None])
-def test_the_row_of_a_change_is_the_first_that_is_there(there: str | None) -> None:
+def test_the_row_of_a_change_is_the_first_that_is_there(there):
     row = of(("a", "int"), name="Row")
     wrote = of(("before", ["null", row]), ("after", ["null", "Row"]))
     objects = Objects(value_places([A], "debezium"), ["a"])

@@ -1,7 +1,5 @@
 """The Avro decoder through the port: by the registry's ids, by a declared schema, into the fields."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from datetime import UTC, date, datetime
@@ -64,7 +62,7 @@ def decoded(
     return [*zip(*(column.to_pylist() for column in columns), strict=True)], [*reasons]
 
 
-def test_a_batch_of_several_schemas_is_one_table(tmp_path: Path) -> None:
+def test_a_batch_of_several_schemas_is_one_table(tmp_path):
     newer = order("micros", coupon=["null", "string"])
     keep(tmp_path, {7: avro(order()), 9: avro(newer), 11: None})
     values = [
@@ -107,7 +105,7 @@ def test_a_batch_of_several_schemas_is_one_table(tmp_path: Path) -> None:
     ]
 
 
-def test_an_id_that_nobody_asked_for_ends_the_run_and_is_no_reason(tmp_path: Path) -> None:
+def test_an_id_that_nobody_asked_for_ends_the_run_and_is_no_reason(tmp_path):
     prepared = prepare(topic(), str(tmp_path), None)._replace(given=(Given({}, whole=True), None))
     with fails(RegistryUnreachable, "schema_not_kept", number="7"):
         prepared.decoder().decode(records([framed(7, b"x")]))
@@ -116,20 +114,20 @@ def test_an_id_that_nobody_asked_for_ends_the_run_and_is_no_reason(tmp_path: Pat
     assert reasons == ["schema 7 is not kept here"]
 
 
-def test_a_schema_of_another_kind_makes_its_records_malformed(tmp_path: Path) -> None:
+def test_a_schema_of_another_kind_makes_its_records_malformed(tmp_path):
     keep(tmp_path, {7: Registered("JSON", "{}", ())})
     _, reasons = decoded(tmp_path, topic(), [framed(7, b"{}")])
     assert reasons == ["its schema is of JSON, not of AVRO (schema 7)"]
 
 
-def test_records_without_ids_have_the_declared_schema(tmp_path: Path) -> None:
+def test_records_without_ids_have_the_declared_schema(tmp_path):
     given = topic(format_=Avro(reader=json.dumps(order())))
     rows, reasons = decoded(tmp_path, given, [by_fastavro(order(), ORDER), b"", None])
     assert rows[0] == ("o-1", AT, Decimal("12.50"))
     assert reasons[1:] == ["the value is empty", "tombstone: the value is null"]
 
 
-def test_a_declared_reader_gives_defaults_and_names(tmp_path: Path) -> None:
+def test_a_declared_reader_gives_defaults_and_names(tmp_path):
     reader = order(source={"type": "string"})
     reader["fields"][-1]["default"] = "web"
     reader["fields"][0] = {"name": "id", "type": "string", "aliases": ["order_id"]}
@@ -196,7 +194,7 @@ KINDS: list[tuple[Field, Any]] = [
 
 
 @pytest.mark.parametrize(("field", "value"), KINDS, ids=lambda each: getattr(each, "type", ""))
-def test_a_field_of_any_type_at_any_path(tmp_path: Path, field: Field, value: Any) -> None:
+def test_a_field_of_any_type_at_any_path(tmp_path, field, value):
     keep(tmp_path, {7: avro(NESTED)})
     rows, reasons = decoded(tmp_path, topic(field), [framed(7, by_fastavro(NESTED, VALUES))])
     assert reasons == [None]
@@ -231,7 +229,7 @@ def test_a_value_of_another_type_is_malformed_also_where_nobody_wants_it(
     assert reasons == [why]
 
 
-def test_times_outside_the_years_of_spark_are_malformed(tmp_path: Path) -> None:
+def test_times_outside_the_years_of_spark_are_malformed(tmp_path):
     keep(tmp_path, {7: avro(order())})
     far = b"\x06o-1" + b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01" + b"\x04\x04\xe2"
     _, reasons = decoded(tmp_path, topic(), [framed(7, far)])
@@ -251,7 +249,7 @@ CDC = {
 }
 
 
-def test_an_envelope_of_changes_gives_the_row_after_or_before(tmp_path: Path) -> None:
+def test_an_envelope_of_changes_gives_the_row_after_or_before(tmp_path):
     keep(tmp_path, {7: avro(CDC)})
     given = Topic(
         name="orders",
@@ -268,7 +266,7 @@ def test_an_envelope_of_changes_gives_the_row_after_or_before(tmp_path: Path) ->
     assert rows == [("o-1", AT, Decimal("12.50"), "c"), ("o-0", AT, Decimal("12.50"), "d")]
 
 
-def test_a_key_has_a_format_of_its_own(tmp_path: Path) -> None:
+def test_a_key_has_a_format_of_its_own(tmp_path):
     key = {"type": "record", "name": "K", "fields": [{"name": "id", "type": "long"}]}
     keep(tmp_path, {3: avro(key), 7: avro(order())})
     given = Topic(
@@ -283,7 +281,7 @@ def test_a_key_has_a_format_of_its_own(tmp_path: Path) -> None:
     assert ([*reasons], columns[-1].to_pylist()) == ([None], [5])
 
 
-def test_declarations_are_refused_in_words(tmp_path: Path) -> None:
+def test_declarations_are_refused_in_words(tmp_path):
     with fails(SpecInvalid, "fields_refused", fields="registry"):
         Avro()
     with fails(SpecInvalid, "fields_refused", fields="registry"):

@@ -1,9 +1,5 @@
 """`sluice rebuild --back` asks Kafka before a person: some of what is read again may be gone."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
@@ -22,7 +18,7 @@ from tests.unit.test_switch import NEXT, Rebuilt
 
 
 @pytest.fixture
-def rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilt:
+def rebuilt(tmp_path, monkeypatch) -> Rebuilt:
     """Switched, then two batches: the former has read offsets 0 to 4, the live one 0 to 7."""
     made = Rebuilt(tmp_path)
     made.switch()
@@ -32,7 +28,7 @@ def rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rebuilt:
     return made
 
 
-def broker_has(monkeypatch: pytest.MonkeyPatch, *earliest: int, topic_id: str = "topic-1") -> None:
+def broker_has(monkeypatch: pytest.MonkeyPatch, *earliest: int, topic_id: str = "topic-1"):
     """From which offset on, at the first question and at each later one."""
     said = [SourceState(topic_id, {0: each}, {0: 8}) for each in earliest]
     says(monkeypatch, lambda: said.pop(0) if len(said) > 1 else said[0])

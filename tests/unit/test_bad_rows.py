@@ -39,7 +39,7 @@ def way_back(root: Root, version: int) -> Callable[[], None]:
     """What a rewind to that version does with the repairs: found once, done at each call."""
     found = taken_back(root.paths, ("g1",), version, {0: 6}, needed(SPEC))
 
-    def take() -> None:
+    def take():
         with lease(root.paths.lease, "rewind") as held:
             take_back(root.paths, ("g1",), found, held)
 
@@ -78,7 +78,7 @@ def stage(
     *offsets: int,
     changes: Changes = CHANGE,
     merged: tuple[MergedRecord, ...] = (),
-) -> None:
+):
     """A staged repair that found the records at these offsets bad, as the stage leaves it."""
     spans = None if changes else (hours(3),)
     root.stage(repair_id, changes, spans=spans, merged=merged)
@@ -125,7 +125,7 @@ def test_a_repair_that_is_told_to_be_in_the_table_has_its_bad_records_in_quarant
 ):
     stage(root, "r1", 1)
 
-    def killed(*_: object) -> None:
+    def killed(*_: object):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -236,7 +236,7 @@ def test_the_fate_of_a_replay_that_is_taken_back_too_is_not_given_back(root):
     assert told(root) == []
 
 
-def by_replay(root: Root) -> None:
+def by_replay(root: Root):
     """A replay, r1, is staged, by which offset 2 gets into the rows."""
     root.stage("r1", [(None, row(3, "z"))], merged=(brought(2),))
     known = {"pipeline": SPEC.name, "repair_id": "r1", "generation": "g1", "state": "staged"}
@@ -255,7 +255,7 @@ def brought(offset: int) -> MergedRecord:
     )
 
 
-def found_bad_since(root: Root) -> None:
+def found_bad_since(root: Root):
     """A backfill, r2, has left the replayed record out of the rows."""
     stage(root, "r2", 2, changes=[(row(3, "z"), None)])
     root.swap("r2")
@@ -308,7 +308,7 @@ def test_a_rewind_gives_nothing_back_of_another_checkpoint_of_the_pipeline(root)
     assert told(root) == before
 
 
-def replayed(root: Root, *offsets: int, by: str = "replay", **more: str) -> None:
+def replayed(root: Root, *offsets: int, by: str = "replay", **more: str):
     """A replay has brought these into the rows."""
     fate = {
         "pipeline": SPEC.name,
@@ -340,13 +340,13 @@ def told(root: Root) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["repair_id"], row["offset"]))
 
 
-def killed_at(patch: pytest.MonkeyPatch, point: str) -> None:
+def killed_at(patch: pytest.MonkeyPatch, point: str):
     """put: before ops.repairs is written; given: right behind the fates that are given back."""
     if "." in point:
         patch.setitem(failpoint.ACTIVE, point, "raise")
         return
 
-    def killed(*_: object) -> None:
+    def killed(*_: object):
         raise KeyboardInterrupt
 
     if point == "put":
@@ -354,7 +354,7 @@ def killed_at(patch: pytest.MonkeyPatch, point: str) -> None:
         return
     give_back = taken_out.give_back
 
-    def given(root: Any, of_these: str, ids: Any, held: Any) -> None:
+    def given(root: Any, of_these: str, ids: Any, held: Any):
         give_back(root, of_these, ids, held)
         raise KeyboardInterrupt
 
@@ -413,7 +413,7 @@ def apart(call: str) -> str:
     return done.stdout.strip()
 
 
-def written(folder: str) -> None:
+def written(folder: str):
     """A staging of many records that were found bad, in row groups as Spark writes them."""
 
     def parts() -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,5 @@
 """The account of a batch: a source that is off by one is noticed, or listed as unnoticeable."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

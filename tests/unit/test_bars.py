@@ -1,7 +1,5 @@
 """The charts of the views: what a bar's height and its parts say."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,8 +1,5 @@
 """The note of a run that works: the next run writes the row that a killed one left out."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +19,7 @@ SPEC = pipeline()
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> Paths:
+def paths(tmp_path) -> Paths:
     found = Paths(str(tmp_path / ROOT), SPEC)
     found.running.parent.mkdir(parents=True)  # as the lease does
     return found
@@ -49,7 +46,7 @@ def rows(paths: Paths) -> list[dict[str, Any]]:
 
 
 def test_a_run_that_ends_leaves_no_note_and_the_next_writes_no_row_for_it(paths):
-    def fails() -> None:
+    def fails():
         with begun(paths, outcome("first")):
             assert Begun.read(paths.running).run_id == "first"
             raise ValueError("any error")
@@ -106,7 +103,7 @@ def test_a_run_that_has_lost_its_lease_leaves_the_note_of_the_one_that_has_it(pa
 
 
 def test_a_note_that_cannot_be_removed_takes_no_verdict_away(paths, monkeypatch):
-    def gone(*_: object, **__: object) -> None:
+    def gone(*_: object, **__: object):
         raise OSError(5, "Input/output error")
 
     with begun(paths, outcome("first")):

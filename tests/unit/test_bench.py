@@ -22,7 +22,7 @@ RIGHT = [(0, 2, 15.5, 21), (1, 1, 3.0, 3)]
 
 
 @pytest.fixture
-def sent(tmp_path: Path) -> Path:
+def sent(tmp_path) -> Path:
     """The ledger of four departures, each delivered twice: two in an hour, one that closes."""
     flight = ("AA", 1, None, "JFK", "SFO")
     departures = [

@@ -1,7 +1,5 @@
 """State in buckets, without Spark: random rows in random batches give what a dict gives."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -60,7 +58,7 @@ def numbered(rows: list[tuple[Any, ...]]) -> pa.Table:
 class InPlainPython:
     """The same, key by key, as the row form does it."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.held: dict[tuple[Any, ...], int] = {}
 
     def after(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -79,7 +77,7 @@ class InPlainPython:
 class InBuckets:
     """As spark_jobs/steps/buckets/packing.py does it, with Spark's part by hand: all through bytes."""
 
-    def __init__(self, function: Any = totals) -> None:
+    def __init__(self, function: Any = totals):
         self.bucket = bucket(function)
         self.stored: dict[int, bytes] = {}
         self.written = self.removed = 0
@@ -151,7 +149,7 @@ def amounts(rows: list[tuple[Any, ...]]) -> list[list[int]]:
     return [to_table([part])["amount"].to_pylist() for part in found if part is not None]
 
 
-def test_the_code_gets_the_state_of_the_keys_that_have_rows_and_of_no_others() -> None:
+def test_the_code_gets_the_state_of_the_keys_that_have_rows_and_of_no_others():
     seen: list[pa.Table] = []
 
     def looks(rows: pa.Table, state: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -213,12 +211,12 @@ def returns(output: Any = None, state: Any = None) -> Any:
         ),
     ],
 )
-def test_what_the_code_must_not_return_is_refused_in_words(function: Any, says: str) -> None:
+def test_what_the_code_must_not_return_is_refused_in_words(function, says):
     with pytest.raises(WrongResult, match=f"^{says}"):
         bucket(function).after(table([("a", None, 1)]), None)
 
 
-def test_a_number_that_the_declared_type_cannot_hold_is_refused_and_not_cut() -> None:
+def test_a_number_that_the_declared_type_cannot_hold_is_refused_and_not_cut():
 
     def wide(rows: pa.Table, state: pa.Table) -> tuple[pa.Table, pa.Table]:
         return totals(rows, state.set_column(2, "total", state["total"].cast(pa.int64())))
@@ -229,7 +227,7 @@ def test_a_number_that_the_declared_type_cannot_hold_is_refused_and_not_cut() ->
     assert declared.after(table([("a", None, 7)]), None).state["total"].type == pa.int32()
 
 
-def test_state_of_other_types_than_todays_is_refused() -> None:
+def test_state_of_other_types_than_todays_is_refused():
     held = bucket().after(table([("a", None, 1)]), None).state
     other = held.set_column(0, "shop", pa.array([1], pa.int64()))
     with pytest.raises(
@@ -238,7 +236,7 @@ def test_state_of_other_types_than_todays_is_refused() -> None:
         bucket().after(table([("a", None, 1)]), other)
 
 
-def test_rows_that_spark_marks_as_never_null_are_keys_like_others() -> None:
+def test_rows_that_spark_marks_as_never_null_are_keys_like_others():
     strict = pa.schema(
         [pa.field(field.name, field.type, nullable=field.name != "shop") for field in IN]
     )
@@ -247,7 +245,7 @@ def test_rows_that_spark_marks_as_never_null_are_keys_like_others() -> None:
     assert bucket().after(rows, to_table([to_bytes(first.state)])).state["total"].to_pylist() == [2]
 
 
-def test_a_days_microseconds_are_kept() -> None:
+def test_a_days_microseconds_are_kept():
     day = datetime(2013, 1, 1, tzinfo=UTC) + timedelta(microseconds=1)
     state = bucket().after(table([("a", day, 1)]), None).state
     assert to_table([to_bytes(state)])["day"].to_pylist() == [day]

@@ -1,7 +1,5 @@
 """A bucket's processor in Spark's TwsTester: what it stores, and the counts that it yields."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa
@@ -40,7 +38,7 @@ def counts(rows: list[Any]) -> tuple[int, int, int]:
     return row.keys, row.written, row.removed
 
 
-def test_it_counts_the_keys_that_a_batch_leaves_writes_and_removes() -> None:
+def test_it_counts_the_keys_that_a_batch_leaves_writes_and_removes():
     tester = begun()
     assert counts(tester.test(5, [packed(a=1, b=2), packed(c=3), VISIT])) == (3, 3, 0)
     assert counts(tester.test(5, [packed(a=-1, b=1, c=1), packed(b=1, d=1), VISIT])) == (3, 3, 1)
@@ -49,7 +47,7 @@ def test_it_counts_the_keys_that_a_batch_leaves_writes_and_removes() -> None:
     assert held.to_pylist() == [{"shop": "b", "amount": 4}]
 
 
-def test_a_visit_without_rows_tells_how_many_keys_there_are_and_changes_none() -> None:
+def test_a_visit_without_rows_tells_how_many_keys_there_are_and_changes_none():
     tester = begun()
     assert counts(tester.test(5, [VISIT])) == (0, 0, 0)
     tester.test(5, [packed(a=1, b=2), VISIT])
@@ -59,7 +57,7 @@ def test_a_visit_without_rows_tells_how_many_keys_there_are_and_changes_none() -
     assert counts(tester.test(6, [VISIT])) == (0, 0, 0), "another bucket's keys"
 
 
-def test_a_bucket_whose_last_key_is_forgotten_leaves_nothing_behind() -> None:
+def test_a_bucket_whose_last_key_is_forgotten_leaves_nothing_behind():
     tester = begun()
     tester.test(5, [packed(a=1)])
     assert counts(tester.test(5, [packed(a=-1), VISIT])) == (0, 0, 1)
@@ -67,7 +65,7 @@ def test_a_bucket_whose_last_key_is_forgotten_leaves_nothing_behind() -> None:
     assert tester.peekValueState(KEYS, 5) is None
 
 
-def test_it_yields_the_output_packed_and_null_where_there_is_none() -> None:
+def test_it_yields_the_output_packed_and_null_where_there_is_none():
     tester = begun()
     [row] = tester.test(5, [packed(a=10, b=2)])
     assert to_table([row.rows]).to_pylist() == [{"shop": "a", "amount": 10}]

@@ -10,7 +10,7 @@ def row(
     return {"offset": 7, **raw, "reason": reason, "left_out": None}
 
 
-def test_what_fits_is_kept_as_it_is_and_of_the_rest_place_and_reason() -> None:
+def test_what_fits_is_kept_as_it_is_and_of_the_rest_place_and_reason():
     budget = ByteBudget(Share(10))
     assert budget.row(row(b"key", b"1234")) == row(b"key", b"1234")
     beyond = budget.row(row(b"key", b"1234"))
@@ -29,11 +29,11 @@ def test_what_fits_is_kept_as_it_is_and_of_the_rest_place_and_reason() -> None:
     assert budget.row(row(None, None)) == row(None, None), "a tombstone has no bytes"
 
 
-def test_the_reason_of_one_that_is_not_kept_is_not_a_copy_of_its_value() -> None:
+def test_the_reason_of_one_that_is_not_kept_is_not_a_copy_of_its_value():
     beyond = ByteBudget(Share(0)).row(row(None, b"x" * 5000, "x" * 5000))
     assert len(str(beyond["reason"])) < MOST_REASON + 50
 
 
-def test_tasks_share_the_megabytes_of_a_batch() -> None:
+def test_tasks_share_the_megabytes_of_a_batch():
     assert Share.of("256", 4) == Share(64_000_000)
     assert Share.of("1", 0) == Share(1_000_000)

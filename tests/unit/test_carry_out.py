@@ -1,7 +1,5 @@
 """The commands of repairs at the terminal: all real but the broker's words and Spark's process."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -39,7 +37,7 @@ SHOWN = (
 class Terminal:
     """A root in which a late record of hour 1 waits, and the commands over it."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch):
         self.root = Root(folder / ROOT)
         self.root.drain(0, 9)
         clock = int((DAY + timedelta(days=1)).timestamp() * 1000)
@@ -72,7 +70,7 @@ class Terminal:
         env = where | {"COLUMNS": "400", "TERM": "dumb"}
         return CliRunner().invoke(app, list(words), input=typed, env=env)
 
-    def _stage(self, words: list[str], *_: object) -> None:
+    def _stage(self, words: list[str], *_: object):
         self.started += 1
         job = read(words[-1:])
         assert isinstance(job, Stage)
@@ -90,7 +88,7 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def terminal(tmp_path, monkeypatch) -> Terminal:
     return Terminal(tmp_path, monkeypatch)
 
 
@@ -109,7 +107,7 @@ def test_who_says_no_has_seen_the_rows_and_nothing_waits_for_a_person_any_more(t
         terminal.root.swap(repair_id)
 
 
-def test_who_says_yes_has_it_swapped_in(terminal: Terminal) -> None:
+def test_who_says_yes_has_it_swapped_in(terminal):
     done = terminal.sluice("--execute", typed="y\n")
     assert done.exit_code == 0, done.output
     assert done.stdout.index(SHOWN) < done.stdout.index("Swap this change in?")
@@ -152,13 +150,13 @@ def test_a_dry_run_has_a_status_of_its_own_while_there_is_something_to_do(termin
     assert terminal.sluice().exit_code == 0, "no late record waits"
 
 
-def test_where_nobody_can_answer_it_fails_and_does_not_wait_for_ever(terminal: Terminal) -> None:
+def test_where_nobody_can_answer_it_fails_and_does_not_wait_for_ever(terminal):
     done = terminal.sluice("--execute", typed="")
     assert done.exit_code == 1
     assert list(terminal.root.states().values()) == ["rejected"]
 
 
-def test_approved_beforehand_it_asks_nobody_and_shows_the_rows(terminal: Terminal) -> None:
+def test_approved_beforehand_it_asks_nobody_and_shows_the_rows(terminal):
     done = terminal.sluice("--execute", "--yes")
     assert done.exit_code == 0, done.output
     assert SHOWN in done.stdout
@@ -195,7 +193,7 @@ def test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more(
 def test_rows_that_cannot_be_shown_do_not_end_the_question(terminal, monkeypatch):
     stage = terminal._stage  # noqa: SLF001 - of this file
 
-    def with_torn_changes(words: list[str], *more: object) -> None:
+    def with_torn_changes(words: list[str], *more: object):
         stage(words, *more)
         job = read(words[-1:])
         assert isinstance(job, Stage)
@@ -212,7 +210,7 @@ def test_rows_that_cannot_be_shown_do_not_end_the_question(terminal, monkeypatch
 
 
 def test_a_terminal_that_goes_before_the_question_ends_the_repair(terminal, monkeypatch):
-    def gone(_: str) -> None:
+    def gone(_: str):
         raise BrokenPipeError
 
     monkeypatch.setattr(question, "say", gone)

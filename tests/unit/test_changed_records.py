@@ -2,8 +2,6 @@
 and changed bytes are malformed or what those libraries read.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -107,8 +105,8 @@ def _edited(value: bytes, edits: list[tuple[float, str, int]]) -> bytes:
 @settings(max_examples=150)
 @given(row=ROW, edits=EDITS)
 def test_what_is_sent_comes_back_equal_and_what_was_changed_is_malformed_or_read_alike(
-    form: str, row: Row, edits: list[tuple[float, str, int]]
-) -> None:
+    form, row, edits
+):
     how, sent, read = FORMS[form]
     decoding = Decoding(Topic(name="t", event_time="at", fields=FIELDS, **how))
     good = sent(row)

@@ -1,7 +1,6 @@
 """The checkpoint reader, on checkpoints written here as Spark writes them."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from upath import UPath
@@ -14,7 +13,7 @@ MIDNIGHT_MS, CLOCK_MS = 1359676800000, 1795253827094
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> UPath:
+def folder(tmp_path) -> UPath:
     """Two batches of one partition; the third is planned and not committed."""
     folder = begin(tmp_path / "spark", {0: 0})
     plan_batch(folder, 0, {0: 12})

@@ -83,20 +83,20 @@ def refused(done: Result, error: type[SluiceError]) -> str:
 
 
 @pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / "root"))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     return tmp_path / "root"
 
 
-def test_there_are_these_commands() -> None:
+def test_there_are_these_commands():
     group = typer.main.get_command(app)
     assert isinstance(group, click.Group) or hasattr(group, "commands")
     assert set(group.commands) == set(OPTIONS)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("command", OPTIONS)
-def test_the_help_of_a_command_names_its_options_and_gives_an_example(command: str) -> None:
+def test_the_help_of_a_command_names_its_options_and_gives_an_example(command):
     done = sluice(command, "--help")
     assert done.exit_code == 0
     assert set(re.findall(r"--[a-z-]+", done.output.partition("Example")[0])) == {
@@ -107,14 +107,14 @@ def test_the_help_of_a_command_names_its_options_and_gives_an_example(command: s
 
 
 @pytest.mark.parametrize("command", OPTIONS)
-def test_every_option_says_what_it_means(command: str) -> None:
+def test_every_option_says_what_it_means(command):
     parameters = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
     assert all(
         len(parameter.help) > 10 for parameter in parameters if "--help" not in parameter.opts
     )
 
 
-def test_the_version_is_sluices_and_that_of_what_it_runs_on_which_is_not_imported() -> None:
+def test_the_version_is_sluices_and_that_of_what_it_runs_on_which_is_not_imported():
     words = ("-X", "importtime", "-m", "spark_jobs.cli", "--version")
     done = ran(sys.executable, *words, check=True)
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
@@ -159,12 +159,12 @@ def test_the_tab_key_says_nothing_where_the_pipelines_package_is_not_there(monke
     assert completed("plan ", monkeypatch) == []
 
 
-def test_words_between_colons_are_no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_between_colons_are_no_pictures(monkeypatch):
     monkeypatch.setenv("SLUICE_KAFKA", ":x:")
     assert ":x:" in refused(sluice("plan", "flight_events"), SettingInvalid)
 
 
-def test_validate_says_of_each_spec_that_it_is_right() -> None:
+def test_validate_says_of_each_spec_that_it_is_right():
     done = sluice("validate")
     assert done.exit_code == 0
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [
@@ -245,7 +245,7 @@ def test_what_a_drain_tells_of_failing_rows_has_brackets_too(caplog, tmp_path):
 def test_a_drain_that_is_refused_before_it_starts_spark_has_its_row_in_ops_runs(
     tmp_path, monkeypatch, log_as_before
 ):
-    def plan(*_: object) -> None:
+    def plan(*_: object):
         raise LeaseHeld("another run works.")
 
     monkeypatch.setattr("spark_jobs.runs.plan.plan", plan)
@@ -302,12 +302,12 @@ def test_what_is_typed_wrongly_is_refused_with_what_would_be_right(words, says, 
     assert not root.exists()
 
 
-def test_rewind_where_nothing_ran_says_that_there_is_no_batch() -> None:
+def test_rewind_where_nothing_ran_says_that_there_is_no_batch():
     line = refused(sluice("rewind", "flight_events", "--to-batch", "1"), StateUnreadable)
     assert line.endswith("sluice reset flight_events")
 
 
-def test_reset_where_nothing_ran_shows_that_nothing_is_moved(root: Path) -> None:
+def test_reset_where_nothing_ran_shows_that_nothing_is_moved(root):
     done = sluice("reset", "flight_events")
     assert done.exit_code == NOT_DONE
     assert "flight_events: no checkpoint" in done.stdout
@@ -317,18 +317,18 @@ def test_reset_where_nothing_ran_shows_that_nothing_is_moved(root: Path) -> None
 
 
 @pytest.mark.parametrize("command", ["repair", "backfill", "verify", "replay", "coverage"])
-def test_an_end_of_a_range_that_is_no_time_is_called_by_its_option(command: str) -> None:
+def test_an_end_of_a_range_that_is_no_time_is_called_by_its_option(command):
     ends = ("--from", "2013-02-03T00:00", "--to", "2013-02-30")
     line = refused(sluice(command, "departure_delays", *ends), RangeInvalid)
     assert "from is '2013-02-03T00:00': it has no time zone" in line
     assert "to is '2013-02-30': it is not a time" in line
 
 
-def test_an_undo_of_a_repair_that_there_is_not_is_refused_before_it_is_executed() -> None:
+def test_an_undo_of_a_repair_that_there_is_not_is_refused_before_it_is_executed():
     assert "nothing was staged" in refused(sluice("undo", "flight_events", "r1"), RepairUnknown)
 
 
-def test_a_topic_is_written_as_a_json_schema_that_is_its_declaration() -> None:
+def test_a_topic_is_written_as_a_json_schema_that_is_its_declaration():
     done = sluice("schema", "flight_events")
     assert done.exit_code == 0
     assert from_json_schema(done.stdout) == FLIGHTS.fields

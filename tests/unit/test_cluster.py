@@ -1,7 +1,5 @@
 """How long a run goes on without executors, and what is said of a missing master."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading
@@ -30,9 +28,7 @@ Now = Callable[[int], bool]
 class Watched:
     """A run that is watched for so many looks."""
 
-    def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, looks: int, executors: Now, jobs: Now
-    ) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, looks: int, executors: Now, jobs: Now):
         self.looks = 0
         self.stopped_at = 0
         self._most = looks
@@ -68,7 +64,7 @@ class Watched:
             self._ended.set()
         return SimpleNamespace(size=lambda: int(self._executors(self.looks)))
 
-    def _stop(self) -> None:
+    def _stop(self):
         self.stopped_at = self.looks
         self._ended.set()
 
@@ -104,7 +100,7 @@ def test_the_wait_begins_with_the_job_and_not_with_the_executor_that_went_before
 @pytest.mark.parametrize(
     "master", ["spark://127.0.0.1:77077", "spark://127.0.0.1", "spark://127.0.0.1:1"]
 )
-def test_an_address_at_which_no_master_can_be_is_told_with_the_form_of_one(master: str) -> None:
+def test_an_address_at_which_no_master_can_be_is_told_with_the_form_of_one(master):
     with (
         pytest.raises(ClusterUnreachable) as refused,
         Cluster("mine", SETTINGS._replace(master=master)),

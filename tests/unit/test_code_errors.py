@@ -1,7 +1,5 @@
 """The pipeline's code failed: which line it was, whichever way Spark tells it, and how to go on."""
 
-from __future__ import annotations
-
 import importlib
 import stat
 from pathlib import Path
@@ -52,7 +50,7 @@ class Shops:
 
 
 @pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def mine(tmp_path, monkeypatch) -> Path:
     """The code of the pipeline `mine`."""
     for name, text in (("mine/logic.py", LOGIC), ("shared/rules.py", "def bound():\n    pass\n")):
         (path := tmp_path / name).parent.mkdir()
@@ -98,7 +96,7 @@ def test_an_error_without_a_message_or_with_several_lines_is_told_by_its_first(m
     )
 
 
-def test_an_error_of_init_that_spark_loses_is_told_from_what_was_kept(mine: Path) -> None:
+def test_an_error_of_init_that_spark_loses_is_told_from_what_was_kept(mine):
     spark = RuntimeError("[STREAM_FAILED] driver worker exited unexpectedly (crashed)")
     lost = f"Traceback (most recent call last):\n{RULES}KeyError: 'boom'\n"
     assert str(translate_error(spark, "mine", lost)).startswith(
@@ -107,7 +105,7 @@ def test_an_error_of_init_that_spark_loses_is_told_from_what_was_kept(mine: Path
     assert translate_error(spark, "mine").code == "SPARK_FAILED"
 
 
-def test_an_error_outside_of_a_task_is_kept_once_for_its_owner_alone() -> None:
+def test_an_error_outside_of_a_task_is_kept_once_for_its_owner_alone():
     errors = InitErrors()
     with pytest.raises(KeyError), errors.kept():
         raise KeyError("boom")
@@ -116,7 +114,7 @@ def test_an_error_outside_of_a_task_is_kept_once_for_its_owner_alone() -> None:
     assert errors.take() == ""
 
 
-def test_a_line_of_a_module_that_logic_imports_is_the_pipelines_code(mine: Path) -> None:
+def test_a_line_of_a_module_that_logic_imports_is_the_pipelines_code(mine):
     text = told("ZeroDivisionError: division by zero", TIMERS + RULES)
     assert text.startswith(
         "PROCESSOR_FAILED: shared/rules.py line 7, in bound: ZeroDivisionError: division by zero"
@@ -149,7 +147,7 @@ def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_lin
     assert "the state has this key twice: shop='a'." in text
 
 
-def test_a_state_of_other_types_is_no_fault_of_the_code(mine: Path) -> None:
+def test_a_state_of_other_types_is_no_fault_of_the_code(mine):
     """It returned nothing, so no correction of it helps."""
     wrong = (
         "spark_jobs.steps.buckets.bucket.OtherTypes: the stored state has the columns shop int64"
@@ -175,11 +173,11 @@ def test_what_others_raise_is_not_the_codes_fault(mine, error, frames, code):
     assert told(error, frames).startswith(f"{code}: ")
 
 
-def test_a_pipeline_without_code_returns_nothing(tmp_path: Path) -> None:
+def test_a_pipeline_without_code_returns_nothing(tmp_path):
     assert told("ValueError: x").startswith("SPARK_FAILED: ")
 
 
-def test_the_remedy_names_the_digest_to_declare_and_the_command_that_resumes(mine: Path) -> None:
+def test_the_remedy_names_the_digest_to_declare_and_the_command_that_resumes(mine):
     text = told("KeyError: 'boom'", RULES)
     assert f"add {code_digest('mine')!r} to compatible_logic in spec.py" in text
     assert "Then run `sluice drain mine`: nothing of the failed batch was committed." in text

@@ -1,7 +1,5 @@
 """What a switch would change, by day: held against plain Python over real tables."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any

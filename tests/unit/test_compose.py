@@ -1,7 +1,5 @@
 """docker-compose.yml as it is written: what holds without docker, and so is always tested."""
 
-from __future__ import annotations
-
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -140,7 +138,7 @@ def test_where_spark_runs_there_is_room_for_the_threads_of_two_drains_on_a_machi
         assert SERVICES[name]["pids_limit"] >= drains * 200 + processes * cores * 2
 
 
-def test_what_is_copied_into_the_image_is_for_everybody_whatever_the_clones_umask_was() -> None:
+def test_what_is_copied_into_the_image_is_for_everybody_whatever_the_clones_umask_was():
     text = (REPO / "Dockerfile").read_text()
     last = text[text.rindex("\nFROM ") :]
     copied = set(re.findall(r"^COPY (?!--from)(\w+) \1$", text, re.MULTILINE)) - {"requirements"}

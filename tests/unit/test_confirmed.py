@@ -1,9 +1,5 @@
 """What is committed under a lease is committed to what was read before the lease was looked at."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import deltalake
 import pyarrow as pa
 import pytest
@@ -16,7 +12,7 @@ from spark_jobs.storage import delta
 ROWS = pa.table({"p": ["a", "b"], "n": [1, 2]})
 
 
-def test_who_commits_here_lands_behind_nobody(tmp_path: Path) -> None:
+def test_who_commits_here_lands_behind_nobody(tmp_path):
     deltalake.write_deltalake(tmp_path, ROWS)
     read = delta.open_table(UPath(tmp_path))
     deltalake.write_deltalake(tmp_path, ROWS, mode="append")
@@ -27,11 +23,11 @@ def test_who_commits_here_lands_behind_nobody(tmp_path: Path) -> None:
     assert delta.open_table(UPath(tmp_path)).version() == 1
 
 
-def test_of_a_shared_table_only_commits_under_the_same_lease_are_in_the_way(tmp_path: Path) -> None:
+def test_of_a_shared_table_only_commits_under_the_same_lease_are_in_the_way(tmp_path):
     path = UPath(tmp_path / "t")
     deltalake.write_deltalake(str(path), ROWS)
 
-    def write(read: deltalake.DeltaTable, who: str) -> None:
+    def write(read: deltalake.DeltaTable, who: str):
         with lease(UPath(tmp_path / who), "run") as held:
             deltalake.write_deltalake(read, ROWS, mode="append", commit_properties=delta.ours(held))
 

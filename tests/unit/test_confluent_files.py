@@ -1,7 +1,5 @@
 """The files that Confluent's clients import and do not register: as its own client describes them."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest
@@ -48,7 +46,7 @@ def compiled() -> bytes:
     return descriptor_set(SCHEMA)
 
 
-def test_they_are_as_the_client_has_them(compiled: bytes) -> None:
+def test_they_are_as_the_client_has_them(compiled):
     found = {file.name: file for file in descriptor_pb2.FileDescriptorSet.FromString(compiled).file}
     for name, module in KNOWN.items():
         theirs = descriptor_pb2.FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
@@ -65,7 +63,7 @@ def test_they_are_as_the_client_has_them(compiled: bytes) -> None:
         (b"\x01", 2**31 - 1, "`$.price` is no decimal of at most 38 digits"),
     ],
 )
-def test_a_decimal_is_a_number(compiled: bytes, value: bytes, scale: int, wanted: object) -> None:
+def test_a_decimal_is_a_number(compiled, value, scale, wanted):
     price = decimal_pb2.Decimal(value=value, precision=8, scale=scale).SerializeToString()
     format_ = Protobuf(message="shop.Sale", descriptor=compiled)
     topic = Topic(name="t", event_time="at", fields=FIELDS, format=format_)

@@ -1,7 +1,5 @@
 """Commits that another writer overtook: which are repeated, and what is said of the others."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.errors import TableContended
@@ -20,30 +18,30 @@ METADATA = JAVA.replace("ConcurrentDeleteRead", "MetadataChanged")
 class Commit:
     """Fails with these texts, one after the other, and then succeeds."""
 
-    def __init__(self, *texts: str) -> None:
+    def __init__(self, *texts: str):
         self.texts = list(texts)
         self.tried = 0
 
-    def __call__(self) -> None:
+    def __call__(self):
         self.tried += 1
         if self.texts:
             raise RuntimeError(self.texts.pop(0))
 
 
-def test_javas_exception_is_known_by_its_name() -> None:
+def test_javas_exception_is_known_by_its_name():
     assert conflict(RuntimeError(JAVA)) == ("ConcurrentDeleteReadException", TEXT)
     assert conflict(RuntimeError("No space left on device")) is None
     assert conflict(RuntimeError("")) is None
 
 
-def test_deltas_exception_in_python_is_known_by_its_class() -> None:
+def test_deltas_exception_in_python_is_known_by_its_class():
     from delta.exceptions import MetadataChangedException  # noqa: PLC0415 - imports pyspark
 
     known = conflict(MetadataChangedException(f"{TEXT}\n\nConflicting commit: {{}}"))
     assert known == ("MetadataChangedException", TEXT)
 
 
-def test_a_commit_is_repeated_until_it_succeeds_and_not_for_ever() -> None:
+def test_a_commit_is_repeated_until_it_succeeds_and_not_for_ever():
     overtaken = Commit(JAVA, JAVA)
     again(overtaken, "t")
     assert overtaken.tried == 3
@@ -54,14 +52,14 @@ def test_a_commit_is_repeated_until_it_succeeds_and_not_for_ever() -> None:
 
 
 @pytest.mark.parametrize("text", [METADATA, "No space left on device"])
-def test_what_a_repetition_cannot_mend_is_not_repeated(text: str) -> None:
+def test_what_a_repetition_cannot_mend_is_not_repeated(text):
     commit = Commit(text)
     with pytest.raises(RuntimeError):
         again(commit, "t")
     assert commit.tried == 1
 
 
-def test_a_conflict_is_told_in_words_and_another_error_stays_what_it_is() -> None:
+def test_a_conflict_is_told_in_words_and_another_error_stays_what_it_is():
     with (
         fails(
             TableContended,

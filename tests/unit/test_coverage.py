@@ -1,11 +1,8 @@
 """Coverage: the state of each hour, and the balance of late records, of a real root."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +33,7 @@ FINAL = 6
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path) -> Root:
     """Ten hours in ten batches of one record each; what follows the sixth hour is open."""
     made = Root(tmp_path)
     made.drain(0, 9)
@@ -54,7 +51,7 @@ def root(tmp_path: Path) -> Root:
     return made
 
 
-def add_late(root: Root, *events: tuple[int, float]) -> None:
+def add_late(root: Root, *events: tuple[int, float]):
     """The offset of each late record, and the hour that it is in."""
     rows = [
         {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9, "run_id": "r", "step": "late"}
@@ -74,7 +71,7 @@ def states(covered: Coverage) -> str:
     return "".join(each.state[0] for each in covered.intervals)
 
 
-def test_hours_before_the_watermark_are_canonical_and_later_ones_are_open(root: Root) -> None:
+def test_hours_before_the_watermark_are_canonical_and_later_ones_are_open(root):
     covered = found(root)
     assert states(covered) == "c" * FINAL + "o" * 4
     assert [each.start for each in covered.intervals] == [
@@ -136,7 +133,7 @@ def test_an_hour_whose_repair_a_person_declined_waits_for_none_and_is_late_again
     assert root.states() == {"r1": "rejected", "r2": "swapped"}, "its rows are in the table"
 
 
-def test_a_late_hour_whose_records_kafka_has_no_longer_is_unreachable(root: Root) -> None:
+def test_a_late_hour_whose_records_kafka_has_no_longer_is_unreachable(root):
     add_late(root, (11, 1.5), (12, 4.5))
     assert states(found(root, {0: 0})) == "clcclc" + "oooo"
     # The hour of 1.5 needs records from two hours before on: the copies that a Deduplicate drops.
@@ -144,7 +141,7 @@ def test_a_late_hour_whose_records_kafka_has_no_longer_is_unreachable(root: Root
     assert states(found(root, {0: 4})) == "cuccuc" + "oooo"
 
 
-def test_rows_of_another_generation_or_pipeline_are_not_ours(root: Root) -> None:
+def test_rows_of_another_generation_or_pipeline_are_not_ours(root):
     add_late(root, (11, 1.5))
     theirs = ops_tables.query(root.paths.root, "late", "SELECT * FROM late").to_pylist()
     ops_tables.append(
@@ -170,7 +167,7 @@ def test_a_bound_shows_its_hours_alone_and_a_long_history_its_newest(root, monke
     )
 
 
-def test_before_the_first_batch_and_without_ranges_it_says_so(tmp_path: Path) -> None:
+def test_before_the_first_batch_and_without_ranges_it_says_so(tmp_path):
     with fails(RangeOpen, "nothing_accounted", pipeline="sales_hourly"):
         found(Root(tmp_path))
     complete = SPEC.model_copy(update={"output_mode": "complete"})
@@ -249,7 +246,7 @@ def test_the_command_joins_hours_of_the_same_state_and_says_what_to_do(root, mon
     assert advice == "merge the late records: sluice repair sales_hourly"
 
 
-def test_for_programs_each_hour_is_a_line(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_for_programs_each_hour_is_a_line(root, monkeypatch):
     add_late(root, (11, 3.2))
     hour_by_hour = told(monkeypatch, root, "--format", "json")
     assert len(hour_by_hour) == 10

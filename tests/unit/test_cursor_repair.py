@@ -1,9 +1,5 @@
 """The cursor that `sluice doctor` makes: never past what the ops tables say."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from spark_jobs.admin.doctor import doctor
@@ -20,7 +16,7 @@ DAMAGE = pytest.mark.parametrize("damage", ["torn", "no text", "missing"])
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Drains:
+def root(tmp_path) -> Drains:
     """Batches 0 to 9 have passed."""
     made = Drains(tmp_path / ROOT)
     made.began((0, 4), (5, 9))
@@ -42,7 +38,7 @@ def mended(root: Drains, damage: str = "") -> str:
     return "\n".join(lines)
 
 
-def go_back(root: Drains, batch: int) -> None:
+def go_back(root: Drains, batch: int):
     execute = rewind(SPEC, root.settings, batch).execute
     execute()
 
@@ -52,7 +48,7 @@ def judged(root: Drains) -> tuple[int, int]:
 
 
 @DAMAGE
-def test_it_is_what_it_was(root: Drains, damage: str) -> None:
+def test_it_is_what_it_was(root, damage):
     before = root.cursor
     assert "from ops.batches and ops.runs" in mended(root, damage)
     assert judged(root) == (9, 9)
@@ -61,7 +57,7 @@ def test_it_is_what_it_was(root: Drains, damage: str) -> None:
 
 
 @DAMAGE
-def test_a_red_verdict_stays_red(root: Drains, damage: str) -> None:
+def test_a_red_verdict_stays_red(root, damage):
     root.drain(10, 11, red=True, unaccounted=1)
     version = root.cursor.judged_table_version
     mended(root, damage)
@@ -70,7 +66,7 @@ def test_a_red_verdict_stays_red(root: Drains, damage: str) -> None:
 
 
 @DAMAGE
-def test_a_red_verdict_stays_red_after_a_rewind(root: Drains, damage: str) -> None:
+def test_a_red_verdict_stays_red_after_a_rewind(root, damage):
     """The report of the first generation says that batch 9 has passed, which is taken back."""
     go_back(root, 5)
     root.drain(6, 6, red=True, unaccounted=1)
@@ -81,7 +77,7 @@ def test_a_red_verdict_stays_red_after_a_rewind(root: Drains, damage: str) -> No
 
 
 @DAMAGE
-def test_after_a_rewind_nothing_has_passed_that_was_taken_back(root: Drains, damage: str) -> None:
+def test_after_a_rewind_nothing_has_passed_that_was_taken_back(root, damage):
     go_back(root, 5)
     before = root.cursor
     mended(root, damage)
@@ -90,7 +86,7 @@ def test_after_a_rewind_nothing_has_passed_that_was_taken_back(root: Drains, dam
 
 
 @DAMAGE
-def test_after_a_rewind_to_the_end_of_a_run_its_verdict_stands(root: Drains, damage: str) -> None:
+def test_after_a_rewind_to_the_end_of_a_run_its_verdict_stands(root, damage):
     go_back(root, 4)
     mended(root, damage)
     assert judged(root) == (4, 4)
@@ -107,14 +103,14 @@ def test_after_two_rewinds_the_verdict_is_of_the_generation_whose_batches_are_le
 
 
 @DAMAGE
-def test_what_a_person_accepted_is_checked_again(root: Drains, damage: str) -> None:
+def test_what_a_person_accepted_is_checked_again(root, damage):
     root.drain(10, 11, red=True)
     root.moved(judged=11, judged_table_version=root.table.version())
     mended(root, damage)
     assert judged(root) == (9, 11)
 
 
-def without(root: Drains, *batches: int) -> None:
+def without(root: Drains, *batches: int):
     """Remove their rows of ops.batches."""
     for batch in batches:
         ops_tables.remove(root.paths.root, "batches", f"batch_id = {batch}")
@@ -136,7 +132,7 @@ def test_a_batch_without_its_row_has_no_account_and_doctor_lets_it_be_made_again
     assert [row["batch_id"] for row in kept] == list(range(9, batches[0]))
 
 
-def test_a_batch_with_two_rows_is_not_counted_twice(root: Drains) -> None:
+def test_a_batch_with_two_rows_is_not_counted_twice(root):
     root.drain(10, 11, red=True)
     root.account(10, None)
     known = read_identity(root.paths)
@@ -147,7 +143,7 @@ def test_a_batch_with_two_rows_is_not_counted_twice(root: Drains) -> None:
     assert judged(root) == (9, 9)
 
 
-def test_rows_that_nobody_judges_any_more_may_be_gone(root: Drains) -> None:
+def test_rows_that_nobody_judges_any_more_may_be_gone(root):
     """As those that `sluice maintain` removes."""
     without(root, 0, 1, 2, 7)
     assert doctor(SPEC, root.settings).execute is None
@@ -155,7 +151,7 @@ def test_rows_that_nobody_judges_any_more_may_be_gone(root: Drains) -> None:
     assert judged(root) == (9, 9)
 
 
-def test_a_commit_that_is_missing_amid_others_was_one(root: Drains) -> None:
+def test_a_commit_that_is_missing_amid_others_was_one(root):
     (root.folder / "commits" / "7").unlink()
     assert Checkpoint(root.folder).committed_after(5) == [6, 7, 8, 9]
     assert Checkpoint(root.folder).committed_after(9) == []

@@ -74,11 +74,11 @@ def test_the_reason_names_step_field_expression_and_sparks_error_class(said, rea
         "java.lang.OutOfMemoryError",
     ],
 )
-def test_no_other_error_is_one_of_a_value(text: str) -> None:
+def test_no_other_error_is_one_of_a_value(text):
     assert DataError.of(text) is None
 
 
-def test_where_spark_does_not_know_the_sql_the_fields_are_named_of_which_it_may_be() -> None:
+def test_where_spark_does_not_know_the_sql_the_fields_are_named_of_which_it_may_be():
     overflow = "[ARITHMETIC_OVERFLOW] overflow. Use 'try_add' to tolerate it. SQLSTATE: 22003"
     gap = "[USER_RAISED_EXCEPTION] gap_sql gave a row no gap SQLSTATE: P0001"
     error, own = DataError.of(overflow), DataError.of(gap)
@@ -93,7 +93,7 @@ def test_where_spark_does_not_know_the_sql_the_fields_are_named_of_which_it_may_
     assert own.where(SPEC).startswith("step 2 (aggregate), window.gap_sql: CASE WHEN")
 
 
-def test_a_run_that_it_ends_is_not_retried_and_told_how_to_correct_the_expression() -> None:
+def test_a_run_that_it_ends_is_not_retried_and_told_how_to_correct_the_expression():
     error = translate_error(RuntimeError(STREAM.format(said=ZERO)), "mine")
     assert (error.code, error.retry) == ("EXPRESSION_FAILED", False)
     assert str(error).startswith(

@@ -1,10 +1,7 @@
 """The days of an asset event: which days became final, and which a repair changed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +18,7 @@ LISTENERS: dict[Any, Listener] = defaultdict(Listener)
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+def root(tmp_path, monkeypatch) -> Root:
     """The watermark of batch n is the beginning of hour n, and hour 0 begins a day."""
     # The table's columns are not called as the spec's.
     monkeypatch.setattr(days, "ranged", lambda spec: Ranged(spec, POSITION))
@@ -34,7 +31,7 @@ def told(root: Root, spec: Pipeline = SPEC) -> list[str] | None:
     return None if event is None else event.model_dump(mode="json")["days"]
 
 
-def test_a_day_is_told_once_when_drains_write_no_row_of_it_any_more(root: Root) -> None:
+def test_a_day_is_told_once_when_drains_write_no_row_of_it_any_more(root):
     root.drain(0, 23)
     assert told(root) == [], "hour 23 can still have rows"
     root.drain(24, 24)
@@ -54,7 +51,7 @@ def test_several_days_that_end_at_once_are_told_together_also_those_without_a_ro
     assert told(root) == ["2026-03-01", "2026-03-02", "2026-03-03"]
 
 
-def test_the_first_event_has_the_days_with_rows_and_none_between_them(root: Root) -> None:
+def test_the_first_event_has_the_days_with_rows_and_none_between_them(root):
     """A record may say that it is of 1970: it makes no ten thousand days."""
     root.append([row(-400_000, "a")])
     root.account_at(0, DAY + timedelta(hours=25))
@@ -62,7 +59,7 @@ def test_the_first_event_has_the_days_with_rows_and_none_between_them(root: Root
     assert told(root) == [str(old), "2026-03-01"]
 
 
-def test_after_a_gap_of_years_only_the_days_with_rows_are_told(root: Root) -> None:
+def test_after_a_gap_of_years_only_the_days_with_rows_are_told(root):
     """The first records may be of 1970: each of the days since would start its consumers."""
     root.append([row(-400_000, "a")])
     root.account_at(0, hour(-400_000))
@@ -83,12 +80,12 @@ def test_a_repair_tells_the_days_in_which_rows_changed_and_no_other_that_it_comp
     assert told(root) == ["2026-03-01"], "an undo changes them again"
 
 
-def test_a_table_whose_ranges_cannot_be_computed_again_has_no_days(root: Root) -> None:
+def test_a_table_whose_ranges_cannot_be_computed_again_has_no_days(root):
     root.drain(0, 25)
     assert told(root, SPEC.model_copy(update={"output_mode": "complete"})) == []
 
 
-def test_a_row_of_the_year_1_keeps_no_day_from_being_told(root: Root) -> None:
+def test_a_row_of_the_year_1_keeps_no_day_from_being_told(root):
     """Go's zero time is one. delta-rs cannot truncate it to its day."""
     root.append([row(0, "a") | {"windowEnd": datetime(1, 1, 1, 1, tzinfo=UTC)}])
     root.account_at(0, DAY + timedelta(hours=25))

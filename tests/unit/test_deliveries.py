@@ -19,7 +19,7 @@ def events() -> list[FlightEvent]:
 
 
 @pytest.fixture(scope="module")
-def records(events: list[FlightEvent]) -> list[Delivered]:
+def records(events) -> list[Delivered]:
     return deliver(events, MESSY, seed=7)
 
 

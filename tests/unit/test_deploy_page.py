@@ -1,7 +1,5 @@
 """docs/deploy.md is followed word by word when something is lost: held here, without docker."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -19,7 +19,7 @@ NAME = "flight_events"
 
 
 @pytest.fixture
-def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+def paths(tmp_path, monkeypatch) -> Paths:
     """A root with a checkpoint that has planned one batch."""
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
@@ -39,13 +39,13 @@ def sluice(*words: str) -> tuple[int, str]:
     return done.exit_code, " ".join(done.output.split())
 
 
-def test_a_whole_checkpoint_has_nothing_to_fix(paths: Paths) -> None:
+def test_a_whole_checkpoint_has_nothing_to_fix(paths):
     status, said = sluice("--execute")
     assert status == 0
     assert "nothing to fix" in said
 
 
-def test_it_is_shown_what_would_be_done_and_done_on_request(paths: Paths) -> None:
+def test_it_is_shown_what_would_be_done_and_done_on_request(paths):
     torn = paths.checkpoint / "offsets" / "0"
     torn.write_text("")
     status, said = sluice()
@@ -60,7 +60,7 @@ def test_it_is_shown_what_would_be_done_and_done_on_request(paths: Paths) -> Non
     assert "nothing to fix" in sluice()[1]
 
 
-def test_failing_records_that_cannot_be_read_are_moved_aside_and_found_again(paths: Paths) -> None:
+def test_failing_records_that_cannot_be_read_are_moved_aside_and_found_again(paths):
     paths.failing.write_text("{")
     assert f"move {paths.failing}" in sluice()[1]
     assert sluice("--execute")[1].endswith("done")
@@ -69,7 +69,7 @@ def test_failing_records_that_cannot_be_read_are_moved_aside_and_found_again(pat
     assert "nothing to fix" in sluice()[1]
 
 
-def test_what_no_repair_is_safe_for_is_one_line_with_its_code(paths: Paths) -> None:
+def test_what_no_repair_is_safe_for_is_one_line_with_its_code(paths):
     paths.identity.write_text("{")
     status, said = sluice("--execute")
     assert status == 37
@@ -84,7 +84,7 @@ def test_a_pipeline_that_never_ran_has_no_checkpoint(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content", ["{", None])
-def test_a_reset_needs_nothing_of_what_is_broken(paths: Paths, content: str | None) -> None:
+def test_a_reset_needs_nothing_of_what_is_broken(paths, content):
     paths.identity.unlink()
     if content:
         paths.identity.write_text(content)

@@ -1,7 +1,5 @@
 """A drain up to where Spark would start: the order of looks and writes, and its report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -24,7 +22,7 @@ SPEC = pipeline()
 class Settled:
     """A drain whose parts say what was done; it is asked to stop before Spark."""
 
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch):
         self.done: list[str] = []
         self.said: list[str] = []
         self._settings = Settings(str(root), "127.0.0.1:1", root, "local[1]", "1g")
@@ -37,7 +35,7 @@ class Settled:
         )
         self.finds(monkeypatch)
 
-    def finds(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None) -> None:
+    def finds(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None):
         """What the preflight finds, or raises."""
         found = SimpleNamespace(
             identity=None,
@@ -70,7 +68,7 @@ class Settled:
 
 
 @pytest.fixture
-def settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settled:
+def settled(tmp_path, monkeypatch) -> Settled:
     return Settled(tmp_path, monkeypatch)
 
 
@@ -87,7 +85,7 @@ def test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed(s
     ]
 
 
-def test_a_run_that_ended_early_reports_as_far_as_it_came(settled: Settled) -> None:
+def test_a_run_that_ended_early_reports_as_far_as_it_came(settled):
     report = settled.drain()
     assert (report.problem.code, report.lost, [*report.seconds]) == (
         "STOPPED",

@@ -1,11 +1,8 @@
 """What a run that ended early says is left, from offsets that are said."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.runs.drained import waiting
-from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
 
 TOPIC = SourceState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})
@@ -28,5 +25,5 @@ TOPIC = SourceState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})
         "before the first batch",
     ],
 )
-def test_what_waits_is_what_is_left_of_each_partition(end: Offsets, left: int) -> None:
+def test_what_waits_is_what_is_left_of_each_partition(end, left):
     assert waiting(TOPIC, end) == left

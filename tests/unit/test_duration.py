@@ -26,7 +26,7 @@ def test_a_duration_is_told_in_its_largest_unit_of_which_there_are_two(duration,
 
 
 @given(st.timedeltas(timedelta(seconds=2), timedelta(days=36_525)))
-def test_what_is_told_is_within_a_quarter_of_what_is(duration: timedelta) -> None:
+def test_what_is_told_is_within_a_quarter_of_what_is(duration):
     count, unit = approximate(duration).split()
     told = int(count.replace(",", "")) * UNITS[unit.rstrip("s")]
     assert abs(told - duration) <= duration / 4

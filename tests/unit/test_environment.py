@@ -1,7 +1,5 @@
 """What escapes the spec: imported modules, versions and Spark's settings, beside a checkpoint."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -34,11 +32,11 @@ LOGIC = "from ..shared.rules import most\nclass Shops:\n    most = most\n"
 class Code:
     """The code of a pipeline that has run: logic.py, and a module of the project."""
 
-    def __init__(self, folder: Path, root: Path) -> None:
+    def __init__(self, folder: Path, root: Path):
         self._folder = folder
         self.paths = Paths(str(root), SHOPS)
 
-    def write(self, rules: str = "most = 5\n", text: str = LOGIC) -> None:
+    def write(self, rules: str = "most = 5\n", text: str = LOGIC):
         for name, content in ((f"{NAME}/logic.py", text), ("shared/rules.py", rules)):
             (path := self._folder / name).parent.mkdir(exist_ok=True)
             path.write_text(content)
@@ -54,7 +52,7 @@ class Code:
             standing(Present(spec), self.paths).identity(BROKER)
         return error.value
 
-    def record(self, **environment: dict[str, str]) -> None:
+    def record(self, **environment: dict[str, str]):
         """Another environment in the place of the stored one."""
         known = read_identity(self.paths)
         around = known.environment.model_copy(update=environment)
@@ -62,7 +60,7 @@ class Code:
 
 
 @pytest.fixture
-def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Code:
+def code(tmp_path, monkeypatch) -> Code:
     (folder := tmp_path / "pipelines").mkdir()
     monkeypatch.setattr(pipelines, "__path__", [str(folder)])
     made = Code(folder, tmp_path / ROOT)
@@ -80,7 +78,7 @@ def declared(*digests: str | None) -> Pipeline:
     return SHOPS.model_copy(update={"compatible_logic": digests})
 
 
-def test_a_module_that_logic_imports_is_as_good_as_logic_itself(code: Code) -> None:
+def test_a_module_that_logic_imports_is_as_good_as_logic_itself(code):
     before = code_digest(NAME)
     code.write("most = 6\n")
     error = code.refused()
@@ -90,12 +88,12 @@ def test_a_module_that_logic_imports_is_as_good_as_logic_itself(code: Code) -> N
     assert f"sluice drain {NAME}" in error.remedy
 
 
-def test_a_comment_in_an_imported_module_is_no_change(code: Code) -> None:
+def test_a_comment_in_an_imported_module_is_no_change(code):
     code.write('"""Rules."""\nmost = 5  # at most\n')
     assert standing(Present(SHOPS), code.paths).identity(BROKER) == read_identity(code.paths)
 
 
-def test_a_declared_change_of_a_module_is_said_once_and_recorded(code: Code) -> None:
+def test_a_declared_change_of_a_module_is_said_once_and_recorded(code):
     spec = declared(code_digest(NAME))
     code.write("most = 6\n")
     [line] = standing(Present(spec), code.paths).warnings
@@ -108,7 +106,7 @@ def test_a_declared_change_of_a_module_is_said_once_and_recorded(code: Code) -> 
     assert "pipelines.shared.rules" in code.refused(spec).what
 
 
-def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code: Code) -> None:
+def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code):
     before = code_digest(NAME)
     code.write("", text="class Shops:\n    most = 5\n")
     assert "(changed: logic.py, pipelines.shared.rules)" in code.refused().what
@@ -116,13 +114,13 @@ def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code: C
     assert standing(Present(SHOPS), code.paths).warnings == ()
 
 
-def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code: Code) -> None:
+def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code):
     known = read_identity(code.paths)
     assert known.fingerprint["logic"] == logic.digest(registry.logic_path(NAME))
     assert [name for name in known.fingerprint if name.startswith(("spark.", "version"))] == []
 
 
-def test_another_version_is_said_once_and_recorded(code: Code) -> None:
+def test_another_version_is_said_once_and_recorded(code):
     code.record(versions={"Delta": "4.3.9", "msgspec": "0.1"})
     lines = standing(Present(SHOPS), code.paths).warnings
     assert [line.partition(",")[0] for line in lines] == [
@@ -133,7 +131,7 @@ def test_another_version_is_said_once_and_recorded(code: Code) -> None:
     assert standing(Present(SHOPS), code.paths).warnings == ()
 
 
-def test_another_value_of_a_setting_that_changes_results_is_refused(code: Code) -> None:
+def test_another_value_of_a_setting_that_changes_results_is_refused(code):
     name = "spark.sql.caseSensitive"
     code.record(settings={**PINNED, name: "true"})
     error = code.refused()
@@ -141,7 +139,7 @@ def test_another_value_of_a_setting_that_changes_results_is_refused(code: Code) 
     assert "Run the Sluice that made the state" in error.remedy
 
 
-def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(code: Code) -> None:
+def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(code):
     name, *_ = PINNED
     code.record(
         settings={"spark.sql.of.before": "1"} | {n: v for n, v in PINNED.items() if n != name}
@@ -151,14 +149,14 @@ def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(cod
     assert environment.settings == {**PINNED, **language.JAVA, **language.VARIABLES}
 
 
-def test_a_pipeline_without_code_of_its_own_imports_nothing(tmp_path: Path) -> None:
+def test_a_pipeline_without_code_of_its_own_imports_nothing(tmp_path):
     spec = pipeline()
     identity = standing(Present(spec), Paths(str(tmp_path), spec)).identity(BROKER)
     assert isinstance(identity.environment, Environment)
     assert identity.environment.imports == {}
 
 
-def test_no_user_sets_what_changes_results_and_every_session_has_sluices_value() -> None:
+def test_no_user_sets_what_changes_results_and_every_session_has_sluices_value():
     assert [name for name in PINNED if name not in OWNED] == []
     assert session.dynamic(State()).items() >= PINNED.items()
     assert [name for name in PINNED if name.startswith(FAMILIES)] == []

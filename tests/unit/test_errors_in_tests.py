@@ -1,7 +1,5 @@
 """No test matches the prose of an error: a text may be made better at any time."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -68,11 +66,11 @@ def wrong(source: str) -> list[str]:
         ("because(it, LeaseHeld, 'held', who='me')", False, True),
     ],
 )
-def test_it_would_be_found(source: str, matches: bool, lacks: bool) -> None:
+def test_it_would_be_found(source, matches, lacks):
     assert (bool(prose(source)), bool(unknown(source))) == (matches, lacks)
 
 
-def test_no_test_matches_the_text_of_an_error_and_each_awaits_what_there_is() -> None:
+def test_no_test_matches_the_text_of_an_error_and_each_awaits_what_there_is():
     found = {
         f"{path.relative_to(TESTS.parent)}: {each}"
         for path in TESTS.rglob("*.py")

@@ -1,7 +1,5 @@
 """Results of Great Expectations on pandas, each with the check that it belongs to."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +24,7 @@ def evaluated(*checks: Check) -> list[CheckResult]:
     return [result for result in results if result.type in own and result.about.startswith("own")]
 
 
-def test_a_check_that_cannot_be_evaluated_takes_no_other_checks_result() -> None:
+def test_a_check_that_cannot_be_evaluated_takes_no_other_checks_result():
     """GX lists it first, whatever its place in the suite."""
     misspelt = Check(
         type="expect_column_values_to_match_regex",
@@ -47,7 +45,7 @@ def test_a_check_that_cannot_be_evaluated_takes_no_other_checks_result() -> None
     )
 
 
-def test_two_checks_with_the_same_arguments_have_a_result_each() -> None:
+def test_two_checks_with_the_same_arguments_have_a_result_each():
     """GX evaluates them once."""
     twice = within("late_share", -1, severity="critical", about="own, one")
     results = evaluated(twice, twice.model_copy(update={"about": "own, two"}))
@@ -57,7 +55,7 @@ def test_two_checks_with_the_same_arguments_have_a_result_each() -> None:
     ]
 
 
-def test_a_verify_fails_where_rows_are_parts_of_sessions_that_end_elsewhere() -> None:
+def test_a_verify_fails_where_rows_are_parts_of_sessions_that_end_elsewhere():
     """They are not canonical, and the change has no pair of them."""
     found = Change(rows_before=4, rows_after=4, parts=2)
     assert str(found).endswith(

@@ -1,7 +1,6 @@
 """The records on which an expression fails, as they are stored beside a checkpoint."""
 
 import json
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -25,25 +24,25 @@ RECORDS = [
 ]
 
 
-def test_what_is_stored_is_read_again(tmp_path: Path) -> None:
+def test_what_is_stored_is_read_again(tmp_path):
     path = UPath(tmp_path / "failing.json")
     assert read_failing(path).reasons == {}
     FailingRecords().with_more(RECORDS, audited=2).write(path)
     assert read_failing(path).reasons == {(0, 30): "of 3", (0, 40): "of 4", (0, 50): "of 5"}
 
 
-def test_records_are_forgotten_once_their_batch_is_audited_and_not_before() -> None:
+def test_records_are_forgotten_once_their_batch_is_audited_and_not_before():
     stored = FailingRecords().with_more(RECORDS[:2], audited=2)
     assert stored.with_more(RECORDS[2:], audited=3).records == tuple(RECORDS[1:])
 
 
-def test_going_back_to_a_batch_forgets_the_records_of_later_ones() -> None:
+def test_going_back_to_a_batch_forgets_the_records_of_later_ones():
     stored = FailingRecords(records=tuple(RECORDS))
     assert stored.up_to(4).records == tuple(RECORDS[:2])
     assert stored.of(4) == (RECORDS[1],)
 
 
-def test_a_torn_file_is_an_error_and_not_no_records(tmp_path: Path) -> None:
+def test_a_torn_file_is_an_error_and_not_no_records(tmp_path):
     path = UPath(tmp_path / "p" / "v1" / "failing.json")
     path.parent.mkdir(parents=True)
     path.write_text('{"records": [')
@@ -54,7 +53,7 @@ def test_a_torn_file_is_an_error_and_not_no_records(tmp_path: Path) -> None:
         read_failing(path)
 
 
-def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept() -> None:
+def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept():
     """Also far from the watermark, where a record's bytes are dropped."""
     fields = topic()
     values = [
@@ -87,7 +86,7 @@ def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept()
     ]
 
 
-def test_the_search_halves_offsets_partition_by_partition() -> None:
+def test_the_search_halves_offsets_partition_by_partition():
     part = Batch(4, {0: 10, 1: 5}, {0: 13, 1: 9, 2: 2}, 0, 0)
     assert spans(part, 0, part.covered) == [(0, 10, 12), (1, 5, 8), (2, 0, 1)]
     assert spans(part, 2, 5) == [(0, 12, 12), (1, 5, 6)]

@@ -1,7 +1,5 @@
 """What becomes of late records: each has a fate once all rows that it lacks in are computed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

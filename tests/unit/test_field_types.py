@@ -11,7 +11,7 @@ from tests.unit.decoding import Decoding
 
 
 @pytest.mark.parametrize("kind", FIELD_TYPES)
-def test_a_type_is_known_to_spark_to_arrow_and_to_the_decoder(kind: str) -> None:
+def test_a_type_is_known_to_spark_to_arrow_and_to_the_decoder(kind):
     assert spark_type(kind).simpleString() == kind, "Spark's type has the name that a spec uses"
     assert arrow_type(kind) is not None
     assert annotation_of(parsed(kind)) is not None
@@ -24,7 +24,7 @@ def test_a_type_is_known_to_spark_to_arrow_and_to_the_decoder(kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", FIELD_TYPES)
-def test_arrows_type_is_the_one_that_spark_exchanges(kind: str) -> None:
+def test_arrows_type_is_the_one_that_spark_exchanges(kind):
     from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415 - loads pandas
 
     assert to_arrow_type(spark_type(kind), timezone="UTC") == arrow_type(kind)

@@ -1,7 +1,5 @@
 """Which file systems a lease may stand on, from lines as Linux writes them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,7 @@ from spark_jobs.settings.installation import Settings
 DISK = "22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda rw"
 
 
-def mounted(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: str = "rw") -> None:
+def mounted(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: str = "rw"):
     """As if the folder were the place of such a mount."""
     place = str(folder).replace(" ", r"\040")
     line = f"90 22 0:50 / {place} rw,relatime shared:2 - {kind} server:/export {options}"
@@ -93,7 +91,7 @@ def test_where_nobody_knows_the_mounts_nothing_is_refused(tmp_path, monkeypatch)
         pass
 
 
-def test_a_root_as_a_file_url_is_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_as_a_file_url_is_the_folder(monkeypatch):
     monkeypatch.setenv("SLUICE_ROOT", "file:///data/sluice/")
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     assert Settings.from_environment().root == "/data/sluice"

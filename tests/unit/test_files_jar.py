@@ -27,13 +27,13 @@ def installation(jars: Path, **changes: str) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def jar(tmp_path_factory) -> Path:
     """Compiled from the sources as they are now."""
     return files_jar.make(installation(tmp_path_factory.mktemp("jars")))
 
 
 @pytest.fixture(scope="module")
-def class_path(jar: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def class_path(jar, tmp_path_factory) -> str:
     """The program, the jar, and Hadoop as Spark ships it."""
     spark, classes = files_jar._spark_jars(), tmp_path_factory.mktemp("classes")  # noqa: SLF001 - the one that drains use
     [compiler] = (REPO / "jars" / "build").glob("ecj-*.jar")
@@ -81,7 +81,7 @@ def lines(done: Done) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def both(class_path: str, tmp_path_factory: pytest.TempPathFactory) -> list[list[str]]:
+def both(class_path, tmp_path_factory) -> list[list[str]]:
     """What the program tells by our classes, and what by Hadoop's own."""
     folder = tmp_path_factory.mktemp("both")
     return [
@@ -142,7 +142,7 @@ def test_no_process_is_started_for_them_where_hadoops_own_need_chmod_and_readlin
     assert "chmod" in hadoop.stderr
 
 
-def test_the_jar_is_the_same_bytes_when_it_is_made_again(jar: Path, tmp_path: Path) -> None:
+def test_the_jar_is_the_same_bytes_when_it_is_made_again(jar, tmp_path):
     again = files_jar.make(installation(tmp_path))
     assert again.read_bytes() == jar.read_bytes()
     wanted = {

@@ -1,7 +1,5 @@
 """What a run says of the records that it could not use: reasons, and the first of them in words."""
 
-from __future__ import annotations
-
 import gzip
 import json
 
@@ -18,7 +16,7 @@ DECLARED = {field.name: field.type for field in SPEC.topic.fields}
 RENAMED = json.dumps(dict.fromkeys(name.upper() for name in DECLARED)).encode()
 
 
-def rejected(root: Paths, *values: bytes | None, generation: str = "g1", batch: int = 0) -> None:
+def rejected(root: Paths, *values: bytes | None, generation: str = "g1", batch: int = 0):
     own = {"pipeline": SPEC.name, "generation": generation, "batch_id": batch, "run_id": "r"}
     own |= {"partition": 0, "kind": "malformed"}
     rows = [
@@ -62,11 +60,11 @@ def test_it_counts_the_reasons_and_decodes_the_first_record_as_far_as_it_goes(tm
         (b"x" * 2**21, "too many to be looked at"),
     ],
 )
-def test_any_bytes_are_described(value: bytes | None, words: str) -> None:
+def test_any_bytes_are_described(value, words):
     assert words in described(value, DECLARED, shown=False)
 
 
-def test_values_are_named_by_what_they_are_unless_bytes_of_records_may_be_shown() -> None:
+def test_values_are_named_by_what_they_are_unless_bytes_of_records_may_be_shown():
     value = b'{"name": "Ada \x1b[31m", "n": 1}'.replace(b"\x1b", b"\\u001b")
     assert "Ada" not in (hidden := described(value, DECLARED, shown=False))
     assert "name (text), n (whole number)" in hidden

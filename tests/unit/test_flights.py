@@ -41,12 +41,12 @@ def test_january_has_a_departure_a_flight_and_an_arrival_a_known_arrival(january
     assert (len(departures), len(cancelled), len(january) - len(departures)) == counted
 
 
-def test_the_year_has_336776_flights_with_ids_of_their_own(year: dict[str, FlightEvent]) -> None:
+def test_the_year_has_336776_flights_with_ids_of_their_own(year):
     assert sum(event.event_type == "departure" for event in year.values()) == 336_776
     assert len(year) == 336_776 + 327_346
 
 
-def test_events_come_in_event_time_order(january: list[FlightEvent]) -> None:
+def test_events_come_in_event_time_order(january):
     assert all(one.event_time <= other.event_time for one, other in pairwise(january))
 
 
@@ -82,7 +82,7 @@ def test_local_clocks_become_utc(year, event_id, scheduled, actual):
     assert (fields["scheduled_time"], fields["event_time"]) == (scheduled, actual)
 
 
-def test_an_actual_time_is_the_scheduled_one_plus_the_delay(january: list[FlightEvent]) -> None:
+def test_an_actual_time_is_the_scheduled_one_plus_the_delay(january):
     for event in january:
         assert event.event_time - event.scheduled_time == timedelta(
             minutes=event.delay_minutes or 0
@@ -96,20 +96,20 @@ def test_a_cancelled_flight_has_one_event_at_its_scheduled_time(year):
     assert "2013-01-01-EV-4308-EWR-000839-arr" not in year
 
 
-def test_no_flight_arrives_before_it_has_left(year: dict[str, FlightEvent]) -> None:
+def test_no_flight_arrives_before_it_has_left(year):
     for event in year.values():
         if event.event_type == "arrival":
             flown = event.event_time - year[f"{event.event_id[:-4]}-dep"].event_time
             assert timedelta(minutes=20) < flown < timedelta(hours=13), event.event_id
 
 
-def test_an_unknown_tail_number_is_none(year: dict[str, FlightEvent]) -> None:
+def test_an_unknown_tail_number_is_none(year):
     tails = [event.tail_number for event in year.values()]
     assert tails.count(None) == 2512
     assert "NA" not in tails
 
 
-def test_the_payload_is_compact_json_of_the_fields(january: list[FlightEvent]) -> None:
+def test_the_payload_is_compact_json_of_the_fields(january):
     assert january[0].to_json() == (
         '{"event_id":"2013-01-01-UA-1545-EWR-000001-dep","event_type":"departure",'
         '"event_time":"2013-01-01T10:17:00Z","scheduled_time":"2013-01-01T10:15:00Z","carrier":"UA","flight":1545,'
@@ -119,7 +119,7 @@ def test_the_payload_is_compact_json_of_the_fields(january: list[FlightEvent]) -
     assert json.loads(january[0].to_json()) == january[0].fields()
 
 
-def test_months_are_counted_from_the_day_of_the_start() -> None:
+def test_months_are_counted_from_the_day_of_the_start():
     days = {event.event_id[:10] for event in flight_events(date(2013, 2, 14), 1)}
     assert (min(days), max(days), len(days)) == ("2013-02-14", "2013-03-13", 28)
 
@@ -128,12 +128,12 @@ def test_months_are_counted_from_the_day_of_the_start() -> None:
     ("start", "months"),
     [(date(2012, 12, 1), 2), (date(2013, 12, 2), 1), (date(2013, 1, 1), 13), (date(2013, 5, 1), 0)],
 )
-def test_a_range_outside_the_data_is_refused_at_once(start: date, months: int) -> None:
+def test_a_range_outside_the_data_is_refused_at_once(start, months):
     with pytest.raises(FlightDataError):
         flight_events(start, months)
 
 
-def test_many_events_repeat_52_weeks_with_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_events_repeat_52_weeks_with_ids_of_their_own(monkeypatch):
     """A round of four weeks has some 50,000 events, so 130,000 run into the third."""
     assert timedelta(weeks=52) == flights.ROUND, "so that a Monday's traffic stays on a Monday"
     monkeypatch.setattr(flights, "ROUND", timedelta(weeks=4))

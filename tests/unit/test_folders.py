@@ -1,12 +1,9 @@
 """Folders of a store copied object by object; and resets that are killed or overtaken."""
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Callable
 from itertools import count
-from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
@@ -41,7 +38,7 @@ def root() -> UPath:
     return made
 
 
-def nothing() -> None:
+def nothing():
     """The lease is held."""
 
 
@@ -54,7 +51,7 @@ def lost_after(confirmed: int) -> Callable[[], None]:
     """It is held so many times."""
     left = iter(range(confirmed))
 
-    def confirm() -> None:
+    def confirm():
         if next(left, None) is None:
             raise LeaseLost("it was taken by another")
 
@@ -110,7 +107,7 @@ def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
     publish(root.paths, SPEC, Announced())
     places = count()
 
-    def at(name: str) -> None:
+    def at(name: str):
         if next(places) == place:
             raise KeyboardInterrupt
 
@@ -148,7 +145,7 @@ def test_a_publish_that_a_reset_overtakes_tells_what_it_has_fixed(tmp_path, monk
     root = Drains(tmp_path / ROOT)
     root.drain(0, 2)
 
-    def reset_beside(name: str) -> None:
+    def reset_beside(name: str):
         if name == "fixed":
             monkeypatch.setattr(failpoint, "at", lambda _: None)
             run(reset(SPEC, root.settings))
@@ -159,7 +156,7 @@ def test_a_publish_that_a_reset_overtakes_tells_what_it_has_fixed(tmp_path, monk
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"\xff\xfe": 1}'])
-def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path, torn: bytes) -> None:
+def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path, torn):
     root = Drains(tmp_path / "root")
     root.drain(0, 2)
     root.paths.journal.write_bytes(torn)
@@ -172,5 +169,5 @@ def test_a_reset_gives_up_a_change_that_cannot_be_completed(tmp_path: Path, torn
     assert Paths(root.settings.root, SPEC).place != root.paths.place
 
 
-def run(intent: Intent) -> None:
+def run(intent: Intent):
     intent.execute()

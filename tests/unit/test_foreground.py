@@ -62,7 +62,7 @@ def line(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().strip()
 
 
-def test_ctrl_c_asks_the_driver_alone_and_waits_until_it_has_ended(tmp_path: Path) -> None:
+def test_ctrl_c_asks_the_driver_alone_and_waits_until_it_has_ended(tmp_path):
     with attending(tmp_path, "sys.exit(0)") as process:
         process.send_signal(signal.SIGINT)
         assert (
@@ -73,7 +73,7 @@ def test_ctrl_c_asks_the_driver_alone_and_waits_until_it_has_ended(tmp_path: Pat
     assert (tmp_path / "said").read_text() == "asked"
 
 
-def test_a_second_ctrl_c_ends_a_driver_that_does_not_stop(tmp_path: Path) -> None:
+def test_a_second_ctrl_c_ends_a_driver_that_does_not_stop(tmp_path):
     with attending(tmp_path, "pass") as process:
         driver = psutil.Process(process.pid).children()[0]
         process.send_signal(signal.SIGINT)
@@ -84,7 +84,7 @@ def test_a_second_ctrl_c_ends_a_driver_that_does_not_stop(tmp_path: Path) -> Non
     assert not driver.is_running()
 
 
-def test_so_does_one_that_comes_while_the_first_is_being_answered(tmp_path: Path) -> None:
+def test_so_does_one_that_comes_while_the_first_is_being_answered(tmp_path):
     with attending(tmp_path, "pass", AGAIN) as process:
         driver = psutil.Process(process.pid).children()[0]
         process.send_signal(signal.SIGINT)

@@ -1,10 +1,7 @@
 """A table that another checkpoint wrote: what is asked of it names a way out that is one."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +25,7 @@ BACKFILL = Request(kind="backfill", start=DAY, end=DAY + timedelta(days=1))
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drains:
+def root(tmp_path, monkeypatch) -> Drains:
     """Drained by state version 1."""
     says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 5}))
     made = Drains(tmp_path / ROOT)
@@ -63,12 +60,12 @@ def test_behind_a_raised_state_version_the_way_out_is_a_rebuild_that_is_not_refu
     rebuild.refuse_lost(SPEC, rebuild.plan_rebuild(SPEC, version(3), root.settings))
 
 
-def test_a_version_that_a_person_has_used_is_not_named_as_that_of_next(root: Drains) -> None:
+def test_a_version_that_a_person_has_used_is_not_named_as_that_of_next(root):
     (root.paths.version.parent / "v7").mkdir()
     assert "state=State(version=8)" in refusal(root, version(2)).remedy
 
 
-def test_a_first_run_that_was_refused_behind_a_jvm_changes_nothing_of_that(root: Drains) -> None:
+def test_a_first_run_that_was_refused_behind_a_jvm_changes_nothing_of_that(root):
     beside = Paths(root.settings.root, version(2))
     beside.ensure_writable()
     root.identity.model_copy(update={"generation": "g2", "table_id": ""}).write(beside.identity)

@@ -32,9 +32,7 @@ class Piped(Format):
 
 
 class PipedDecoder:
-    def __init__(
-        self, format_: Piped, places: Sequence[Place], wanted: Sequence[str], given: str
-    ) -> None:
+    def __init__(self, format_: Piped, places: Sequence[Place], wanted: Sequence[str], given: str):
         self._bar, self._places, self._wanted, self._given = format_.bar, places, wanted, given
 
     @staticmethod

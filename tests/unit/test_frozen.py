@@ -2,8 +2,6 @@
 (tests/frozen/make.py), go on; what it left half done is completed, or refused in words.
 """
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +31,7 @@ SOLD = {1: {"a": 2, "b": 1, "c": 1, "d": 1}}
 
 
 @pytest.fixture
-def frozen(tmp_path: Path) -> Frozen:
+def frozen(tmp_path) -> Frozen:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path / ROOT, filter="data")
     return lambda name: tmp_path / ROOT / name
@@ -85,7 +83,7 @@ def expected(last: int, *more: tuple[int, str, int]) -> dict[int, dict[str, int]
     return made
 
 
-def test_one_with_a_staged_repair_drains_on_and_swaps_it(frozen: Frozen) -> None:
+def test_one_with_a_staged_repair_drains_on_and_swaps_it(frozen):
     folder, listener = frozen("staged"), Listener()
     root = opened(folder)
     assert standing(Present(SPEC), root.paths).changes == ()
@@ -107,9 +105,7 @@ def sales_shown(folder: Path) -> dict[int, dict[str, int]]:
     return sales(folder / "published" / SPEC.name)
 
 
-def test_a_swap_that_was_killed_behind_its_commit_is_completed_before_a_drain(
-    frozen: Frozen,
-) -> None:
+def test_a_swap_that_was_killed_behind_its_commit_is_completed_before_a_drain(frozen):
     folder, listener = frozen("swapped"), Listener()
     root = opened(folder)
     listener.publish(root.paths, SPEC)
@@ -123,13 +119,13 @@ def test_a_swap_that_was_killed_behind_its_commit_is_completed_before_a_drain(
     assert sales_shown(folder) == expected(6, (3, "b", 9))
 
 
-def test_so_is_an_undo(frozen: Frozen) -> None:
+def test_so_is_an_undo(frozen):
     root = opened(frozen("undone"))
     with leased(root.paths, "a drain"):
         assert root.states() == {"r1": "undone", "r1/undo": "swapped", "r2": "staged"}
 
 
-def test_one_that_was_switched_drains_on_in_its_one_table(frozen: Frozen) -> None:
+def test_one_that_was_switched_drains_on_in_its_one_table(frozen):
     folder = frozen("switched") / "root"
     root = str(folder)
     assert live_spec(NEXT, root) == NEXT
@@ -145,9 +141,7 @@ def test_one_that_was_switched_drains_on_in_its_one_table(frozen: Frozen) -> Non
 @pytest.mark.parametrize(
     ("name", "reason"), [("rewinding", "older_change"), ("switching/root", "older_switch")]
 )
-def test_what_was_half_done_in_another_way_is_refused_in_words(
-    frozen: Frozen, name: str, reason: str
-) -> None:
+def test_what_was_half_done_in_another_way_is_refused_in_words(frozen, name, reason):
     folder = frozen(name)
     root = opened(folder)
     for command in (

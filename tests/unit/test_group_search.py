@@ -1,7 +1,5 @@
 """The search among the groups of a batch that fails: what it says of them, and how it goes on."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 
 import pytest
@@ -61,12 +59,12 @@ def test_no_good_group_is_found_and_every_bad_one_is_after_some_rounds(groups, d
 
 
 @pytest.mark.parametrize(("bad", "most"), [(5, 1), (10, 3), (100, 20)])
-def test_poison_groups_among_ten_thousand_are_found_in_a_few_rounds(bad: int, most: int) -> None:
+def test_poison_groups_among_ten_thousand_are_found_in_a_few_rounds(bad, most):
     groups = {*range(10_000)}
     assert 1 <= rounds(groups, {*range(17, 10_000, 10_000 // bad)}, bucket=2) <= most
 
 
-def test_groups_that_fail_only_with_one_another_are_not_said_to_fail() -> None:
+def test_groups_that_fail_only_with_one_another_are_not_said_to_fail():
     def error_of(first: int, last: int) -> DataError | None:
         return OVERFLOW if first <= 1 and last >= 6 else None
 

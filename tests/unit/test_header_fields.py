@@ -1,7 +1,5 @@
 """Kafka's headers as fields: what each declaration reads, and what each bad header gets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

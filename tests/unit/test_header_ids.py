@@ -99,7 +99,7 @@ def by_guid(client: SchemaRegistryClient) -> Callable[[str], Answer]:
     return answer
 
 
-def fetched(client: SchemaRegistryClient, root: Path, *guids: str) -> None:
+def fetched(client: SchemaRegistryClient, root: Path, *guids: str):
     """Keep these schemas, as a run does that has seen them in headers."""
 
     with answering(by_guid(client)) as url:

@@ -1,7 +1,5 @@
 """A column that only Spark needs, kept from a pipeline's function."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

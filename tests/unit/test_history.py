@@ -13,11 +13,11 @@ from spark_jobs.storage.log_entries import entries
 from spark_jobs.storage.log_files import LogFiles
 
 
-def write(path: Path, note: dict[str, object] | None) -> None:
+def write(path: Path, note: dict[str, object] | None):
     write_as(path, json.dumps(note) if note else None)
 
 
-def write_as(path: Path, words: str | None) -> None:
+def write_as(path: Path, words: str | None):
     """A commit with these words as its userMetadata."""
     said = deltalake.CommitProperties(custom_metadata={"userMetadata": words}) if words else None
     deltalake.write_deltalake(
@@ -51,7 +51,7 @@ def test_only_as_much_is_read_as_is_asked_for(tmp_path, monkeypatch):
     assert asked == ["00000000000000000002.json"]
 
 
-def test_an_entry_is_what_delta_rs_reads_of_the_commit(tmp_path: Path) -> None:
+def test_an_entry_is_what_delta_rs_reads_of_the_commit(tmp_path):
     for batch in range(3):
         write(tmp_path, {"sluice": "sales/g1", "batch": batch})
     table = deltalake.DeltaTable(str(tmp_path))
@@ -69,12 +69,12 @@ def test_a_commit_that_is_cleaned_up_while_the_log_is_read_is_its_end(tmp_path, 
     assert [each["version"] for each in entries(UPath(tmp_path))] == [2, 1]
 
 
-def rewind(path: Path, version: int) -> None:
+def rewind(path: Path, version: int):
     said = deltalake.CommitProperties(custom_metadata={"userMetadata": '{"sluice_change": "c1"}'})
     deltalake.DeltaTable(str(path)).restore(version, commit_properties=said)
 
 
-def batches(path: Path, owner: str, first: int, last: int) -> None:
+def batches(path: Path, owner: str, first: int, last: int):
     for batch in range(first, last + 1):
         write(path, {"sluice": f"sales/{owner}", "batch": batch})
 
@@ -89,7 +89,7 @@ def test_files_that_were_joined_after_a_batch_are_the_version_with_its_rows(tmp_
     assert history.version_after(UPath(tmp_path), ["sales/g1"], 2) == 2
 
 
-def test_what_somebody_changed_after_a_batch_is_not_taken_for_its_rows(tmp_path: Path) -> None:
+def test_what_somebody_changed_after_a_batch_is_not_taken_for_its_rows(tmp_path):
     batches(tmp_path, "g1", 0, 1)
     deltalake.DeltaTable(str(tmp_path)).delete("n = 1")
     deltalake.DeltaTable(str(tmp_path)).optimize.compact()
@@ -114,7 +114,7 @@ def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_abandoned_
     ]
 
 
-def test_housekeeping_is_nobody_who_wrote(tmp_path: Path) -> None:
+def test_housekeeping_is_nobody_who_wrote(tmp_path):
     batches(tmp_path, "g1", 0, 2)
     deltalake.DeltaTable(str(tmp_path)).optimize.compact()
     assert not history.somebody_else_wrote(UPath(tmp_path), 0, 3)
@@ -137,7 +137,7 @@ def test_housekeeping_is_nobody_who_wrote(tmp_path: Path) -> None:
         '{"ticket": "OPS-7", "batch": 1}',
     ],
 )
-def test_the_words_of_a_person_in_a_commit_are_no_batchs_note(tmp_path: Path, words: str) -> None:
+def test_the_words_of_a_person_in_a_commit_are_no_batchs_note(tmp_path, words):
     """Version 0 is a batch, 1 the person's, 2 the next batch."""
     path = UPath(tmp_path)
     batches(tmp_path, "g1", 0, 0)
@@ -148,7 +148,7 @@ def test_the_words_of_a_person_in_a_commit_are_no_batchs_note(tmp_path: Path, wo
     assert history.somebody_else_wrote(path, 0, 2)
 
 
-def test_of_batches_that_were_written_twice_those_that_count_are_told(tmp_path: Path) -> None:
+def test_of_batches_that_were_written_twice_those_that_count_are_told(tmp_path):
     """g1 writes 0 to 4 and goes back to 2 as g2, which writes 3 in version 6."""
     batches(tmp_path, "g1", 0, 4)
     rewind(tmp_path, 2)
@@ -157,7 +157,7 @@ def test_of_batches_that_were_written_twice_those_that_count_are_told(tmp_path: 
     assert [(batch, entry["version"]) for batch, entry in told] == [(3, 6), (2, 2), (1, 1), (0, 0)]
 
 
-def test_a_rewind_of_a_sluice_without_a_journal_is_one(tmp_path: Path) -> None:
+def test_a_rewind_of_a_sluice_without_a_journal_is_one(tmp_path):
     """Its RESTORE says nothing, and its next commit gives the table to the next generation."""
     batches(tmp_path, "g1", 0, 4)
     table = deltalake.DeltaTable(str(tmp_path))
@@ -171,7 +171,7 @@ def test_a_rewind_of_a_sluice_without_a_journal_is_one(tmp_path: Path) -> None:
     assert history.stands(path, 2)
 
 
-def test_what_was_joined_behind_a_persons_restore_is_no_batchs_version(tmp_path: Path) -> None:
+def test_what_was_joined_behind_a_persons_restore_is_no_batchs_version(tmp_path):
     batches(tmp_path, "g1", 0, 4)
     deltalake.DeltaTable(str(tmp_path)).restore(2)
     deltalake.DeltaTable(str(tmp_path)).optimize.compact()

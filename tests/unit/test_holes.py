@@ -1,7 +1,5 @@
 """Offsets without a slice: which ranges they touch, what is counted, what is not refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable
@@ -47,7 +45,7 @@ def at(hour: float) -> datetime:
 class Holed(Root):
     """Thirty batches as their drains account for them, and an index without batch 3."""
 
-    def make(self) -> None:
+    def make(self):
         self.drain(0, LAST)
         clock = int(at(FINAL).timestamp() * 1000)
         plan_batch(self.folder, LAST, {0: LAST + 1}, clock, topic="sales")
@@ -71,11 +69,11 @@ class Holed(Root):
         gone = {"source": "reread", "read": 0, "unknown": 1}
         return self.account_of(HOLE, **gone, first_event_time=None, last_event_time=None, **more)
 
-    def tell(self, *rows: dict[str, Any]) -> None:
+    def tell(self, *rows: dict[str, Any]):
         which = " OR ".join(f"batch_id = {row['batch_id']}" for row in rows)
         ops_tables.replace(self.paths.root, "batches", [*rows], which)
 
-    def note(self, batches: Iterable[int]) -> None:
+    def note(self, batches: Iterable[int]):
         own = {"pipeline": SPEC.name, "generation": "g1", "run_id": "r", "partition": 0, "late": 0}
         slices = [
             own
@@ -99,7 +97,7 @@ class Holed(Root):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory) -> Path:
     """Made once: each test has a copy."""
     folder = tmp_path_factory.mktemp("made")
     Holed(folder).make()
@@ -107,13 +105,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path, made: Path) -> Holed:
+def root(tmp_path, made) -> Holed:
     found = Holed(tmp_path)
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return found
 
 
-def kafka_has(patch: pytest.MonkeyPatch, earliest: int, records: int = 0) -> None:
+def kafka_has(patch: pytest.MonkeyPatch, earliest: int, records: int = 0):
     """From this offset on; and so many records in the hole."""
     said = SourceState("topic-1", {0: earliest}, {0: LAST + 1})
     says(patch, said, records=records)
@@ -158,14 +156,14 @@ def test_a_repair_leaves_out_the_ranges_that_nobody_has_and_computes_the_others(
     assert (found.late, found.without) == (2, 1)
 
 
-def add_late(root: Holed, hour: int) -> None:
+def add_late(root: Holed, hour: int):
     row = {"pipeline": SPEC.name, "generation": "g1", "batch_id": LAST, "run_id": "r"}
     row |= {"step": "deduplicate", "partition": 0, "offset": LAST - hour}
     row |= {"event_time": at(hour + 0.3), "watermark_missed": at(FINAL)}
     ops_tables.append(root.paths.root, "late", [row])
 
 
-def test_a_replay_leaves_the_records_beside_which_others_are_gone(root: Holed) -> None:
+def test_a_replay_leaves_the_records_beside_which_others_are_gone(root):
     found = Replaying(ranged(SPEC), at(FINAL))
     for hour in (4, 20):
         found.add(Replayable(0, hour, at(hour)))
@@ -200,7 +198,7 @@ def test_a_hole_that_no_drain_had_read_is_missed_by_no_range(root, monkeypatch):
     assert any(line.startswith("  never read      1 offsets") for line in found.lines)
 
 
-def test_an_account_by_progress_bounds_a_hole_by_what_spark_observed(root: Holed) -> None:
+def test_an_account_by_progress_bounds_a_hole_by_what_spark_observed(root):
     root.tell(root.account_of(HOLE))
     assert (root.hole.records, root.hole.times) == (
         1,
@@ -208,18 +206,18 @@ def test_an_account_by_progress_bounds_a_hole_by_what_spark_observed(root: Holed
     )
 
 
-def test_one_that_was_read_again_is_bounded_by_the_watermarks_around_it(root: Holed) -> None:
+def test_one_that_was_read_again_is_bounded_by_the_watermarks_around_it(root):
     assert root.hole.records == 1
     assert root.hole.times.start <= at(HOLE - 1.5) - DELAY
     assert root.hole.times.end == at(3.5) + timedelta(milliseconds=1)
 
 
-def test_a_delay_that_was_longer_then_bounds_it_by_what_the_accounts_show(root: Holed) -> None:
+def test_a_delay_that_was_longer_then_bounds_it_by_what_the_accounts_show(root):
     root.tell(root.account_of(10, last_event_time=at(15.5)))  # and the clock was behind
     assert root.hole.times.end == at(8.5)
 
 
-def test_without_its_account_a_hole_is_before_all_later_ones(root: Holed) -> None:
+def test_without_its_account_a_hole_is_before_all_later_ones(root):
     own = ops_tables.equals({"pipeline": SPEC.name})
     ops_tables.remove(root.paths.root, "batches", f"{own} AND batch_id < 10")
     assert (root.hole.batch, root.hole.records) == (None, None)
@@ -269,7 +267,7 @@ def test_offsets_between_two_that_are_needed_are_not_read_if_nobody_has_them(tmp
     assert near.parts == {0: ((5000, 9000),)}
 
 
-def test_nor_those_of_a_hole_between_them_that_the_range_does_not_touch(tmp_path: Path) -> None:
+def test_nor_those_of_a_hole_between_them_that_the_range_does_not_touch(tmp_path):
     index = noted(tmp_path, 5, 1, 5)
     ops_tables.remove(Paths(str(tmp_path), SPEC).root, "slices", "batch_id = 1")
     index = Index.read(Paths(str(tmp_path), SPEC), ("g",), {}, {0: 3000})

@@ -41,7 +41,7 @@ def broker(**changes: Any) -> SourceState:
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> Paths:
+def paths(tmp_path) -> Paths:
     """A pipeline that has run twice: partition 0 is read up to 12, partition 1 up to 30."""
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
@@ -54,14 +54,14 @@ def paths(tmp_path: Path) -> Paths:
     return paths
 
 
-def test_a_new_checkpoint_gets_a_generation_of_its_own(tmp_path: Path) -> None:
+def test_a_new_checkpoint_gets_a_generation_of_its_own(tmp_path):
     paths = Paths(str(tmp_path), SPEC)
     generations = {standing(Present(SPEC), paths).identity(broker()).generation for _ in range(3)}
     assert len(generations) == 3
     assert all(generations)
 
 
-def test_a_first_run_that_ended_before_its_first_batch_binds_nobody(tmp_path: Path) -> None:
+def test_a_first_run_that_ended_before_its_first_batch_binds_nobody(tmp_path):
     """It may have made the table, so its generation stays; no state is there to fit a spec."""
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
@@ -76,16 +76,16 @@ def test_a_first_run_that_ended_before_its_first_batch_binds_nobody(tmp_path: Pa
         standing(Present(SPEC), paths).identity(broker())
 
 
-def test_settling_writes_nothing(tmp_path: Path) -> None:
+def test_settling_writes_nothing(tmp_path):
     standing(Present(SPEC), Paths(str(tmp_path), SPEC)).identity(broker())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unchanged_spec_resumes_its_checkpoint_under_its_generation(paths: Paths) -> None:
+def test_an_unchanged_spec_resumes_its_checkpoint_under_its_generation(paths):
     assert standing(Present(SPEC), paths).identity(broker()) == read_identity(paths)
 
 
-def test_more_records_and_more_partitions_are_no_change(paths: Paths) -> None:
+def test_more_records_and_more_partitions_are_no_change(paths):
     more = broker(earliest={0: 12, 1: 30, 2: 0}, latest={0: 900, 1: 900, 2: 900})
     assert standing(Present(SPEC), paths).identity(more) == read_identity(paths)
 
@@ -104,7 +104,7 @@ def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_th
         assert said in str(refused.value)
 
 
-def test_a_field_of_another_type_is_refused_with_a_rebuild_as_a_way_out(paths: Paths) -> None:
+def test_a_field_of_another_type_is_refused_with_a_rebuild_as_a_way_out(paths):
     wider = FIELDS[3].model_copy(update={"type": "decimal(20,0)"})
     with pytest.raises(StateIncompatible) as refused:
         standing(Present(pipeline(topic=topic(fields=(*FIELDS[:3], wider)))), paths).identity(
@@ -114,7 +114,7 @@ def test_a_field_of_another_type_is_refused_with_a_rebuild_as_a_way_out(paths: P
     assert "NEXT in spec.py and run `sluice rebuild sales_hourly`" in refused.value.remedy
 
 
-def test_another_state_version_starts_beside_the_old_one(paths: Paths) -> None:
+def test_another_state_version_starts_beside_the_old_one(paths):
     spec = pipeline(state=State(version=2, shuffle_partitions=4))
     other = Paths(str(paths.root), spec)
     before = read_identity(paths)
@@ -123,7 +123,7 @@ def test_another_state_version_starts_beside_the_old_one(paths: Paths) -> None:
     assert other.table == paths.table
 
 
-def test_a_topic_made_anew_is_refused_with_both_ids(paths: Paths) -> None:
+def test_a_topic_made_anew_is_refused_with_both_ids(paths):
     with pytest.raises(TopicRemade) as refused:
         standing(Present(SPEC), paths).identity(broker(id="topic-2", latest={0: 900, 1: 900}))
     for said in ("'sales'", "topic-1", "topic-2"):
@@ -138,7 +138,7 @@ def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown
     assert "partition 1" not in str(refused.value)
 
 
-def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths: Paths) -> None:
+def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths):
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     assert standing(Present(SPEC), paths).identity(broker(latest={0: 40, 1: 40}))
     with fails(OffsetsWentBack, "topic_went_back", where=has("39")):
@@ -152,17 +152,17 @@ def test_records_that_retention_took_before_they_were_read_are_counted_by_partit
         assert said in refused.value.what
 
 
-def test_records_that_retention_took_after_they_were_read_are_nobodys_loss(paths: Paths) -> None:
+def test_records_that_retention_took_after_they_were_read_are_nobodys_loss(paths):
     assert standing(Present(SPEC), paths).identity(broker(earliest={0: 12, 1: 20}))
 
 
-def test_a_batch_that_was_planned_and_not_committed_still_needs_its_records(paths: Paths) -> None:
+def test_a_batch_that_was_planned_and_not_committed_still_needs_its_records(paths):
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     with fails(RecordsGone, "unread_removed", loss=has("12")):
         standing(Present(SPEC), paths).identity(broker(earliest={0: 20, 1: 0}))
 
 
-def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths: Paths) -> None:
+def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths):
     with fails(RecordsGone, "unread_removed", loss="partition 2: 5 records (0 to 4)"):
         standing(Present(SPEC), paths).identity(broker(earliest={0: 0, 1: 0, 2: 5}))
 
@@ -177,7 +177,7 @@ def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(tm
         standing(Present(SPEC), paths).identity(broker(earliest={0: 7, 1: 0}))
 
 
-def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths: Paths) -> None:
+def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths):
     Cursor(audited=1).write(paths.cursor)
     assert standing(Present(SPEC), paths).identity(broker())
     (paths.checkpoint / "commits" / "1").unlink()
@@ -189,14 +189,14 @@ def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths:
         standing(Present(SPEC), paths).identity(broker())
 
 
-def test_a_checkpoint_that_was_deleted_beside_its_identity_is_refused(paths: Paths) -> None:
+def test_a_checkpoint_that_was_deleted_beside_its_identity_is_refused(paths):
     Cursor(audited=1).write(paths.cursor)
     shutil.rmtree(str(paths.checkpoint))
     with fails(CheckpointForeign, "behind_table", newest=-1, audited=1):
         standing(Present(SPEC), paths).identity(broker())
 
 
-def test_another_spec_is_said_before_another_topic(paths: Paths) -> None:
+def test_another_spec_is_said_before_another_topic(paths):
     """Whoever points a pipeline at another topic hears of the spec, which is what to revert."""
     with fails(StateIncompatible, "spec_changed", differences=has("topic.name")):
         standing(Present(pipeline(topic=topic(name="returns"))), paths).identity(
@@ -210,7 +210,7 @@ def more() -> Pipeline:
     return pipeline(topic=topic(fields=(*FIELDS, later)))
 
 
-def test_a_change_can_be_taken_back_until_a_batch_is_made_by_it(paths: Paths) -> None:
+def test_a_change_can_be_taken_back_until_a_batch_is_made_by_it(paths):
     first = read_identity(paths)
     changed = standing(Present(more()), paths).identity(broker())
     changed.write(paths.identity)  # a run began, and its first batch failed
@@ -257,7 +257,7 @@ def test_a_second_change_is_held_against_the_newest_batch_and_not_against_one_th
     assert "topic.fields.later" not in second.fingerprint
 
 
-def test_an_identity_of_a_sluice_that_did_not_keep_it_is_filled_in(paths: Paths) -> None:
+def test_an_identity_of_a_sluice_that_did_not_keep_it_is_filled_in(paths):
     text = json.loads(paths.identity.read_text())
     del text["classification"], text["before"]
     paths.identity.write_text(json.dumps(text))
@@ -281,7 +281,7 @@ def test_what_records_are_classified_with_changes_freely_and_is_kept_for_the_bat
     assert with_classification(more(), made, other_code=False).topic == SPEC.topic
 
 
-def test_an_identity_is_read_as_it_was_written_and_readable_for_a_person(paths: Paths) -> None:
+def test_an_identity_is_read_as_it_was_written_and_readable_for_a_person(paths):
     known = read_identity(paths)
     known.write(paths.identity)
     assert read_identity(paths) == known
@@ -289,7 +289,7 @@ def test_an_identity_is_read_as_it_was_written_and_readable_for_a_person(paths: 
     assert [path.name for path in paths.version.iterdir() if path.name.startswith(".")] == []
 
 
-def test_an_identity_of_a_newer_form_is_not_guessed_at(paths: Paths) -> None:
+def test_an_identity_of_a_newer_form_is_not_guessed_at(paths):
     paths.identity.write_text('{"format_version": 3, "generation": {"of": "tomorrow"}}')
     with fails(FormatNewer, "form_unknown", path=has("identity.json"), found=3):
         read_identity(paths)

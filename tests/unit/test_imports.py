@@ -28,11 +28,11 @@ FAILS = "raise SystemExit('it was run')\n"
 class Files:
     """A package of pipelines in the place of the shipped one, and a folder on Python's path."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path):
         self.folder = folder
         self.beside = folder / "beside"
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str):
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -49,7 +49,7 @@ class Files:
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+def files(tmp_path, monkeypatch) -> Files:
     monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
     made = Files(tmp_path)
     made.beside.mkdir()
@@ -94,7 +94,7 @@ def test_it_is_the_projects_modules_wherever_they_are_imported(files, text, foun
     assert files.imports(text) == found
 
 
-def test_what_a_module_imports_is_followed_and_a_circle_ends(files: Files) -> None:
+def test_what_a_module_imports_is_followed_and_a_circle_ends(files):
     files.write(f"{NAME}/helper.py", "from ..shared import rules\nfrom . import logic\n")
     files.write("shared/rules.py", "from house.deep.limits import most\n")
     files.write("beside/house/deep/limits.py", "import house.deep.limits, house_rules\n")
@@ -107,7 +107,7 @@ def test_what_a_module_imports_is_followed_and_a_circle_ends(files: Files) -> No
     ]
 
 
-def test_a_package_counts_by_its_init_if_that_has_code(files: Files) -> None:
+def test_a_package_counts_by_its_init_if_that_has_code(files):
     files.write("shared/__init__.py", '"""Shared."""\n# Nothing else.\n')
     assert files.imports("from ..shared.rules import x\n") == ["P.shared.rules"]
     files.write("shared/__init__.py", "from .limits import most\n")
@@ -116,7 +116,7 @@ def test_a_package_counts_by_its_init_if_that_has_code(files: Files) -> None:
         assert files.imports(text) == ["P.shared", "P.shared.limits", "P.shared.rules"]
 
 
-def test_a_compiled_module_counts_by_its_bytes(files: Files) -> None:
+def test_a_compiled_module_counts_by_its_bytes(files):
     (files.folder / "shared" / "fast.so").write_bytes(b"\x7fELF one")
     files.write(f"{NAME}/logic.py", SHOP + "from ..shared import fast\n")
     before = code_digest(NAME)
@@ -146,7 +146,7 @@ def test_a_module_that_is_missing_or_no_python_is_refused_with_file_and_line(fil
         files.imports(text)
 
 
-def test_validate_refuses_a_pipeline_whose_code_imports_what_is_not_there(files: Files) -> None:
+def test_validate_refuses_a_pipeline_whose_code_imports_what_is_not_there(files):
     files.write(f"{NAME}/logic.py", SHOP + "from ..shared.rulez import x\n")
     files.write(
         f"{NAME}/spec.py",
@@ -165,12 +165,12 @@ def test_validate_refuses_a_pipeline_whose_code_imports_what_is_not_there(files:
     assert "house_rules" not in sys.modules
 
 
-def test_the_digest_of_code_and_its_imports_is_this_on_every_python(files: Files) -> None:
+def test_the_digest_of_code_and_its_imports_is_this_on_every_python(files):
     files.write("shared/rules.py", "def f(x: int = 1) -> str:\n    return f'{x!r:>3}'\n")
     files.write(f"{NAME}/logic.py", SHOP + "from ..shared import rules\n")
     assert code_digest(NAME) == "3-f02d0041d36c"
 
 
-def test_code_without_imports_keeps_the_digest_that_it_had(files: Files) -> None:
+def test_code_without_imports_keeps_the_digest_that_it_had(files):
     files.write(f"{NAME}/logic.py", SHOP)
     assert str(code_digest(NAME)).startswith("2-")

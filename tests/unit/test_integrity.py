@@ -2,7 +2,6 @@
 
 import struct
 import zlib
-from pathlib import Path
 
 import pytest
 from upath import UPath
@@ -18,7 +17,7 @@ CONTENT = bytes(range(256)) * 5
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> UPath:
+def path(tmp_path) -> UPath:
     """A file of 1,280 bytes, with its checksum."""
     file = UPath(tmp_path / "7")
     file.write_bytes(CONTENT)
@@ -28,7 +27,7 @@ def path(tmp_path: Path) -> UPath:
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
+def checkpoint(tmp_path) -> Checkpoint:
     """Three batches, committed."""
     folder = begin(tmp_path / "spark", {0: 0})
     for batch in range(3):
@@ -48,12 +47,12 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
         (CONTENT + CONTENT, "is not what was written, from byte 1024 on"),
     ],
 )
-def test_a_file_is_held_against_its_checksum(path: UPath, content: bytes, said: str) -> None:
+def test_a_file_is_held_against_its_checksum(path, content, said):
     path.write_bytes(content)
     assert find_damage(path) == said
 
 
-def test_without_a_checksum_its_form_speaks(tmp_path: Path) -> None:
+def test_without_a_checksum_its_form_speaks(tmp_path):
     (tmp_path / "commits").mkdir()
     entry = UPath(tmp_path / "commits" / "3")
     assert find_damage(entry) == "is missing"
@@ -67,14 +66,14 @@ def test_without_a_checksum_its_form_speaks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("entry", ["offsets/2", "offsets/1", "commits/2", "metadata"])
-def test_what_spark_goes_on_from_must_be_whole(checkpoint: Checkpoint, entry: str) -> None:
+def test_what_spark_goes_on_from_must_be_whole(checkpoint, entry):
     refuse_damaged_logs(checkpoint, "sales")
     (checkpoint.folder / entry).write_text("")
     with fails(CheckpointBroken, "file_damaged"):
         refuse_damaged_logs(checkpoint, "sales")
 
 
-def test_an_entry_that_is_gone_while_its_commit_is_there_is_found(checkpoint: Checkpoint) -> None:
+def test_an_entry_that_is_gone_while_its_commit_is_there_is_found(checkpoint):
     (checkpoint.folder / "offsets" / "2").unlink()
     with fails(CheckpointBroken, "file_damaged", what=has("offsets/2")):
         refuse_damaged_logs(checkpoint, "sales")
@@ -90,7 +89,7 @@ def test_older_entries_keep_no_run_from_going_on_and_are_named_all_the_same(chec
     } == {"offsets/0": "does not parse", "commits/1": "is missing"}
 
 
-def test_only_checksums_without_a_file_are_removed(checkpoint: Checkpoint) -> None:
+def test_only_checksums_without_a_file_are_removed(checkpoint):
     (checkpoint.folder / "commits" / "2").unlink()
     remove_orphan_checksums(checkpoint)
     assert not (checkpoint.folder / "commits" / ".2.crc").exists()

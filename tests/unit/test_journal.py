@@ -1,9 +1,5 @@
 """A change that fails in its first try: taken back at once, or gone on with if step one is done."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from spark_jobs import failpoint
@@ -27,19 +23,19 @@ class Refused(Exception):
     """Whatever a step raises."""
 
 
-def first(facts: Writes, scene: Scene) -> None:
+def first(facts: Writes, scene: Scene):
     (scene.paths.version / "first").write_text("")
     if facts.fails_in == "first":
         raise Refused
 
 
-def second(facts: Writes, scene: Scene) -> None:
+def second(facts: Writes, scene: Scene):
     if facts.fails_in == "second" and scene.prepared:
         raise Refused
     (scene.paths.version / "second").write_text("")
 
 
-def take_back(facts: Writes, scene: Scene) -> None:
+def take_back(facts: Writes, scene: Scene):
     del facts
     (scene.paths.version / "first").unlink(missing_ok=True)
 
@@ -48,7 +44,7 @@ MADE = Change("made", Writes, lambda _: "a test's change", (first, second), take
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+def root(tmp_path, monkeypatch) -> Root:
     monkeypatch.setitem(CHANGES, "made", f"{__name__}:MADE")
     return Root(tmp_path / ROOT)
 
@@ -57,12 +53,12 @@ def written(root: Root) -> set[str]:
     return {path.name for path in root.paths.version.iterdir()} & {"first", "second"}
 
 
-def tried(root: Root, fails_in: str) -> None:
+def tried(root: Root, fails_in: str):
     with leased(root.paths, "a test") as held, pytest.raises(Refused):
         carry_out(MADE, Writes(fails_in=fails_in), root.paths, held, "a test", prepared=True)
 
 
-def test_one_that_fails_in_its_first_step_is_taken_back_at_once(root: Root) -> None:
+def test_one_that_fails_in_its_first_step_is_taken_back_at_once(root):
     tried(root, "first")
     assert (written(root), under_way(root.paths)) == (set(), None)
 
@@ -87,11 +83,11 @@ def test_one_that_is_killed_before_its_first_step_is_taken_back_by_whoever_comes
         assert (written(root), under_way(root.paths)) == (set(), None)
 
 
-def test_nothing_is_taken_back_without_the_lease(root: Root) -> None:
+def test_nothing_is_taken_back_without_the_lease(root):
     class Lost:
         fence = 0
 
-        def confirm(self) -> None:
+        def confirm(self):
             if under_way(root.paths):
                 raise LeaseLost("it is another's")
 
@@ -103,7 +99,7 @@ def test_nothing_is_taken_back_without_the_lease(root: Root) -> None:
     assert under_way(root.paths) is not None
 
 
-def test_a_swap_that_the_table_refuses_leaves_no_note(root: Root) -> None:
+def test_a_swap_that_the_table_refuses_leaves_no_note(root):
     root.drain(0, 2)
     root.table.alter.add_constraint({"few": "sales < 2"})
     root.stage("r1", [(row(1, "a"), row(1, "a", 2))])

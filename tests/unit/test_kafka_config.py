@@ -1,7 +1,5 @@
 """One declaration of Kafka by either client's names, for both clients; or refused by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

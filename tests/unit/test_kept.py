@@ -1,9 +1,6 @@
 """What a repair takes from ops.late and ops.quarantine, byte for byte, and not from Kafka."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -25,7 +22,7 @@ BYTES = b"\x00\xff\xfe not text"
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> Paths:
+def paths(tmp_path) -> Paths:
     return Paths(str(tmp_path / ROOT), SPEC)
 
 
@@ -81,7 +78,7 @@ def test_late_records_of_the_needed_times_are_there_byte_for_byte_and_no_others(
     assert (found.quarantine, found.places) == (None, None)
 
 
-def test_of_the_quarantine_those_are_there_that_the_plan_names(paths: Paths) -> None:
+def test_of_the_quarantine_those_are_there_that_the_plan_names(paths):
     named = {0: (2, 9), 3: (5,)}
     bad = [record(offset, event_time=None) for offset in range(12)]
     ops_tables.append(paths.root, "quarantine", [*bad, record(5, partition=3)])
@@ -90,7 +87,7 @@ def test_of_the_quarantine_those_are_there_that_the_plan_names(paths: Paths) -> 
     assert found.late is None
 
 
-def test_what_is_gone_since_the_plan_is_an_empty_file_so_that_it_is_missed(paths: Paths) -> None:
+def test_what_is_gone_since_the_plan_is_an_empty_file_so_that_it_is_missed(paths):
     found = kept.write(paths, plan(late=1, quarantined={0: (1,)}))
     assert rows(found.late) == rows(found.quarantine) == []
 
@@ -103,7 +100,7 @@ def test_places_are_those_of_either_table_at_offsets_that_are_read_from_anywhere
     assert sorted(rows(found.places)) == [(0, 1), (0, 19), (0, 20)]
 
 
-def test_a_second_try_overwrites_what_a_killed_one_has_left_and_nothing_stays(paths: Paths) -> None:
+def test_a_second_try_overwrites_what_a_killed_one_has_left_and_nothing_stays(paths):
     ops_tables.append(paths.root, "late", [record(1)])
     for _ in range(2):
         found = kept.write(paths, plan(late=1))
@@ -112,6 +109,6 @@ def test_a_second_try_overwrites_what_a_killed_one_has_left_and_nothing_stays(pa
     assert not kept.folder(paths, plan()).exists()
 
 
-def test_records_of_every_source_count_for_how_spark_makes_its_queries() -> None:
+def test_records_of_every_source_count_for_how_spark_makes_its_queries():
     read = {"parts": {0: ((0, 5),)}, "archived": {1: ((7, 9),)}}
     assert plan(**read, late=3, quarantined={0: (1,), 1: (2, 4)}).records_read == 5 + 2 + 3 + 3

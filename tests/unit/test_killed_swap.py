@@ -37,38 +37,36 @@ WITHOUT_RANGES = SPEC.model_copy(update={"output_mode": "complete"})
 class Scene(Root):
     """Batches 0 to 5 have passed, and a repair was staged, of which a person was asked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path):
         super().__init__(folder)
         self.drain(0, 5)
         self.staged("r1", WRONG)
 
-    def staged(self, repair: str, changes: Changes) -> None:
+    def staged(self, repair: str, changes: Changes):
         made = self.stage(repair, changes, approval="needed", approved_by="ada")
         known = {"pipeline": SPEC.name, "repair_id": repair, "generation": "g1"}
         staged = {"state": "staged", "staged_at": datetime.now(UTC)}
         repairs.put(self.paths.root, [known | described(made) | staged])
 
-    def killed(
-        self, patch: pytest.MonkeyPatch, place: str, do: str = "swap", each: str = "r1"
-    ) -> None:
+    def killed(self, patch: pytest.MonkeyPatch, place: str, do: str = "swap", each: str = "r1"):
         with patch.context() as active:
             active.setattr(failpoint, "ACTIVE", {place: "raise"})
             with pytest.raises(failpoint.Failure):
                 getattr(self, do)(each)
 
-    def killed_behind_its_commit(self, patch: pytest.MonkeyPatch, *, noted: bool) -> None:
+    def killed_behind_its_commit(self, patch: pytest.MonkeyPatch, *, noted: bool):
         """Not `noted`: by a Sluice that had no journal."""
         self.killed(patch, "swap.committed")
         if not noted:
             self.paths.journal.unlink()
 
-    def unanswered(self) -> None:
+    def unanswered(self):
         """As the stage leaves it once it is cleared: nobody was asked of these rows yet."""
         path = self.paths.staging("r1") / "manifest.json"
         made = read_manifest(self.paths, "r1")
         made.model_copy(update={"approved_by": None}).write(path)
 
-    def plan(self, spec_digest: str) -> None:
+    def plan(self, spec_digest: str):
         spans = read_manifest(self.paths, "r1").spans
         of_this = {"spec_digest": spec_digest, "table_version": 6, "batch": 5, "horizon": {0: 6}}
         roots.repair_plan(SPEC.name, spans=spans, until=DAY, **of_this).store(self.paths)
@@ -118,7 +116,7 @@ def test_before_its_commit_a_no_counts_and_without_a_yes_nothing_is_swapped(scen
 def test_a_no_counts_that_comes_between_the_swaps_look_and_its_note(scene, monkeypatch):
     begun = exchange.carry_out
 
-    def declined(*of: Any) -> None:
+    def declined(*of: Any):
         reject(scene.paths, "r1", "bob")
         begun(*of)
 
@@ -133,7 +131,7 @@ def test_of_a_no_and_a_swap_that_begin_at_once_both_are_refused_and_the_no_stays
 ):
     write = Manifest.write
 
-    def slowly(*of: Any) -> None:
+    def slowly(*of: Any):
         scene.killed(monkeypatch, "change.begun")
         write(*of)
 
@@ -149,7 +147,7 @@ def test_of_a_no_and_a_swap_that_begin_at_once_both_are_refused_and_the_no_stays
 def test_a_repair_that_a_no_came_too_late_for_is_undone_like_any(scene, monkeypatch):
     write = Manifest.write
 
-    def slowly(*of: Any) -> None:
+    def slowly(*of: Any):
         scene.killed(monkeypatch, "swap.committed")
         write(*of)
 
@@ -204,7 +202,7 @@ def test_but_one_that_was_killed_behind_its_commit_is_completed_and_may_be_repea
         assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
 
 
-def found_by(scene: Scene, repair_id: str) -> None:
+def found_by(scene: Scene, repair_id: str):
     """Another repair of the ranges finds that the table has its rows."""
     horizon = {"horizon": '{"0": 6}', "staged_at": datetime.now(UTC), "state": "staged"}
     made = scene.stage(repair_id, [], read_manifest(scene.paths, "r1").spans)

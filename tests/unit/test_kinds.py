@@ -1,7 +1,5 @@
 """Kinds of run: what differs between them is a fact in one table, and no name that is compared."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

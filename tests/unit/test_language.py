@@ -1,7 +1,5 @@
 """A run on a Turkish machine: JVMs and Python have one language, encoding and time zone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -24,7 +22,7 @@ SPARK = Path(pyspark.__file__).parent / "jars"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path) -> Settings:
     (tmp_path / "delta-spark_4.2_2.13-4.4.0.jar").touch()
     return Settings("/root", "a:1", tmp_path, "local[2]", "3g")
 
@@ -53,7 +51,7 @@ def test_a_jvm_on_a_turkish_machine_computes_as_any_other(settings, monkeypatch,
         gateway.shutdown()
 
 
-def test_a_python_process_opens_files_in_utf_8_and_tells_time_in_utc(settings: Settings) -> None:
+def test_a_python_process_opens_files_in_utf_8_and_tells_time_in_utc(settings):
     program = (
         "import locale, time, sys; "
         "print(locale.getpreferredencoding(), locale.setlocale(locale.LC_ALL, ''), time.tzname[0],"
@@ -71,6 +69,6 @@ def test_a_python_process_opens_files_in_utf_8_and_tells_time_in_utc(settings: S
     assert said.stdout.split() == ["utf-8", "C.UTF-8", "UTC", "1"]
 
 
-def test_executors_get_the_variables_too(settings: Settings) -> None:
+def test_executors_get_the_variables_too(settings):
     options = submit.configuration(settings._replace(master="spark://m:7077"))
     assert {name: options[f"spark.executorEnv.{name}"] for name in VARIABLES} == VARIABLES

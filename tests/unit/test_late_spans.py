@@ -210,7 +210,7 @@ def _hours(span: Span) -> Iterator[datetime]:
         at += HOUR
 
 
-def _grow(root: Root, first: int, behind: int) -> None:
+def _grow(root: Root, first: int, behind: int):
     """Late records in each final hour, and quarantined ones that a replay has used, all of them."""
     add_late(root, *((n, n % (FINAL * 60) / 60) for n in range(first, behind)))
     own = {"pipeline": SPEC.name, "generation": "g1", "partition": 1}

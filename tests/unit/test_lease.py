@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -58,11 +58,11 @@ def process(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> UPath:
+def path(tmp_path) -> UPath:
     return UPath(tmp_path / "lease")
 
 
-def test_a_second_process_is_refused_soon_and_told_who_holds_it(path: UPath) -> None:
+def test_a_second_process_is_refused_soon_and_told_who_holds_it(path):
     with process(HOLD, str(path), "run-1") as other:
         asked = time.monotonic()
         with pytest.raises(LeaseHeld) as refused, lease(path, "run-2"):
@@ -72,14 +72,14 @@ def test_a_second_process_is_refused_soon_and_told_who_holds_it(path: UPath) -> 
         assert said in refused.value.what
 
 
-def test_the_refused_one_leaves_the_holders_name_in_place(path: UPath) -> None:
+def test_the_refused_one_leaves_the_holders_name_in_place(path):
     with process(HOLD, str(path), "run-1"):
         for _ in range(2):
             with fails(LeaseHeld, "held_by_drain", holder=has("run-1")), lease(path, "run-2"):
                 pass
 
 
-def test_a_second_lease_within_one_process_is_refused_too(path: UPath) -> None:
+def test_a_second_lease_within_one_process_is_refused_too(path):
     with (
         lease(path, "run-1"),
         fails(LeaseHeld, "held_by_drain", holder=has(f"process {os.getpid()}")),
@@ -91,9 +91,7 @@ def test_a_second_lease_within_one_process_is_refused_too(path: UPath) -> None:
 @pytest.mark.parametrize(
     "end", [lambda other: other.stdin.close(), lambda other: other.send_signal(signal.SIGKILL)]
 )
-def test_the_lease_is_free_once_its_holder_has_ended_or_was_killed(
-    path: UPath, end: Callable[[subprocess.Popen[str]], None]
-) -> None:
+def test_the_lease_is_free_once_its_holder_has_ended_or_was_killed(path, end):
     with process(HOLD, str(path), "run-1") as other:
         end(other)
         other.wait(timeout=10)
@@ -101,19 +99,19 @@ def test_the_lease_is_free_once_its_holder_has_ended_or_was_killed(
             assert "run-2" in str(holder(path))
 
 
-def test_the_lease_is_free_after_an_error_in_the_block(path: UPath) -> None:
+def test_the_lease_is_free_after_an_error_in_the_block(path):
     with pytest.raises(ZeroDivisionError), lease(path, "run-1"):
         raise ZeroDivisionError
     assert holder(path) is None
 
 
-def test_a_longer_name_leaves_nothing_behind_in_the_file(path: UPath) -> None:
+def test_a_longer_name_leaves_nothing_behind_in_the_file(path):
     for run in ("a-run-with-a-very-long-name", "b"):
         with lease(path, run):
             assert json.loads(path.read_text())["run_id"] == run
 
 
-def test_a_child_that_outlives_its_holder_does_not_keep_the_lease(path: UPath) -> None:
+def test_a_child_that_outlives_its_holder_does_not_keep_the_lease(path):
     """The JVM and Python's workers are children: none of them inherits the lock."""
     with lease(path, "run-1"):
         child = subprocess.Popen(["sleep", "30"], close_fds=False)
@@ -124,12 +122,12 @@ def test_a_child_that_outlives_its_holder_does_not_keep_the_lease(path: UPath) -
         child.wait()
 
 
-def test_there_is_no_holder_where_nobody_ever_was_and_asking_makes_no_file(path: UPath) -> None:
+def test_there_is_no_holder_where_nobody_ever_was_and_asking_makes_no_file(path):
     assert holder(path) is None
     assert not path.exists()
 
 
-def test_asking_for_the_holder_takes_nothing(path: UPath) -> None:
+def test_asking_for_the_holder_takes_nothing(path):
     with lease(path, "run-1"):
         assert str(holder(path)).startswith("run run-1 (process")
     assert holder(path) is None
@@ -137,14 +135,14 @@ def test_asking_for_the_holder_takes_nothing(path: UPath) -> None:
         pass
 
 
-def test_two_who_ask_at_once_do_not_take_each_other_for_the_holder(path: UPath) -> None:
+def test_two_who_ask_at_once_do_not_take_each_other_for_the_holder(path):
     path.touch()
     with Path(str(path)).open("rb") as asked:
         fcntl.flock(asked, fcntl.LOCK_SH)
         assert holder(path) is None
 
 
-def test_whoever_asks_all_the_time_keeps_nobody_from_the_lease(path: UPath) -> None:
+def test_whoever_asks_all_the_time_keeps_nobody_from_the_lease(path):
     path.touch()
     with process(ASK, str(path)):
         for number in range(20):
@@ -152,13 +150,13 @@ def test_whoever_asks_all_the_time_keeps_nobody_from_the_lease(path: UPath) -> N
                 pass
 
 
-def test_a_holder_that_has_not_said_its_name_yet_is_still_one(path: UPath) -> None:
+def test_a_holder_that_has_not_said_its_name_yet_is_still_one(path):
     with lease(path, "run-1"):
         path.write_text("")
         assert holder(path) == "another run that has not written its name yet"
 
 
-def unlocked(path: UPath) -> None:
+def unlocked(path: UPath):
     """What a server does that has not heard of its client for long: the lock is anybody's."""
     for file in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
@@ -167,9 +165,7 @@ def unlocked(path: UPath) -> None:
 
 
 @pytest.mark.parametrize("ended", [False, True], ids=["it works", "it has ended"])
-def test_a_lock_that_was_lost_and_given_to_another_run_is_confirmed_no_more(
-    path: UPath, ended: bool
-) -> None:
+def test_a_lock_that_was_lost_and_given_to_another_run_is_confirmed_no_more(path, ended):
     with lease(path, "run") as held:
         held.confirm()
         held.confirm()
@@ -183,7 +179,7 @@ def test_a_lock_that_was_lost_and_given_to_another_run_is_confirmed_no_more(
                 held.confirm()
 
 
-def test_a_lock_that_nobody_had_since_is_confirmed_and_is_a_lock_again(path: UPath) -> None:
+def test_a_lock_that_nobody_had_since_is_confirmed_and_is_a_lock_again(path):
     with lease(path, "run-1") as held:
         unlocked(path)
         held.confirm()
@@ -191,12 +187,12 @@ def test_a_lock_that_nobody_had_since_is_confirmed_and_is_a_lock_again(path: UPa
             pass
 
 
-def test_where_somebody_removed_the_folder_nobody_gets_the_lease(path: UPath) -> None:
+def test_where_somebody_removed_the_folder_nobody_gets_the_lease(path):
     with fails(LeaseLost, "lock_lost"), lease(path / "gone" / "lease", "run"):
         pass
 
 
-def test_a_lock_on_a_file_that_was_replaced_is_confirmed_no_more(path: UPath) -> None:
+def test_a_lock_on_a_file_that_was_replaced_is_confirmed_no_more(path):
     with lease(path, "run-1") as held:
         path.rename(path.with_name("elsewhere"))
         with fails(LeaseLost, "lock_lost"):

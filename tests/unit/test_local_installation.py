@@ -18,23 +18,23 @@ class Seen(Exception):
     """Airflow would be started now."""
 
 
-def start_up() -> None:
+def start_up():
     up.up()
 
 
-def start_demo() -> None:
+def start_demo():
     demo._run(demo.Clock(), 1, 1, 7)  # noqa: SLF001 - the part that starts things
 
 
 @pytest.mark.parametrize("begin", [start_up, start_demo])
 def test_tasks_use_the_broker_that_was_started_though_another_kafka_is_declared(
-    begin: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    begin, tmp_path, monkeypatch
+):
     (tmp_path / "kafka.properties").write_text("bootstrap.servers=kafka.example:9092\n")
     monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(tmp_path / "kafka.properties"))
     told: dict[str, str] = {}
 
-    def started(home: Path, variables: Mapping[str, str], *, schedule: bool) -> None:
+    def started(home: Path, variables: Mapping[str, str], *, schedule: bool):
         told.update(environment(home, 1, schedule=schedule) | dict(variables))
         raise Seen
 

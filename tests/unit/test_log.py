@@ -57,7 +57,7 @@ def test_two_threads_have_each_its_own_fields_and_a_new_one_those_that_it_is_sta
     log.setup("json")
     both = threading.Barrier(2)
 
-    def tell(batch: int) -> None:
+    def tell(batch: int):
         with log.context(batch=batch):
             both.wait(10)
             LOG.info("%d", batch)
@@ -117,7 +117,7 @@ def test_a_pipeline_that_configures_logging_hides_no_line_and_doubles_none(capsy
 
 
 def test_a_reader_that_is_gone_ends_no_run_and_is_not_complained_about(capsys, monkeypatch):
-    def closed(_: str) -> None:
+    def closed(_: str):
         raise BrokenPipeError
 
     log.setup()

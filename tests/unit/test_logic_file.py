@@ -1,7 +1,5 @@
 """A logic.py as text: its digest on every Python, and what Spark would fail at with certainty."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.registry import logic
-from spark_jobs.spec import Pipeline, State, Transform
+from spark_jobs.spec import State, Transform
 from tests.harness.refused import fails, has
 from tests.unit.specs import group_state, in_buckets, pipeline
 
@@ -30,19 +28,19 @@ def indented(text: str) -> str:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path) -> Path:
     (folder := tmp_path / "sales_hourly").mkdir()
     return folder / "logic.py"
 
 
-def test_the_digest_of_a_text_is_this_on_every_python(path: Path) -> None:
+def test_the_digest_of_a_text_is_this_on_every_python(path):
     path.write_text(
         SHOP + "\n\ndef f(x: int = 1) -> str:\n    return f'{x:>3} {x!r}' if x else ''\n"
     )
     assert logic.digest(path) == "2-364db9fc7931"
 
 
-def test_fields_that_a_newer_python_adds_and_leaves_empty_change_nothing(path: Path) -> None:
+def test_fields_that_a_newer_python_adds_and_leaves_empty_change_nothing(path):
     path.write_text(SHOP)
     before = logic._as_json(ast.parse(SHOP))  # noqa: SLF001 - the form that is hashed
     tree = ast.parse(SHOP)
@@ -101,7 +99,7 @@ def test_fields_that_a_newer_python_adds_and_leaves_empty_change_nothing(path: P
         "        def handleInputRows(self, key, rows, timerValues): yield\n",
     ],
 )
-def test_what_may_work_is_left_to_spark(path: Path, text: str) -> None:
+def test_what_may_work_is_left_to_spark(path, text):
     path.write_text(text)
     logic.refuse_unfit(SHOPS, path)
 
@@ -134,9 +132,7 @@ EXPIRED = "    def handleExpiredTimer(self, key, timers, info): yield\n"
         (SHOP + EXPIRED, "Spark passes self, key, timerValues, expiredTimerInfo by name"),
     ],
 )
-def test_what_cannot_work_is_refused_with_the_line_and_what_is_wanted(
-    path: Path, text: str | None, says: str
-) -> None:
+def test_what_cannot_work_is_refused_with_the_line_and_what_is_wanted(path, text, says):
     if text is not None:
         path.write_text(text)
     with pytest.raises(SpecInvalid) as refused:
@@ -144,7 +140,7 @@ def test_what_cannot_work_is_refused_with_the_line_and_what_is_wanted(
     assert says in str(refused.value)
 
 
-def test_a_file_in_another_encoding_is_read_as_python_reads_it(path: Path) -> None:
+def test_a_file_in_another_encoding_is_read_as_python_reads_it(path):
     text = "# -*- coding: latin-1 -*-\nNAME = 'caf\xe9'\n" + SHOP
     path.write_bytes(text.encode("latin-1"))
     logic.refuse_unfit(SHOPS, path)
@@ -156,9 +152,7 @@ def test_a_file_in_another_encoding_is_read_as_python_reads_it(path: Path) -> No
         logic.digest(path)
 
 
-def test_a_digest_is_made_of_expressions_that_nest_more_deeply_than_calls_of_python(
-    path: Path,
-) -> None:
+def test_a_digest_is_made_of_expressions_that_nest_more_deeply_than_calls_of_python(path):
     path.write_text(f"SUM = {'+'.join(['1'] * 2000)}\n")
     assert logic.digest(path)
 
@@ -169,9 +163,7 @@ CLASSES = st.lists(st.tuples(NAMES, st.lists(NAMES | st.just(logic.BASE), max_si
 
 @settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
 @given(CLASSES)
-def test_what_python_runs_is_told_as_python_has_it_whatever_the_hierarchy(
-    path: Path, classes: list[tuple[str, list[str]]]
-) -> None:
+def test_what_python_runs_is_told_as_python_has_it_whatever_the_hierarchy(path, classes):
     """A class is refused exactly if Python has it without the method, or not at all."""
     lines = [
         f"class {name}({', '.join(bases)}):\n    {BODIES[at % len(BODIES)]}\n"
@@ -215,19 +207,17 @@ BODIES = (
         (TRANSFORMED, "class wider: pass\n", "calls a function, and this is a class"),
     ],
 )
-def test_a_function_must_take_what_the_step_passes(
-    path: Path, spec: Pipeline, text: str, says: str
-) -> None:
+def test_a_function_must_take_what_the_step_passes(path, spec, text, says):
     path.write_text(text)
     with fails(SpecInvalid, "function_unfit"):
         logic.refuse_unfit(spec, path)
 
 
-def test_a_pipeline_without_code_needs_no_file(path: Path) -> None:
+def test_a_pipeline_without_code_needs_no_file(path):
     logic.refuse_unfit(pipeline(), path)
 
 
-def test_every_pipeline_of_the_tests_and_the_product_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_pipeline_of_the_tests_and_the_product_fits(monkeypatch):
     from spark_jobs.registry import find as registry  # noqa: PLC0415 - the package is set by the variable
 
     for package in ("spark_jobs.pipelines", "tests.pipelines"):

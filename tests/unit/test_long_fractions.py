@@ -42,9 +42,7 @@ moments = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=zone
 
 
 @given(moments, st.text("0123456789", max_size=12), st.booleans())
-def test_a_time_of_any_precision_is_what_python_reads(
-    moment: datetime, more: str, escaped: bool
-) -> None:
+def test_a_time_of_any_precision_is_what_python_reads(moment, more, escaped):
     whole = moment.isoformat(timespec="microseconds")
     text = whole[:26] + more + whole[26:]
     oracle = datetime.fromisoformat(text)
@@ -67,12 +65,12 @@ def test_a_time_of_any_precision_is_what_python_reads(
         ("0001-01-01T00:00:00.0000009Z", datetime(1, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_the_last_moment_of_an_hour_stays_in_its_hour(text: str, wanted: datetime) -> None:
+def test_the_last_moment_of_an_hour_stays_in_its_hour(text, wanted):
     assert times(record(text, until=text)) == (wanted, wanted)
     assert times(record("2026-03-01T00:00:00Z", until=text))[1] == wanted
 
 
-def test_other_fields_keep_every_digit_and_every_text() -> None:
+def test_other_fields_keep_every_digit_and_every_text():
     """A text that looks like such a time is a text, and a long number is a number."""
     long = "2026-03-01T10:59:59.9999999Z"
     row, reason = DECODER.row(record(long, name=f'{long} "\\ {long}', amount=59.9999999))
@@ -91,7 +89,7 @@ def test_other_fields_keep_every_digit_and_every_text() -> None:
         {"until": '2026-03-01T10:59:59.9999999Z" '},
     ],
 )
-def test_what_is_no_time_is_malformed_with_its_field(field: dict[str, Any]) -> None:
+def test_what_is_no_time_is_malformed_with_its_field(field):
     [wrong] = [name for name in ("until", "at") if name in field][:1]
     _, reason = DECODER.row(record(**{"at": "2026-03-01T00:00:00Z"} | field))
     assert reason is not None

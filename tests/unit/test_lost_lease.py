@@ -2,11 +2,8 @@
 since.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +23,7 @@ from tests.unit.specs import pipeline
 class Lost:
     """A lease that another has taken."""
 
-    def confirm(self) -> None:
+    def confirm(self):
         raise LeaseLost("it was taken by another run")
 
 
@@ -38,13 +35,13 @@ class Ended:
     def awaitTermination(self, seconds: float) -> bool:
         return seconds > 0
 
-    def stop(self) -> None:
+    def stop(self):
         """It has."""
 
 
 def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     folder = UPath(tmp_path / "spark")
     begin(folder)
     plan_batch(folder, 0, {0: 10})
@@ -67,9 +64,7 @@ def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
     assert Checkpoint(folder).planned() == [0, 1]
 
 
-def test_the_identity_that_the_next_run_has_made_is_not_overwritten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_identity_that_the_next_run_has_made_is_not_overwritten(tmp_path, monkeypatch):
     @contextmanager
     def lost(*_: object) -> Iterator[Lost]:
         yield Lost()

@@ -67,7 +67,7 @@ def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written
         signal.raise_signal(signal.SIGTERM)
         raise PipelineUnknown("nowhere")
 
-    def write(report: Report, path: Path) -> None:
+    def write(report: Report, path: Path):
         signal.raise_signal(signal.SIGTERM)
         path.write_text(report.model_dump_json())
 

@@ -50,7 +50,7 @@ COLUMNS = pa.schema([("k", pa.string()), ("n", pa.int64())])
 class Root(roots.Root):
     """As drains leave it: each batch appends two rows and has its rows in the ops tables."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, **settings: str):
         super().__init__(folder, SPEC, **settings)
         self.folder, self.place, self.batches = folder, Path(str(self.paths.table)), 0
         self.paths.ensure_writable()
@@ -64,7 +64,7 @@ class Root(roots.Root):
         deltalake.DeltaTable.create(str(self.place), COLUMNS, configuration=configuration)
         Cursor(judged_table_version=0).write(self.paths.cursor)
 
-    def drained(self, *, passes=True, publishes=True, at=NOW, everywhere=False) -> None:
+    def drained(self, *, passes=True, publishes=True, at=NOW, everywhere=False):
         """One run of one batch. `everywhere`: all ops tables get a row, not only those of runs."""
         number, self.batches = self.batches, self.batches + 1
         run_id = f"run-{number}"
@@ -94,7 +94,7 @@ class Root(roots.Root):
         if passes and publishes:
             self.publish()
 
-    def _rejected_and_repaired(self, own: dict[str, Any], number: int, at: datetime) -> None:
+    def _rejected_and_repaired(self, own: dict[str, Any], number: int, at: datetime):
         where = own | {"topic": "sales", "partition": 0, "offset": number, "value": b"x"}
         self.put("quarantine", where | {"kind": "malformed"})
         self.put("late", where)
@@ -103,7 +103,7 @@ class Root(roots.Root):
         late = {"late": 1, "first_late_time": LONG_AGO, "last_late_time": LONG_AGO}
         self.put("slices", own | {"first_event_time": at, "last_event_time": at} | late)
 
-    def began(self, *days: int) -> None:
+    def began(self, *days: int):
         """The first runs, each so many days ago. They passed and were published.
 
         They are made once, and copied: nothing may have been written to this root.
@@ -111,7 +111,7 @@ class Root(roots.Root):
         shutil.copytree(_began(days).name, self.folder, dirs_exist_ok=True)
         self.batches = len(days)
 
-    def publish(self) -> None:
+    def publish(self):
         before = read_published(self.paths)
         Published(
             number=before.number + 1,
