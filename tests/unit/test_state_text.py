@@ -37,13 +37,11 @@ def table(
     ],
     ids=str,
 )
-def test_buffers_have_their_measures_names_where_that_is_certain(
-    measures: list[str], stored: list[str], names: Any
-) -> None:
+def test_buffers_have_their_measures_names_where_that_is_certain(measures, stored, names):
     assert buffer_names({f"m{number}": sql for number, sql in enumerate(measures)}, stored) == names
 
 
-def test_a_group_appears_changes_and_goes_away() -> None:
+def test_a_group_appears_changes_and_goes_away():
     before = table(("a", 1, 10), ("b", 2, 20), ("c", 3, 30))
     after = table(("b", 3, 20), ("c", 3, 30), ("d", 4, None))
     assert [format_change(change) for change in row_changes(before, after)] == [
@@ -57,7 +55,7 @@ def test_a_group_appears_changes_and_goes_away() -> None:
     assert row_changes(after, after) == []
 
 
-def test_an_element_of_a_list_appears_and_goes_away_each_as_often_as_it_is_there() -> None:
+def test_an_element_of_a_list_appears_and_goes_away_each_as_often_as_it_is_there():
     columns = (("shop", "key"), ("tags", "value"))
     before = table(("a", ["x"]), ("a", ["x"]), ("a", ["y"]), columns=columns, variable=LIST)
     after = table(("a", ["x"]), ("a", ["z"]), columns=columns, variable=LIST)
@@ -68,14 +66,14 @@ def test_an_element_of_a_list_appears_and_goes_away_each_as_often_as_it_is_there
     ]
 
 
-def test_a_variable_that_was_not_there_yet_appears_and_one_that_is_gone_goes_away() -> None:
+def test_a_variable_that_was_not_there_yet_appears_and_one_that_is_gone_goes_away():
     rows = table(("a", 1, 10))
     assert [format_change(change)[:8] for change in row_changes(None, rows)] == ["appeared"]
     assert [format_change(change)[:7] for change in row_changes(rows, None)] == ["removed"]
     assert row_changes(None, None) == []
 
 
-def test_the_entry_of_a_map_is_known_by_its_own_key_too() -> None:
+def test_the_entry_of_a_map_is_known_by_its_own_key_too():
     columns = (("shop", "key"), ("letter", "map key"), ("n", "value"))
     by_letter = Variable("by_letter", "MapState")
     before = table(("a", "x", 1), ("a", "y", 1), columns=columns, variable=by_letter)
@@ -84,7 +82,7 @@ def test_the_entry_of_a_map_is_known_by_its_own_key_too() -> None:
     assert format_change(change) == "changed    by_letter (map): shop a, letter x: n 1 -> 2"
 
 
-def test_rows_are_aligned_with_numbers_to_the_right() -> None:
+def test_rows_are_aligned_with_numbers_to_the_right():
     assert list(format_rows(table(("JFK", 7, None), ("LGA", 12, 3.5)))) == [
         "  shop  sales  turnover",
         "  JFK       7      null",
@@ -93,7 +91,7 @@ def test_rows_are_aligned_with_numbers_to_the_right() -> None:
     assert list(format_rows(table())) == []
 
 
-def test_a_table_says_how_many_rows_there_are_and_how_many_it_shows() -> None:
+def test_a_table_says_how_many_rows_there_are_and_how_many_it_shows():
     assert format_title(table(("a", 1, 1))) == "1 row"
     assert format_title(table(("a", 1, 1), more=1200)) == "1,201 rows; the first 1 are shown"
     assert format_title(table(variable=LIST)) == "waiting (list, expiring): 0 rows"
@@ -119,5 +117,5 @@ def test_a_table_says_how_many_rows_there_are_and_how_many_it_shows() -> None:
     ],
     ids=str,
 )
-def test_a_value_is_told_on_one_line(value: object, text: str) -> None:
+def test_a_value_is_told_on_one_line(value, text):
     assert format_value(value) == text

@@ -35,13 +35,13 @@ COLUMNS = ("id", "at", "shop", "amount")
 TYPES = {"id": "string", "at": "timestamp", "shop": "string", "amount": "bigint"}
 
 
-def test_every_step_has_an_example_here_and_stateful_are_those_that_say_so() -> None:
+def test_every_step_has_an_example_here_and_stateful_are_those_that_say_so():
     assert set(EXAMPLES) == set(STEPS)
     assert {type(step) for step in EXAMPLES.values() if step.stateful} == set(get_args(Stateful))
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_a_step_leaves_no_fact_to_a_default(kind: type[StepBase]) -> None:
+def test_a_step_leaves_no_fact_to_a_default(kind):
     facts = StepBase.__abstractmethods__
     assert facts
     assert not kind.__abstractmethods__
@@ -50,7 +50,7 @@ def test_a_step_leaves_no_fact_to_a_default(kind: type[StepBase]) -> None:
 
 
 @pytest.mark.parametrize("step", EXAMPLES.values(), ids=lambda step: step.kind)
-def test_a_steps_facts_go_together(step: Step) -> None:
+def test_a_steps_facts_go_together(step):
     left = step.columns_after(COLUMNS)
     assert left is not None
     assert step.types_after(TYPES).keys() <= set(left)
@@ -58,13 +58,13 @@ def test_a_steps_facts_go_together(step: Step) -> None:
     assert set(step.update_key or ()) <= set(left), "update mode merges on columns that are written"
 
 
-def test_a_whole_rows_key_is_whatever_enters() -> None:
+def test_a_whole_rows_key_is_whatever_enters():
     step = deduplicate(keys=("*",))
     assert step.state_key(COLUMNS) == COLUMNS
     assert step.state_key(None) is None
 
 
-def test_a_record_is_in_one_group_a_window() -> None:
+def test_a_record_is_in_one_group_a_window():
     windows = {
         Tumbling(size="1 hour"): 1,
         Sliding(size="1 hour", slide="25 minutes"): 3,
@@ -73,7 +73,7 @@ def test_a_record_is_in_one_group_a_window() -> None:
     assert {window: aggregate(window=window).rows_per_record for window in windows} == windows
 
 
-def test_each_output_mode_keeps_and_writes_as_it_says() -> None:
+def test_each_output_mode_keeps_and_writes_as_it_says():
     true = {
         mode: {name for name, holds in mode_facts(mode)._asdict().items() if holds}
         for mode in get_args(OutputMode)
@@ -85,12 +85,12 @@ def test_each_output_mode_keeps_and_writes_as_it_says() -> None:
     }
 
 
-def test_only_an_aggregate_with_a_window_groups_by_one() -> None:
+def test_only_an_aggregate_with_a_window_groups_by_one():
     assert {type(step) for step in EXAMPLES.values() if step.grouping_window} == {Aggregate}
     assert aggregate(window=None).grouping_window is None
 
 
-def test_the_entry_is_the_first_step_with_state_and_what_is_before_it_has_none() -> None:
+def test_the_entry_is_the_first_step_with_state_and_what_is_before_it_has_none():
     spec = pipeline(steps=(EXAMPLES[Transform], deduplicate(), aggregate()))
     assert (spec.before_state, spec.entry) == ((EXAMPLES[Transform],), deduplicate())
     assert pipeline(steps=(EXAMPLES[Transform],)).entry is None

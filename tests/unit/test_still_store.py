@@ -4,10 +4,9 @@ import ast
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ DOOR = "spark_jobs/storage/delta.py"
 
 
 @pytest.fixture
-def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def still(monkeypatch):
     with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -41,8 +40,8 @@ def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     "ask", [delta.is_table, delta.open_table, lambda table: next(entries(opened(table)), None)]
 )
-def test_while_the_store_is_asked_other_threads_go_on(ask: Callable[[str], Any]) -> None:
-    def asked() -> None:
+def test_while_the_store_is_asked_other_threads_go_on(ask):
+    def asked():
         with suppress(Exception):
             ask(TABLE)
 
@@ -57,14 +56,14 @@ def test_while_the_store_is_asked_other_threads_go_on(ask: Callable[[str], Any])
     assert longest < LONGEST_SILENCE
 
 
-def test_what_keeps_the_lock_gives_up_before_a_lease_expires() -> None:
+def test_what_keeps_the_lock_gives_up_before_a_lease_expires():
     wanted = delta.BRIEFLY
     longest = sum(int(wanted[name].removesuffix("s")) for name in ("retry_timeout", "timeout"))
     assert longest < TTL_SECONDS / 2
 
 
 @pytest.mark.parametrize("folder", ["spark_jobs", "plugins"])
-def test_delta_rs_opens_a_table_and_keeps_the_lock_in_one_module_alone(folder: str) -> None:
+def test_delta_rs_opens_a_table_and_keeps_the_lock_in_one_module_alone(folder):
     found = {
         (str(path.relative_to(REPO)), name)
         for path in (REPO / folder).rglob("*.py")
@@ -89,7 +88,7 @@ def _of_delta_rs(path: Path) -> Iterator[str]:
             yield name
 
 
-def test_a_folder_is_a_table_once_its_log_has_a_commit_or_a_checkpoint(tmp_path: Path) -> None:
+def test_a_folder_is_a_table_once_its_log_has_a_commit_or_a_checkpoint(tmp_path):
     log = tmp_path / "_delta_log"
     assert not delta.is_table(tmp_path)
     assert not tmp_path.joinpath("_delta_log").exists(), "to ask makes nothing"

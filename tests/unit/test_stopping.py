@@ -10,9 +10,7 @@ from tests.harness.refused import fails
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_is_a_wish_within_the_block_and_what_it_was_after_it(
-    number: signal.Signals,
-) -> None:
+def test_a_signal_is_a_wish_within_the_block_and_what_it_was_after_it(number):
     before = signal.getsignal(number)
     with stop_on_signals() as wish:
         wish.raise_if_asked()

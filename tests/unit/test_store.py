@@ -1,12 +1,9 @@
 """One declaration of the object store, said to each client; and what the clients say, in words."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import obstore
@@ -28,7 +25,7 @@ ENDPOINT = "http://127.0.0.1:7070"
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_is_declared(monkeypatch):
     for name in (
         "AWS_ENDPOINT_URL",
         "AWS_ENDPOINT_URL_S3",
@@ -54,7 +51,7 @@ def test_a_root_is_a_folder_of_this_machine_or_in_a_store(root, remote, s3):
     assert (is_remote(root), is_s3(root)) == (remote, s3)
 
 
-def test_spark_calls_it_by_another_scheme_and_a_disk_as_it_is() -> None:
+def test_spark_calls_it_by_another_scheme_and_a_disk_as_it_is():
     assert (spark_url("s3://b/p"), sluice_url("s3a://b/p"), spark_url("/data")) == (
         "s3a://b/p",
         "s3://b/p",
@@ -62,7 +59,7 @@ def test_spark_calls_it_by_another_scheme_and_a_disk_as_it_is() -> None:
     )
 
 
-def test_amazons_own_needs_nothing_and_no_client_is_told_of_an_endpoint() -> None:
+def test_amazons_own_needs_nothing_and_no_client_is_told_of_an_endpoint():
     store = Store.from_environment()
     assert store == Store("", "", path_style=False)
     assert store.s3fs_options()["client_kwargs"] == {}
@@ -151,9 +148,7 @@ def test_a_process_asks_for_its_keys_once_and_again_if_it_is_told_of_others(monk
 
 
 @pytest.mark.parametrize("left_out", [str, dict])
-def test_a_store_that_leaves_a_condition_of_a_put_out_is_refused(
-    monkeypatch: pytest.MonkeyPatch, left_out: type
-) -> None:
+def test_a_store_that_leaves_a_condition_of_a_put_out_is_refused(monkeypatch, left_out):
     store, put = MemoryStore(), obstore.put
     monkeypatch.setattr(object_store, "client", lambda _: store)
     refuse_unusable("s3://bucket/root")
@@ -167,7 +162,7 @@ def test_a_store_that_leaves_a_condition_of_a_put_out_is_refused(
     assert obstore.list_with_delimiter(store)["objects"] == [], "what was put is taken away"
 
 
-def test_what_is_said_wrongly_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_said_wrongly_is_refused_by_name(monkeypatch):
     monkeypatch.setenv("SLUICE_S3_PATH_STYLE", "yes")
     with fails(SettingInvalid, "path_style_unknown"):
         Store.from_environment()
@@ -194,7 +189,7 @@ def test_what_is_wrong_with_an_endpoint_is_said_of_the_variable_that_counts_and_
 
 
 @pytest.fixture
-def installed(tmp_path: Path) -> Settings:
+def installed(tmp_path) -> Settings:
     """With every jar that is looked for, empty."""
     for name in ("spark/delta-spark_0.jar", "spark/sluice-files.jar", "s3/hadoop-aws-0.jar"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -232,7 +227,7 @@ def test_no_key_is_among_what_spark_is_told(installed, monkeypatch):
     assert "canary" not in str(submit.environment(installed))
 
 
-def test_the_page_shows_the_policy_that_the_tests_run_under() -> None:
+def test_the_page_shows_the_policy_that_the_tests_run_under():
     docs = REPO / "docs"
     assert (docs / "object-store-policy.json").read_text() in (docs / "deploy.md").read_text()
 

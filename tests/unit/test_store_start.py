@@ -3,8 +3,6 @@
 The server is one that says what it was given.
 """
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -35,17 +33,13 @@ def _started(home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_servers_keys_are_in_its_environment_and_not_on_its_command_line(
-    tmp_path: Path,
-) -> None:
+def test_the_servers_keys_are_in_its_environment_and_not_on_its_command_line(tmp_path):
     done = _started(tmp_path)
     assert done.stdout == "root-1 a-secret\n"
     assert "a-secret" not in done.stderr
 
 
-def test_a_list_of_users_that_a_power_cut_left_empty_is_made_anew_and_any_other_stays(
-    tmp_path: Path,
-) -> None:
+def test_a_list_of_users_that_a_power_cut_left_empty_is_made_anew_and_any_other_stays(tmp_path):
     users = tmp_path / "iam" / "users.json"
     users.parent.mkdir()
     users.write_text("")

@@ -2,8 +2,6 @@
 disk as in an object store.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -23,7 +21,7 @@ from tests.simulation import bucket
 
 
 @pytest.fixture(params=["disk", "store"])
-def path(request: pytest.FixtureRequest) -> Iterator[Any]:
+def path(request) -> Iterator[Any]:
     with (
         TemporaryDirectory(dir=bucket.FOLDER) as folder,
         bucket.in_reach() if request.param == "store" else nullcontext(),
@@ -42,7 +40,7 @@ class Held:
 HELD = Held()
 
 
-def test_it_is_put_over_what_was_read_again_and_again(path: Any) -> None:
+def test_it_is_put_over_what_was_read_again_and_again(path):
     first = Cursor(audited=1)
     first.put(path, HELD)
     first.model_copy(update={"audited": 2}).put(path, HELD)
@@ -51,7 +49,7 @@ def test_it_is_put_over_what_was_read_again_and_again(path: Any) -> None:
     assert Cursor.read(path) == Cursor(audited=3)
 
 
-def test_it_is_not_put_over_what_another_has_written_since(path: Any) -> None:
+def test_it_is_not_put_over_what_another_has_written_since(path):
     Cursor(audited=1).put(path, HELD)
     late, prompt = Cursor.read(path), Cursor.read(path)
     prompt.model_copy(update={"audited": 2}).put(path, HELD)
@@ -61,14 +59,14 @@ def test_it_is_not_put_over_what_another_has_written_since(path: Any) -> None:
     assert Cursor.read(path).audited == 2
 
 
-def test_what_was_not_read_is_put_over_what_is_there_if_it_says_so(path: Any) -> None:
+def test_what_was_not_read_is_put_over_what_is_there_if_it_says_so(path):
     path.write_text("{")
     torn = Cursor(audited=1).over(path)
     torn.put(path, HELD)
     assert Cursor.read(path).audited == 1
 
 
-def test_bytes_that_are_no_text_are_as_torn_ones(path: Any) -> None:
+def test_bytes_that_are_no_text_are_as_torn_ones(path):
     path.write_bytes(b'{"audited": 1, "spec": "\xff\xfe"}')
     with pytest.raises(ValueError, match="surrogates"):
         Cursor.read(path)
@@ -77,9 +75,7 @@ def test_bytes_that_are_no_text_are_as_torn_ones(path: Any) -> None:
 
 
 @pytest.mark.parametrize("before", [None, 1])
-def test_of_two_without_a_lease_one_puts_it(
-    path: Any, before: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_without_a_lease_one_puts_it(path, before, monkeypatch):
     """The second comes between the first one's last look and its write."""
     if before:
         Cursor(audited=before).put(path, None)
@@ -110,7 +106,7 @@ def test_of_two_without_a_lease_one_puts_it(
     assert Cursor.read(path) not in refused
 
 
-def test_one_whose_answer_was_lost_is_this_ones(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_whose_answer_was_lost_is_this_ones(path, monkeypatch):
     """The client sends it again, and the store finds the tag of its own object."""
     Cursor(audited=1).put(path, HELD)
     again = Cursor.read(path).model_copy(update={"audited": 2})
@@ -126,9 +122,9 @@ def test_one_whose_answer_was_lost_is_this_ones(path: Any, monkeypatch: pytest.M
     assert Cursor.read(path).audited == 3
 
 
-def test_without_the_lease_nothing_is_written(path: Any) -> None:
+def test_without_the_lease_nothing_is_written(path):
     class Lost(Held):
-        def confirm(self) -> None:
+        def confirm(self):
             raise LeaseLost("it is another's")
 
     with pytest.raises(LeaseLost):
@@ -136,7 +132,7 @@ def test_without_the_lease_nothing_is_written(path: Any) -> None:
     assert not path.exists()
 
 
-def test_notes_are_equal_by_what_they_say() -> None:
+def test_notes_are_equal_by_what_they_say():
     class Other(Stored):
         audited: int = 1
 

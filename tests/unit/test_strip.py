@@ -1,7 +1,5 @@
 """The coverage strip: neighbours that are alike are one segment, and each that waits is its own."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
@@ -35,7 +33,7 @@ def covered(*states: Any) -> Coverage:
     )
 
 
-def test_neighbours_that_are_alike_are_one_segment_and_two_days_that_wait_are_two() -> None:
+def test_neighbours_that_are_alike_are_one_segment_and_two_days_that_wait_are_two():
     found = segments(covered("canonical", "canonical", "late", "late", "open"))
     assert [(each.state, each.intervals) for each in found] == [
         ("canonical", 2),
@@ -48,19 +46,19 @@ def test_neighbours_that_are_alike_are_one_segment_and_two_days_that_wait_are_tw
     assert [each.repairable for each in found] == [False, True, True, False]
 
 
-def test_what_the_form_is_filled_in_with_is_a_request() -> None:
+def test_what_the_form_is_filled_in_with_is_a_request():
     for state, kind in (("late", "repair"), ("replayable", "replay")):
         [found] = segments(covered(state))
         asked = Request(kind=found.kind, start=text(found.start), end=text(found.end))
         assert (asked.kind, asked.start, asked.end) == (kind, DAY, DAY + timedelta(days=1))
 
 
-def test_every_state_of_an_interval_has_a_colour() -> None:
+def test_every_state_of_an_interval_has_a_colour():
     style = STYLE.read_text()
     for state in get_args(State):
         assert f"rect.{state}" in style
         assert f".state.{state}" in style
 
 
-def test_no_interval_has_no_segment() -> None:
+def test_no_interval_has_no_segment():
     assert segments(covered()) == []

@@ -16,7 +16,7 @@ JOB = Drain(pipeline="flight_events", report="/reports/1.json", run_id="run-1")
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path) -> Settings:
     for name in (
         "delta-spark_4.2_2.13-4.4.0.jar",
         "spark-sql-kafka-0-10_2.13-4.2.0.jar",
@@ -38,7 +38,7 @@ def test_jars_that_are_not_there_are_missed_before_a_jvm_starts(tmp_path, conten
     assert "SLUICE_JARS" in missing.value.remedy
 
 
-def test_the_jars_and_nothing_else_are_on_the_class_path(settings: Settings) -> None:
+def test_the_jars_and_nothing_else_are_on_the_class_path(settings):
     path = submit.configuration(settings)["spark.driver.extraClassPath"].split(":")
     assert [Path(jar).name for jar in path] == [
         "delta-spark_4.2_2.13-4.4.0.jar",
@@ -54,7 +54,7 @@ def test_workers_use_this_python_and_find_sluice(settings, monkeypatch):
     assert environment.items() >= settings.environment().items()
 
 
-def test_the_command_is_one_that_the_application_understands(settings: Settings) -> None:
+def test_the_command_is_one_that_the_application_understands(settings):
     command = submit.command(settings, JOB)
     at = command.index(submit.application())
     assert Path(submit.application()).is_file()
@@ -83,7 +83,7 @@ def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_th
     assert sum("hunter2" in value for value in submit.environment(secret).values()) == 2
 
 
-def test_sparks_log_configuration_is_where_the_options_point(settings: Settings) -> None:
+def test_sparks_log_configuration_is_where_the_options_point(settings):
     options = submit.configuration(settings)["spark.driver.extraJavaOptions"].split()
     [log4j] = [
         option for option in options if option.startswith("-Dlog4j2.configurationFile=file:")
@@ -91,7 +91,7 @@ def test_sparks_log_configuration_is_where_the_options_point(settings: Settings)
     assert Path(log4j.partition("file:")[2]).is_file()
 
 
-def test_local_mode_ships_nothing_and_is_told_nothing_of_a_cluster(settings: Settings) -> None:
+def test_local_mode_ships_nothing_and_is_told_nothing_of_a_cluster(settings):
     for name in submit.configuration(settings):
         assert not name.startswith(
             ("spark.archives", "spark.jars", "spark.executorEnv", "spark.pyspark", "spark.locality")
@@ -115,7 +115,7 @@ def test_executors_get_the_jars_or_find_them_where_the_workers_have_them(setting
     )
 
 
-def test_the_driver_keeps_its_own_python(settings: Settings) -> None:
+def test_the_driver_keeps_its_own_python(settings):
     options = submit.configuration(settings._replace(master="yarn", executor_python="/opt/python"))
     assert (options["spark.pyspark.driver.python"], options["spark.pyspark.python"]) == (
         sys.executable,
@@ -123,7 +123,7 @@ def test_the_driver_keeps_its_own_python(settings: Settings) -> None:
     )
 
 
-def test_commands_that_only_look_need_no_cluster(settings: Settings) -> None:
+def test_commands_that_only_look_need_no_cluster(settings):
     cluster = settings._replace(master="spark://m:7077")
     for command in (
         submit.command(cluster, Explain(pipeline="flight_events")),

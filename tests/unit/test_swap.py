@@ -230,7 +230,7 @@ def test_a_repair_of_sessions_is_stale_when_rows_before_its_range_change(root):
 
 
 def test_a_repair_of_sessions_overlaps_one_that_replaced_rows_before_its_range(root):
-    def stage(repair_id: str, number: int, *around: Span) -> None:
+    def stage(repair_id: str, number: int, *around: Span):
         change = [(row(number, "a"), row(number, "a", 3))]
         root.stage(repair_id, change, spans=(hours(number),), around=around)
 
@@ -253,12 +253,7 @@ def test_a_later_repair_of_the_range_is_in_the_way(root):
         root.swap("r1")
     root.undo("r2")
     root.swap("r1")
-    assert root.states() == {
-        "r1": "swapped",
-        "r2": "undone",
-        "r2/undo": "swapped",
-        "r3": "swapped",
-    }
+    assert root.states() == {"r1": "swapped", "r2": "undone", "r2/undo": "swapped", "r3": "swapped"}
 
 
 def test_what_waits_for_a_person_is_not_swapped(root):
@@ -361,7 +356,7 @@ def test_of_two_swaps_at_once_one_commits(root):
     root.stage("r1", WRONG)
     root.stage("r2", [(row(3, "a"), row(3, "a", 5))], merged=(late(8, hour(0)),))
 
-    def patiently(repair_id: str) -> None:
+    def patiently(repair_id: str):
         for _ in range(200):
             try:
                 swap(SPEC, root.settings.root, repair_id, repair_id)

@@ -308,10 +308,7 @@ def test_a_run_whose_spec_was_loaded_before_the_switch_is_refused(rebuilt):
     rebuilt.switch()
     with fails(VersionNotLive, "switched_meanwhile", live=has("state version 2")):
         read_identity(rebuilt.live.paths)
-    with (
-        fails(VersionNotLive, "switched_meanwhile"),
-        leased(rebuilt.live.paths, "drain"),
-    ):
+    with fails(VersionNotLive, "switched_meanwhile"), leased(rebuilt.live.paths, "drain"):
         pass
 
 
@@ -326,7 +323,7 @@ def test_a_run_beside_that_was_begun_before_the_switch_never_works_without_the_l
 def test_a_run_beside_waits_while_the_switch_works(rebuilt, monkeypatch):
     held = []
 
-    def at(_: str) -> None:
+    def at(_: str):
         with pytest.raises(LeaseHeld), lease(rebuilt.side.paths.lease, "rebuild"):
             pass
         held.append(True)
@@ -394,7 +391,7 @@ def test_a_switch_beside_a_discard_is_refused_and_nothing_that_is_live_is_remove
     """The discard has looked, and removes rows of the ops tables."""
     tried = []
 
-    def removes(*_: object) -> None:
+    def removes(*_: object):
         if not tried:
             tried.append(True)
             with pytest.raises(LeaseHeld):
@@ -455,7 +452,7 @@ def test_no_switch_is_taken_back_to_a_place_of_which_maintain_has_removed_someth
     old = rebuilt.live.paths
     rebuilt.switch()
 
-    def killed(folder: UPath) -> None:
+    def killed(folder: UPath):
         shutil.rmtree(str(folder / "spark" / "state"))
         raise Killed
 

@@ -18,7 +18,7 @@ from tests.unit.specs import pipeline
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> UPath:
+def path(tmp_path) -> UPath:
     """A table with versions 0 to 3, a row each."""
     for number in range(4):
         write(tmp_path / "t", number)
@@ -30,25 +30,23 @@ def write(path: Path | UPath, number: int) -> None:
     deltalake.write_deltalake(str(path), pa.table({"n": [number]}), mode="append")
 
 
-def test_the_table_of_the_checkpoint_passes_whatever_its_owner_added_or_deleted(
-    path: UPath,
-) -> None:
+def test_the_table_of_the_checkpoint_passes_whatever_its_owner_added_or_deleted(path):
     known = table.identifier(path)
     write(path, 9)
     deltalake.DeltaTable(str(path)).delete("n = 1")
     table.refuse_replaced(path, "sales", known)
 
 
-def test_before_the_first_run_any_table_passes_and_none(tmp_path: Path) -> None:
+def test_before_the_first_run_any_table_passes_and_none(tmp_path):
     table.refuse_replaced(UPath(tmp_path / "none"), "sales", "")
 
 
-def test_a_dropped_table_is_refused(tmp_path: Path) -> None:
+def test_a_dropped_table_is_refused(tmp_path):
     with fails(TableReplaced, "dropped"):
         table.refuse_replaced(UPath(tmp_path / "none"), "sales", "known")
 
 
-def test_a_table_made_anew_is_refused(path: UPath, tmp_path: Path) -> None:
+def test_a_table_made_anew_is_refused(path, tmp_path):
     known = table.identifier(path)
     path.rename(tmp_path / "old")
     write(tmp_path / "t", 1)
@@ -56,7 +54,7 @@ def test_a_table_made_anew_is_refused(path: UPath, tmp_path: Path) -> None:
         table.refuse_replaced(UPath(tmp_path / "t"), "sales", known)
 
 
-def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path: Path) -> None:
+def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path):
     path = UPath(tmp_path / "t")
     checkpoint = Checkpoint(begin(tmp_path / "spark"))
     table.refuse_ahead(path, "sales/g1", checkpoint)
@@ -75,9 +73,7 @@ def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path: Path) -> None
         table.refuse_ahead(path, "sales/g1", checkpoint)
 
 
-def test_a_newer_field_gets_its_column_also_after_a_rewind_and_a_lost_column_does_not(
-    tmp_path: Path,
-) -> None:
+def test_a_newer_field_gets_its_column_also_after_a_rewind_and_a_lost_column_does_not(tmp_path):
     path, spec = UPath(tmp_path / "new"), pipeline()
     old = StructType().add("id", "string")
     table.ensure(path, old, spec, "g1")
@@ -103,9 +99,7 @@ def test_a_newer_field_gets_its_column_also_after_a_rewind_and_a_lost_column_doe
     ]
 
 
-def test_a_column_that_is_gone_is_refused_with_the_command_that_shows_the_history(
-    path: UPath,
-) -> None:
+def test_a_column_that_is_gone_is_refused_with_the_command_that_shows_the_history(path):
     opened = deltalake.DeltaTable(str(path))
     lacking = json.loads(opened.schema().to_json())
     lacking["fields"][0]["name"] = "gone"

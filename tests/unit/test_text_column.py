@@ -1,7 +1,5 @@
 """Texts to values: Arrow's casts give what the strict readers give, one text after the other."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -57,9 +55,7 @@ def same(one: object, other: object) -> bool:
 @example(texts=["2026-11-26T24:00:00Z", "2026-11-26T10:00:60Z", "2026-11-26T10:00:00+13:59"])
 @example(texts=["3.4028235677973366e38", "3.4028234663852886e38", "1e309", "-0", "-0.0", "32768"])
 @example(texts=["999.99", "1000.00", "-999.999", "0.1", "-.5", ".25", "00.1", "0E7", None])
-def test_a_cast_gives_what_reading_one_by_one_gives(
-    kind: str, format_: str | None, texts: list[str | None]
-) -> None:
+def test_a_cast_gives_what_reading_one_by_one_gives(kind, format_, texts):
     field = Field(name="x", type=kind, format=format_, required=False)
     quick, slow = text_column(texts, field), one_by_one(texts, field)
     assert quick.wrong == slow.wrong
@@ -71,7 +67,7 @@ def test_a_cast_gives_what_reading_one_by_one_gives(
 @given(st.lists(st.none() | st.binary(max_size=12) | st.sampled_from([
     b"a,2026-11-26T10:00:00Z,7,1.5", b'"b",2026-11-26T10:00:00Z,,', b"c,2026-11-26T10:00:00Z,x,2", b"a,b", b"\xff,,,",
 ]), max_size=8))  # fmt: skip
-def test_lines_together_are_read_as_each_alone(values: list[bytes | None]) -> None:
+def test_lines_together_are_read_as_each_alone(values):
     by = decoding(Csv(columns=COLUMNS), FIELDS)
     columns, reasons = by.columns(values)
     alone = [by.row(value) for value in values]
@@ -79,7 +75,7 @@ def test_lines_together_are_read_as_each_alone(values: list[bytes | None]) -> No
     assert [*zip(*columns, strict=True)] == [row for row, _ in alone]
 
 
-def test_a_part_of_a_longer_array_is_read_as_itself() -> None:
+def test_a_part_of_a_longer_array_is_read_as_itself():
     given = arrow_array(["1", "x", None, "3"], "string").slice(1, 3)
     column = text_column(given, Field(name="x", type="int"))
     assert (column.array.to_pylist(), [*column.wrong]) == ([None, None, 3], [0])

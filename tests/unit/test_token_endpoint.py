@@ -4,8 +4,6 @@ and no broker behind them.
 librdkafka and its libcurl are the real ones: their words decide whether trying again can help.
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading
@@ -31,7 +29,7 @@ Serve = Callable[[Act, Pair | None], str]
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
+def serve(tmp_path) -> Iterator[Serve]:
     """Make a server that does the same with every connection; host:port.
 
     With TLS where it is given a certificate.
@@ -120,8 +118,8 @@ def look(serve: Serve, url: str, **properties: str) -> SluiceError:
     [(None, "Could not connect"), (hang_up, "Empty reply"), (reset, "Recv failure")],
 )
 def test_where_nobody_gives_tokens_it_is_the_endpoint_that_is_to_be_looked_at_and_trying_again_may_help(
-    serve: Serve, act: Act | None, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    serve, act, says, monkeypatch
+):
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 2.0)
     if act is None:
         with socket.create_server(("127.0.0.1", 0)) as gone:
@@ -135,17 +133,15 @@ def test_where_nobody_gives_tokens_it_is_the_endpoint_that_is_to_be_looked_at_an
 
 @pytest.mark.parametrize("status", ["503 Service Unavailable", "429 Too Many Requests"])
 def test_where_it_is_busy_librdkafka_says_nothing_and_either_may_be_down(
-    serve: Serve, status: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    serve, status, monkeypatch
+):
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 2.0)
     error = look(serve, f"http://{serve(answer(status, 'Connection refused'), None)}/token")
     because(error, KafkaUnreachable, "no_broker", remedy=has("SLUICE_KAFKA"))
     because(error, KafkaUnreachable, "no_broker", remedy=has("token endpoint"))
 
 
-def test_an_answer_that_is_no_is_a_refusal_whatever_words_it_has_and_told_in_one_short_line(
-    serve: Serve,
-) -> None:
+def test_an_answer_that_is_no_is_a_refusal_whatever_words_it_has_and_told_in_one_short_line(serve):
     page = (
         "<html>\nFailed to connect: the request timed out, HTTP 503, could not resolve\n"
         + "x" * 5000
@@ -174,8 +170,8 @@ def test_an_answer_that_is_no_is_a_refusal_whatever_words_it_has_and_told_in_one
     ],
 )
 def test_a_certificate_that_is_not_accepted_is_not_the_clients_fault(
-    serve: Serve, hosts: tuple[str, ...], lives: int, authority: Authority, says: str
-) -> None:
+    serve, hosts, lives, authority, says
+):
     place = serve(
         answer("200 OK", "{}"), AUTHORITY.pair("endpoint", hosts=hosts, lives=timedelta(days=lives))
     )
@@ -184,8 +180,8 @@ def test_a_certificate_that_is_not_accepted_is_not_the_clients_fault(
 
 
 def test_without_authorities_of_its_own_it_is_held_against_those_of_this_machine(
-    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    serve, tmp_path, monkeypatch
+):
     (tmp_path / "trusted.crt").write_text(AUTHORITY.certificate)
     place = serve(answer("401 Unauthorized", "no"), AUTHORITY.pair("endpoint", hosts=HERE))
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)

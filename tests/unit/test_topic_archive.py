@@ -1,7 +1,5 @@
 """The archive of a topic, without Spark: declaration, name, content, and who reads it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from datetime import UTC, datetime, timedelta
@@ -89,7 +87,7 @@ SPEC = Pipeline(name={name!r}, about="x", topic=TOPIC, steps=(Transform(where="t
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     """A folder of pipelines in the place of the shipped ones."""
     monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
     for module in [name for name in sys.modules if name.startswith("spark_jobs.pipelines.")]:
@@ -147,7 +145,7 @@ def columns() -> StructType:
     return StructType.fromJson(STRUCT)
 
 
-def test_an_older_sluices_archive_gets_the_columns_that_it_lacks(tmp_path: Path) -> None:
+def test_an_older_sluices_archive_gets_the_columns_that_it_lacks(tmp_path):
     place = UPath(tmp_path / "archive")
     before = pa.schema([each for each in SCHEMA if each.name not in ADDED_TO_ARCHIVES])
     configuration = {"sluice.generation": "g1"}
@@ -159,7 +157,7 @@ def test_an_older_sluices_archive_gets_the_columns_that_it_lacks(tmp_path: Path)
     assert {field.name for field in deltalake.DeltaTable(str(place)).schema().fields} == {*COLUMNS}
 
 
-def test_what_has_no_time_is_never_old(tmp_path: Path) -> None:
+def test_what_has_no_time_is_never_old(tmp_path):
     """A producer that stamps microseconds: how old its records are nobody knows."""
     root = Root(tmp_path)
     for offset, days in enumerate([90, None, 90]):
@@ -171,7 +169,7 @@ def test_what_has_no_time_is_never_old(tmp_path: Path) -> None:
     assert root.offsets == [("topic-1", offset) for offset in (1, 2, 3)]
 
 
-def test_an_archive_is_a_pipeline_of_the_records_themselves() -> None:
+def test_an_archive_is_a_pipeline_of_the_records_themselves():
     assert (SPEC.name, SPEC.is_archive, SPEC.steps) == ("archive__sales", True, ())
     assert tuple(SCHEMA.names) == COLUMNS
     assert Paths("/r", SPEC).table.parts[-2:] == ("archive", "sales")
@@ -181,7 +179,7 @@ def test_an_archive_is_a_pipeline_of_the_records_themselves() -> None:
     assert unranged(SPEC) == "an archive has the records themselves, and computes nothing"
 
 
-def test_other_fields_of_the_topic_may_change_while_its_archive_goes_on() -> None:
+def test_other_fields_of_the_topic_may_change_while_its_archive_goes_on():
     more = topic(fields=(*FIELDS, Field(name="more", type="int")))
     assert fingerprint(archive_spec(more, Archive()), "4.2.0") == fingerprint(SPEC, "4.2.0")
 
@@ -189,7 +187,7 @@ def test_other_fields_of_the_topic_may_change_while_its_archive_goes_on() -> Non
 @given(
     st.sampled_from(["a.b", "a-b", "a_b", "A_b", "x" * 249, "x" * 248 + "y", "x" * 54, "x" * 55])
 )
-def test_the_name_of_an_archive_is_one_of_a_pipeline_and_no_two_topics_share_it(name: str) -> None:
+def test_the_name_of_an_archive_is_one_of_a_pipeline_and_no_two_topics_share_it(name):
     assert archive_spec(topic(name=name), Archive()).name == archive_name(name)
     others = {"a.b", "a-b", "a_b", "A_b", "x" * 249, "x" * 248 + "y"} - {name}
     assert archive_name(name) not in set(map(archive_name, others))
@@ -198,7 +196,7 @@ def test_the_name_of_an_archive_is_one_of_a_pipeline_and_no_two_topics_share_it(
 @pytest.mark.parametrize(
     "declared", [{"every": "hourly"}, {"keep": "1 hour"}, {"keep": "soon"}, {"kept": "1 day"}]
 )
-def test_a_wrong_declaration_is_refused_by_field(declared: dict[str, str]) -> None:
+def test_a_wrong_declaration_is_refused_by_field(declared):
     with fails(SpecInvalid, "fields_refused", fields=", ".join(declared)):
         Archive(**declared)
 
@@ -228,7 +226,7 @@ def test_a_topic_with_two_archives_and_a_folder_of_an_archives_name_are_refused(
         registry.load("archive__flights")
 
 
-def test_the_command_for_a_topic_without_an_archive_says_how_to_declare_one(folder: Path) -> None:
+def test_the_command_for_a_topic_without_an_archive_says_how_to_declare_one(folder):
     declare(folder, "none", "None")
     result = CliRunner().invoke(app, ["archive", "flights"])
     assert result.exit_code != 0
@@ -260,7 +258,7 @@ def numbers(parts: Parts) -> set[int]:
     return {at for ranges in parts.values() for first, stop in ranges for at in range(first, stop)}
 
 
-def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path: Path) -> None:
+def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path):
     assert archived(Paths(str(tmp_path), SPEC).root, TOPIC, "topic-1") == {}
     root = Root(tmp_path)
     root.batches([9, 5, 2, 1])
@@ -304,7 +302,7 @@ def test_what_retention_took_during_a_batch_is_what_neither_kafka_nor_the_table_
     assert read_removed(root.paths).offsets == {0: ((2, 4), (6, 8), (9, 12)), 1: ((0, 3),)}
 
 
-def test_doctor_repairs_what_else_is_damaged_where_removed_json_is_broken(tmp_path: Path) -> None:
+def test_doctor_repairs_what_else_is_damaged_where_removed_json_is_broken(tmp_path):
     root = Root(tmp_path)
     plan_batch(root.folder, 0, {0: 1}, topic="sales")
     for path in (root.paths.removed, root.paths.failing):
@@ -333,7 +331,7 @@ def test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtake
     assert any("archive_lag 3.0" in line for line in lines) is warned
 
 
-def test_a_partition_that_no_batch_has_read_is_behind_by_all_that_it_has() -> None:
+def test_a_partition_that_no_batch_has_read_is_behind_by_all_that_it_has():
     topic = SourceState("topic-1", {0: 0, 1: 0}, {0: 70, 1: 500})
     [said] = lag_lines(topic, {0: 60})
     assert said.startswith("the archive is 510 offsets behind")
@@ -341,7 +339,7 @@ def test_a_partition_that_no_batch_has_read_is_behind_by_all_that_it_has() -> No
     assert "archive_lag 470.0" in lag_lines(topic, {0: 60})[1]
 
 
-def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_path: Path) -> None:
+def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_path):
     root = Root(tmp_path)
     root.batches([50, 40, 3, 90, 1])
     root.append("topic-0", 7, NOW - timedelta(days=99))
@@ -358,7 +356,7 @@ def test_what_maintain_removes_is_noted_before_it_goes(tmp_path, monkeypatch):
     root = Root(tmp_path)
     root.batches([50, 3])
 
-    def killed(*_: Any, **__: Any) -> None:
+    def killed(*_: Any, **__: Any):
         raise KeyboardInterrupt
 
     intent = maintain(SPEC, root.settings)
@@ -372,7 +370,7 @@ def test_what_maintain_removes_is_noted_before_it_goes(tmp_path, monkeypatch):
     assert root.offsets == [("topic-1", 1)]
 
 
-def test_joined_files_have_every_record_and_the_archives_compression(tmp_path: Path) -> None:
+def test_joined_files_have_every_record_and_the_archives_compression(tmp_path):
     root = Root(tmp_path)
     root.batches([1, 1, 1])
     intent = maintain(SPEC, root.settings)
@@ -407,7 +405,7 @@ def test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic(
 
 def test_who_has_outslept_the_lease_claims_no_archive_that_another_has_released(tmp_path):
     class Lost:
-        def confirm(self) -> None:
+        def confirm(self):
             raise LeaseLost("it is another's")
 
     place = UPath(tmp_path / "archive")
@@ -417,7 +415,7 @@ def test_who_has_outslept_the_lease_claims_no_archive_that_another_has_released(
     assert table.released(place)
 
 
-def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path: Path) -> None:
+def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path):
     root = Root(tmp_path)
     root.batches([1])
     root.paths.identity.write_text("{")
