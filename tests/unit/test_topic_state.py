@@ -36,11 +36,8 @@ def closed_port() -> int:
 
 @pytest.mark.parametrize("port", ["deaf_port", "closed_port"])
 def test_a_broker_that_does_not_answer_is_given_up_in_time_and_named(
-    request: pytest.FixtureRequest,
-    port: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    request, port, monkeypatch, capfd
+):
     broker = f"127.0.0.1:{request.getfixturevalue(port)}"
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
     asked = time.monotonic()
@@ -53,8 +50,8 @@ def test_a_broker_that_does_not_answer_is_given_up_in_time_and_named(
 
 
 def test_no_client_is_left_to_a_garbage_collection_which_any_thread_may_make(
-    closed_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    closed_port, monkeypatch
+):
     """It ends in a thread of its own then, and librdkafka aborts the process."""
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
     at = Settings("/root", f"127.0.0.1:{closed_port}", Path("/jars"), "local[2]", "1g")

@@ -1,10 +1,7 @@
 """Records of well-known systems, each from a declaration of at most fifteen lines."""
 
-from __future__ import annotations
-
 import inspect
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -139,14 +136,14 @@ SHAPES = [segment, mongodb, dms, maxwell, otlp, snowplow]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_record_is_read_as_it_is(shape: Callable[[], Shape]) -> None:
+def test_a_record_is_read_as_it_is(shape):
     topic, value, row = shape()
     given = value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
     assert Decoding(topic).row(given) == (row, None)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_its_declaration_has_at_most_fifteen_lines(shape: Callable[[], Shape]) -> None:
+def test_its_declaration_has_at_most_fifteen_lines(shape):
     source = inspect.getsource(shape)
     lines = source.split("    topic = Topic(\n")[1].split("\n    )")[0].splitlines()
     assert len(lines) + 2 <= 15

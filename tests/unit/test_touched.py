@@ -1,20 +1,17 @@
 """The ranges that a repair would compute now: those of late records that wait, of final rows."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from pathlib import Path
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.find.touched import touched
 from spark_jobs.root.paths import Paths
-from tests.unit.repaired import DAY, SPEC, Root
+from tests.unit.repaired import DAY, SPEC
 from tests.unit.test_coverage import HOURLY, add_late, root
 
 __all__ = ["root"]  # the fixture
 
 
-def test_ranges_that_touch_are_one_and_a_late_record_of_open_rows_is_too_early(root: Root) -> None:
+def test_ranges_that_touch_are_one_and_a_late_record_of_open_rows_is_too_early(root):
     add_late(root, (1, 0.5), (2, 1.5), (3, 3.5), (4, 3.6), (5, 6.5))
     found = touched(HOURLY, root.paths)
     assert [((each.start - DAY), (each.end - DAY), each.late) for each in found.ranges] == [
@@ -24,7 +21,7 @@ def test_ranges_that_touch_are_one_and_a_late_record_of_open_rows_is_too_early(r
     assert found.too_early == 1
 
 
-def test_a_record_that_a_repair_has_used_touches_nothing_more(root: Root) -> None:
+def test_a_record_that_a_repair_has_used_touches_nothing_more(root):
     add_late(root, (1, 0.5), (2, 1.5))
     own = {"pipeline": SPEC.name, "generation": "g1", "partition": 0, "source": "late"}
     ops_tables.append(root.paths.root, "merged", [own | {"offset": 1, "fate": "merged"}])
@@ -32,5 +29,5 @@ def test_a_record_that_a_repair_has_used_touches_nothing_more(root: Root) -> Non
     assert (found.start - DAY, found.late) == (timedelta(hours=1), 1)
 
 
-def test_a_pipeline_that_never_ran_has_nothing_to_repair(tmp_path: Path) -> None:
+def test_a_pipeline_that_never_ran_has_nothing_to_repair(tmp_path):
     assert touched(HOURLY, Paths(str(tmp_path), HOURLY)).ranges == ()

@@ -48,10 +48,7 @@ KINDS = pytest.mark.parametrize("kind", VALUES)
 
 
 def fields(kind: str) -> tuple[Field, ...]:
-    return (
-        Field(name="at", type="timestamp"),
-        Field(name="v", type=kind, required=False),
-    )
+    return (Field(name="at", type="timestamp"), Field(name="v", type=kind, required=False))
 
 
 @KINDS

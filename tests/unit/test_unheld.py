@@ -1,7 +1,5 @@
 """Which times of which fields a pipeline's GroupState cannot hold, and who knows of it."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -51,20 +49,17 @@ def pandas(**changes: Any) -> Any:
         (spec(deduplicate(), Transform(where="amount > 0"), group_state()), ["until", "day"]),
         (spec(in_buckets()), []),
         (spec(SELECT, pandas()), []),
-        (
-            spec(aggregate(keys=("until",), event_time="moment"), pandas(keys=("until",))),
-            ["until"],
-        ),
+        (spec(aggregate(keys=("until",), event_time="moment"), pandas(keys=("until",))), ["until"]),
         (spec(aggregate()), []),
     ],
     ids=["event time", "no time", "late", "row", "buckets", "made by SQL", "grouped", "no code"],
 )
-def test_of_the_fields_that_reach_the_code_as_they_are(given: Pipeline, fields: list[str]) -> None:
+def test_of_the_fields_that_reach_the_code_as_they_are(given, fields):
     """An event time of 1677 is late for a step that judges by it, before any code sees it."""
     assert [each.field for each in unheld(given)] == fields
 
 
-def test_a_form_with_pandas_holds_what_pandas_holds_and_the_row_form_all_but_ten_days() -> None:
+def test_a_form_with_pandas_holds_what_pandas_holds_and_the_row_form_all_but_ten_days():
     for form in ("pandas", "apply"):
         more: dict[str, Any] = {"state": (Field(name="n", type="int"),)} if form == "apply" else {}
         until = unheld(spec(group_state(form=form, **more)))[0]
@@ -85,12 +80,12 @@ def test_a_form_with_pandas_holds_what_pandas_holds_and_the_row_form_all_but_ten
     assert [bool(day.reason(date(1582, 10, on))) for on in (4, 5, 14, 15)] == [0, 1, 1, 0]
 
 
-def test_an_event_time_far_ahead_stays_premature() -> None:
+def test_an_event_time_far_ahead_stays_premature():
     at = unheld(spec(pandas(time_mode="none")))[0]
     assert (at.field, at.reason(LAST + US), bool(at.reason(FIRST - US))) == ("at", "", True)
 
 
-def test_the_bytes_of_a_record_that_may_be_malformed_for_it_come_back() -> None:
+def test_the_bytes_of_a_record_that_may_be_malformed_for_it_come_back():
     sent = datetime(2026, 1, 1, tzinfo=UTC)
     policy = CapturePolicy(0, BUDGET, int(sent.timestamp()) * 1000)
     keeps = RawFilter(UNTIL, policy, unheld(spec(pandas())))

@@ -202,7 +202,7 @@ def test_the_note_is_not_written_over_another_holders(spec_and_paths):
     found = [*seen(values_of_people(), spec.topic).values()]
 
     class Late:
-        def confirm(self) -> None:
+        def confirm(self):
             where.new_keys.write_text('{"more": true}')
 
     with pytest.raises(LeaseLost):

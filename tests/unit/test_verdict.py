@@ -27,7 +27,7 @@ def check(
     return CheckResult.model_validate(known | more)
 
 
-def test_rows_pass_where_no_critical_check_failed_and_none_is_broken() -> None:
+def test_rows_pass_where_no_critical_check_failed_and_none_is_broken():
     assert verdict("p", 7, []) is None
     assert (
         verdict("p", 7, [check("passed"), check("failed", "warning"), check("failed", "info")])
@@ -35,7 +35,7 @@ def test_rows_pass_where_no_critical_check_failed_and_none_is_broken() -> None:
     )
 
 
-def test_each_critical_check_that_failed_is_named_with_its_rows_and_the_table_version() -> None:
+def test_each_critical_check_that_failed_is_named_with_its_rows_and_the_table_version():
     error = verdict(
         "p",
         7,
@@ -49,26 +49,26 @@ def test_each_critical_check_that_failed_is_named_with_its_rows_and_the_table_ve
     because(error, CheckFailed, "critical_failed", count=2, failed=failed, table_version=7)
 
 
-def test_a_check_that_only_warns_fails_no_run_where_it_cannot_be_evaluated() -> None:
+def test_a_check_that_only_warns_fails_no_run_where_it_cannot_be_evaluated():
     lesser = [check("broken", "warning"), check("broken", "info"), check("passed")]
     assert verdict("p", 7, lesser) is None
     assert staged_verdict("p", lesser) is None
     assert isinstance(verdict("p", 7, [*lesser, check("failed")]), CheckFailed)
 
 
-def test_a_critical_check_that_could_not_be_evaluated_comes_first() -> None:
+def test_a_critical_check_that_could_not_be_evaluated_comes_first():
     error = verdict("p", 7, [check("failed"), check("broken", observed="no such column")])
     because(error, CheckBroken, "not_evaluated", name=has("expect_x(n)"))
 
 
-def test_staged_rows_are_said_to_be_staged_and_to_have_changed_nothing() -> None:
+def test_staged_rows_are_said_to_be_staged_and_to_have_changed_nothing():
     assert staged_verdict("p", [check("passed"), check("failed", "warning")]) is None
     error = staged_verdict("p", [check("failed", unexpected=3)])
     because(error, CheckFailed, "staged_failed", failed="expect_x(n) (3 rows)")
     assert isinstance(staged_verdict("p", [check("broken"), check("failed")]), CheckBroken)
 
 
-def test_staged_rows_that_no_record_explains_have_an_error_of_their_own() -> None:
+def test_staged_rows_that_no_record_explains_have_an_error_of_their_own():
     unexplained = check("failed", column="unexplained", suite="change")
     assert isinstance(staged_verdict("p", [check("failed"), unexplained]), ChangeUnexplained)
     assert isinstance(staged_verdict("p", [check("failed", column="unexplained")]), CheckFailed), (
@@ -76,7 +76,7 @@ def test_staged_rows_that_no_record_explains_have_an_error_of_their_own() -> Non
     )
 
 
-def test_a_verify_with_bad_records_that_nobody_has_quarantined_names_the_command() -> None:
+def test_a_verify_with_bad_records_that_nobody_has_quarantined_names_the_command():
     bad = check("failed", column="newly_bad", suite="change")
     unexplained = check("failed", column="unexplained", suite="change")
     span = Span(datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
@@ -88,7 +88,7 @@ def test_a_verify_with_bad_records_that_nobody_has_quarantined_names_the_command
     because(staged_verdict("p", [bad]), CheckFailed, "staged_failed")
 
 
-def test_a_range_that_compaction_has_thinned_cannot_be_proved_and_nothing_else_is_blamed() -> None:
+def test_a_range_that_compaction_has_thinned_cannot_be_proved_and_nothing_else_is_blamed():
     found = Change(rows_before=9, rows_after=4, removed=5, unexplained=5, thinned=7)
     for kind in ("verify", "backfill"):
         asked = change_checks(kind, "unexplained", thinned=True)
@@ -111,7 +111,7 @@ def test_a_range_that_compaction_has_thinned_cannot_be_proved_and_nothing_else_i
     [(True, 10, 7, 3), (True, 10, 10, 0), (True, 10, 12, 0), (False, 10, 7, 0)],
 )
 def test_thinned_is_what_the_index_has_and_a_compacted_topic_no_longer_gives(
-    compacted: bool, records: int, read: int, gone: int
-) -> None:
+    compacted, records, read, gone
+):
     plan = RepairPlan.model_construct(compacted=compacted)
     assert thinned(plan, Source(records, read)) == gone

@@ -161,7 +161,7 @@ def deliveries(draw: st.DrawFn) -> list[list[Row]]:
 
 @settings(max_examples=60)
 @given(deliveries())
-def test_a_table_is_that_of_all_changes_at_once_however_they_came(batches: list[list[Row]]) -> None:
+def test_a_table_is_that_of_all_changes_at_once_however_they_came(batches):
     table = Table()
     for batch in batches:
         table.put(batch)
@@ -170,9 +170,7 @@ def test_a_table_is_that_of_all_changes_at_once_however_they_came(batches: list[
 
 @settings(max_examples=40)
 @given(deliveries())
-def test_a_chain_has_neither_gap_nor_overlap_and_one_current_row_if_the_key_lives(
-    batches: list[list[Row]],
-) -> None:
+def test_a_chain_has_neither_gap_nor_overlap_and_one_current_row_if_the_key_lives(batches):
     table = Table()
     for batch in batches:
         table.put(batch)
@@ -189,7 +187,7 @@ def test_a_chain_has_neither_gap_nor_overlap_and_one_current_row_if_the_key_live
 
 @settings(max_examples=40)
 @given(deliveries())
-def test_a_batch_that_comes_again_changes_nothing(batches: list[list[Row]]) -> None:
+def test_a_batch_that_comes_again_changes_nothing(batches):
     table = Table()
     for batch in batches:
         table.put(batch)
@@ -224,9 +222,7 @@ def of_delta(path: UPath) -> list[Row]:
 
 @settings(max_examples=12, deadline=None)
 @given(batches=deliveries())
-def test_a_delta_table_is_that_too_and_its_log_agrees_with_each_account(
-    batches: list[list[Row]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_delta_table_is_that_too_and_its_log_agrees_with_each_account(batches, tmp_path_factory):
     path = delta_table(tmp_path_factory.mktemp("history") / "orders")
     for number, batch in enumerate(filter(None, batches)):
         done = put(path, batch, number)
@@ -238,7 +234,7 @@ def test_a_delta_table_is_that_too_and_its_log_agrees_with_each_account(
     assert of_delta(path) == by_duckdb([row for batch in batches for row in batch])
 
 
-def test_what_has_ended_is_not_written_again_for_newer_changes(tmp_path: Path) -> None:
+def test_what_has_ended_is_not_written_again_for_newer_changes(tmp_path):
     path = delta_table(tmp_path / "orders")
     put(path, rows(enumerate([FIRST, SECOND])), 0)
     before = {uri for uri in DeltaTable(str(path)).file_uris() if "current=false" in uri}
@@ -286,20 +282,20 @@ FIRST, SECOND, THIRD = (Change("a", 0, lsn, lsn, "paid") for lsn in (1, 2, 3))
         "so is one that the table has, and its place in Kafka is the later one",
     ],
 )
-def test_each_change_has_one_fate(before: list[Change], batch: list[Change], fates: Fates) -> None:
+def test_each_change_has_one_fate(before, batch, fates):
     table = Table()
     table.put(rows(enumerate(before)))
     assert table.put(rows(enumerate(batch, len(before)))).fates == fates
 
 
-def test_the_same_record_again_is_a_duplicate_and_writes_nothing() -> None:
+def test_the_same_record_again_is_a_duplicate_and_writes_nothing():
     table, batch = Table(), rows([(5, FIRST)])
     table.put(batch)
     again = table.put([*batch, *batch])
     assert (again.fates, again.rows.num_rows) == (Fates(duplicates=2), 0)
 
 
-def test_only_a_late_change_reads_and_writes_what_has_ended() -> None:
+def test_only_a_late_change_reads_and_writes_what_has_ended():
     table = Table()
     table.put(rows(enumerate([FIRST, SECOND, Change("b", 0, 7, 7, "paid")])))
     there = dataset(pa.Table.from_pylist(table.sorted(), TABLE))

@@ -1,7 +1,5 @@
 """Where no worker can do a drain, it starts cold and says why: no exception, and no JVM before that."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal
@@ -37,7 +35,7 @@ def short() -> Iterator[Path]:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, short: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(tmp_path, short, monkeypatch) -> Settings:
     """An installation whose workers have a folder of their own, and none of them starts."""
     monkeypatch.setattr(tempfile, "tempdir", str(short))
     (tmp_path / "jars").mkdir()
@@ -58,22 +56,15 @@ def cold(settings: Settings, caplog: pytest.LogCaptureFixture) -> str:
     return line
 
 
-def test_while_another_run_starts_the_worker(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_while_another_run_starts_the_worker(settings, caplog):
     with starting(socket_path(settings.root)) as alone:
         assert alone
         assert "another run is starting the worker" in cold(settings, caplog)
 
 
 @pytest.mark.parametrize("error", [SparkFailed("no", "."), OSError("no"), ValueError("no")])
-def test_whatever_fails_before_the_worker_accepts(
-    settings: Settings,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-) -> None:
-    def fails(*_: object) -> None:
+def test_whatever_fails_before_the_worker_accepts(settings, caplog, monkeypatch, error):
+    def fails(*_: object):
         raise error
 
     monkeypatch.setattr(clients, "start", fails)
@@ -82,36 +73,27 @@ def test_whatever_fails_before_the_worker_accepts(
     assert str(error) in said
 
 
-def test_where_the_sockets_path_is_too_long_for_a_socket(
-    settings: Settings,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+def test_where_the_sockets_path_is_too_long_for_a_socket(settings, caplog, monkeypatch, tmp_path):
     deep = tmp_path / ("x" * MOST_PATH_BYTES)
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
     assert "set TMPDIR to a shorter folder" in cold(settings, caplog)
 
 
-def test_the_longest_path_that_fits_is_one_of_a_socket(short: Path) -> None:
+def test_the_longest_path_that_fits_is_one_of_a_socket(short):
     path = short / ("x" * (MOST_PATH_BYTES - len(str(short)) - 1))
     listening(path).close()
     with pytest.raises(OSError, match="too long"):
         listening(Path(f"{path}x"))
 
 
-def test_where_others_may_enter_the_folder(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_where_others_may_enter_the_folder(settings, caplog):
     socket_path(settings.root).parent.chmod(0o755)
     assert "is not this user's alone" in cold(settings, caplog)
 
 
 @pytest.mark.parametrize("link", [True, False])
-def test_a_link_or_a_folder_that_others_may_enter_has_no_socket(
-    settings: Settings, tmp_path: Path, link: bool
-) -> None:
+def test_a_link_or_a_folder_that_others_may_enter_has_no_socket(settings, tmp_path, link):
     folder = socket_path(settings.root).parent
     if link:
         folder.rmdir()
@@ -146,9 +128,7 @@ class Peer:
         self._listener.close()
 
 
-def test_a_worker_that_ends_behind_a_drain_is_not_waited_for(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_worker_that_ends_behind_a_drain_is_not_waited_for(settings, caplog):
     peer = Peer(socket_path(settings.root), Ending("it is old", "drain other"))
     said = cold(settings, caplog)
     peer.thread.join()
@@ -158,7 +138,7 @@ def test_a_worker_that_ends_behind_a_drain_is_not_waited_for(
     peer.link.close()
 
 
-def test_a_client_says_that_it_waits_and_sees_the_end_before_it_looks(settings: Settings) -> None:
+def test_a_client_says_that_it_waits_and_sees_the_end_before_it_looks(settings):
     peer = Peer(socket_path(settings.root), Accepted(os.getpid()))
     variables = {**os.environ, "ODD": os.fsdecode(b"caf\xe9")}
     run = begun(settings, "departure_delays", WORDS, variables, 1, FILES)
@@ -177,7 +157,7 @@ def test_a_client_says_that_it_waits_and_sees_the_end_before_it_looks(settings: 
     peer.link.close()
 
 
-def test_a_worker_that_is_dead_has_not_ended_its_run(settings: Settings) -> None:
+def test_a_worker_that_is_dead_has_not_ended_its_run(settings):
     peer = Peer(socket_path(settings.root), Accepted(os.getpid()))
     run = begun(settings, "departure_delays", WORDS, os.environ, 1, FILES)
     assert run is not None
@@ -219,7 +199,7 @@ def listens(settings: Settings, *words: str, **variables: str) -> Iterator[subpr
 
 
 @pytest.fixture
-def started(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def started(settings, monkeypatch) -> list[object]:
     """The starts of a worker, which does not come up."""
     found = list[object]()
     monkeypatch.setattr(clients, "start", lambda *given: found.append(given))
@@ -227,9 +207,7 @@ def started(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[object]
     return found
 
 
-def test_a_worker_that_stands_still_is_ended_and_another_one_is_started(
-    settings: Settings, caplog: pytest.LogCaptureFixture, started: list[object]
-) -> None:
+def test_a_worker_that_stands_still_is_ended_and_another_one_is_started(settings, caplog, started):
     with listens(settings, **{BORN: "{}"}) as process:
         assert "no worker came up" in cold(settings, caplog)
         assert process.wait(10) == -signal.SIGKILL
@@ -237,13 +215,7 @@ def test_a_worker_that_stands_still_is_ended_and_another_one_is_started(
 
 
 @pytest.mark.parametrize(("words", "born"), [(("busy",), {BORN: "{}"}), ((), {})])
-def test_a_process_that_is_busy_or_no_worker_is_not_ended(
-    settings: Settings,
-    caplog: pytest.LogCaptureFixture,
-    started: list[object],
-    words: tuple[str, ...],
-    born: dict[str, str],
-) -> None:
+def test_a_process_that_is_busy_or_no_worker_is_not_ended(settings, caplog, started, words, born):
     with listens(settings, *words, **born) as process:
         assert "the worker does not answer" in cold(settings, caplog)
         assert process.poll() is None
@@ -251,8 +223,8 @@ def test_a_process_that_is_busy_or_no_worker_is_not_ended(
 
 
 def test_a_worker_that_another_run_has_started_meanwhile_is_not_replaced(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, started: list[object]
-) -> None:
+    settings, monkeypatch, started
+):
     """It comes between the look that finds none and the lock of whoever starts one."""
     peers = list[Peer]()
 

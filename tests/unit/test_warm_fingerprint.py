@@ -2,9 +2,7 @@
 
 import os
 import resource
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -21,7 +19,7 @@ LIMITS = Limits(drains=3, idle_seconds=60, memory_mb=100)
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings(tmp_path, monkeypatch) -> Settings:
     """An installation with a package of pipelines and jars of its own."""
     package = tmp_path / "code" / "deployed_warm"
     (package / "hourly").mkdir(parents=True)
@@ -59,22 +57,20 @@ def add(_file: str, tmp_path: Path) -> None:
         (change, "jars/classes.jsa", "jars"),
     ],
 )
-def test_a_changed_file_of_code_or_jars_is_named(
-    settings: Settings, tmp_path: Path, what: Callable[[str, Path], None], file: str, part: str
-) -> None:
+def test_a_changed_file_of_code_or_jars_is_named(settings, tmp_path, what, file, part):
     before = taken(settings, ["spark-submit"], {})
     assert changed(before, taken(settings, ["spark-submit"], {})) == []
     what(file, tmp_path)
     assert changed(before, taken(settings, ["spark-submit"], {})) == [part]
 
 
-def test_a_second_link_to_a_jar_is_no_change(settings: Settings, tmp_path: Path) -> None:
+def test_a_second_link_to_a_jar_is_no_change(settings, tmp_path):
     before = taken(settings, [], {})
     os.link(tmp_path / "jars/delta.jar", tmp_path / "link")
     assert changed(before, taken(settings, [], {})) == []
 
 
-def test_what_python_compiles_is_no_code(settings: Settings, tmp_path: Path) -> None:
+def test_what_python_compiles_is_no_code(settings, tmp_path):
     before = taken(settings, [], {})
     cache = tmp_path / "code/deployed_warm/hourly/__pycache__"
     cache.mkdir()
@@ -83,8 +79,8 @@ def test_what_python_compiles_is_no_code(settings: Settings, tmp_path: Path) -> 
 
 
 def test_another_option_folder_or_variable_is_named_and_none_of_a_run(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    settings, tmp_path, monkeypatch
+):
     before = taken(settings, ["--conf", "a=1"], {"A": "1", "B": "1", "AIRFLOW_CTX_TRY_NUMBER": "1"})
     now = {"A": "2", "C": "1", "AIRFLOW_CTX_TRY_NUMBER": "2", "SLUICE_KAFKA_CONFIG": "/tmp/once"}
     monkeypatch.chdir(tmp_path)
@@ -97,21 +93,19 @@ def test_another_option_folder_or_variable_is_named_and_none_of_a_run(
     ]
 
 
-def test_no_value_of_a_variable_is_in_it(settings: Settings) -> None:
+def test_no_value_of_a_variable_is_in_it(settings):
     found = taken(settings, [], {"PASSWORD": "open sesame"})
     assert "variable PASSWORD" in found
     assert "open sesame" not in str(found)
 
 
-def test_a_worker_is_started_with_no_variable_of_a_run() -> None:
+def test_a_worker_is_started_with_no_variable_of_a_run():
     given = {"PATH": "/bin", "_AIRFLOW__STARTUP_MSG": "token", "AIRFLOW_CTX_DAG_ID": "d", "_": "x"}
     assert of_the_worker(given) == {"PATH": "/bin"}
 
 
 @given(PARTS, PARTS)
-def test_two_fingerprints_differ_in_nothing_only_if_they_are_equal(
-    before: dict[str, str], now: dict[str, str]
-) -> None:
+def test_two_fingerprints_differ_in_nothing_only_if_they_are_equal(before, now):
     assert (changed(before, now) == []) == (before == now)
     assert changed(before, now) == changed(now, before)
 
@@ -126,8 +120,8 @@ def test_two_fingerprints_differ_in_nothing_only_if_they_are_equal(
     ],
 )
 def test_a_worker_ends_behind_a_failed_drain_the_last_one_or_one_that_left_it_large(
-    status: int, drains: int, memory: int, why: str
-) -> None:
+    status, drains, memory, why
+):
     found = LIMITS.end_because(status, drains, memory)
     assert why in found
     assert bool(why) == bool(found)
@@ -144,15 +138,13 @@ def test_a_worker_ends_behind_a_failed_drain_the_last_one_or_one_that_left_it_la
         ({}, 3_000_000, "3,000,000"),
     ],
 )
-def test_a_cluster_an_object_store_and_a_large_load_start_cold(
-    settings: Settings, given: dict[str, Any], records: int, why: str
-) -> None:
+def test_a_cluster_an_object_store_and_a_large_load_start_cold(settings, given, records, why):
     found = unfit_because(settings._replace(**given), records)
     assert why in found
     assert bool(why) == bool(found)
 
 
-def test_another_mask_for_new_files_is_another_process(settings: Settings) -> None:
+def test_another_mask_for_new_files_is_another_process(settings):
     before = taken(settings, [], {})
     mask = os.umask(0)
     os.umask(mask ^ 0o020)
@@ -165,9 +157,7 @@ def test_another_mask_for_new_files_is_another_process(settings: Settings) -> No
 
 
 @pytest.mark.parametrize("limit", ["RLIMIT_NOFILE", "RLIMIT_AS"])
-def test_another_limit_is_another_process(
-    settings: Settings, limit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_limit_is_another_process(settings, limit, monkeypatch):
     before = taken(settings, [], {})
     asked = resource.getrlimit
     number = getattr(resource, limit)
@@ -179,9 +169,7 @@ def test_another_limit_is_another_process(
 
 
 @pytest.mark.parametrize("name", ["SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"])
-def test_a_changed_file_of_configuration_is_named(
-    settings: Settings, tmp_path: Path, name: str
-) -> None:
+def test_a_changed_file_of_configuration_is_named(settings, tmp_path, name):
     folder = tmp_path / "conf"
     folder.mkdir()
     before = taken(settings, [], {name: str(folder)})
@@ -190,7 +178,7 @@ def test_a_changed_file_of_configuration_is_named(
     assert changed(before, now) == ["Spark's configuration files"]
 
 
-def test_a_zip_that_spark_puts_on_the_path_is_seen(settings: Settings, tmp_path: Path) -> None:
+def test_a_zip_that_spark_puts_on_the_path_is_seen(settings, tmp_path):
     home = {"SPARK_HOME": str(tmp_path / "spark")}
     (library := tmp_path / "spark/python/lib").mkdir(parents=True)
     (library / "pyspark.zip").write_bytes(b"sources")
@@ -199,7 +187,7 @@ def test_a_zip_that_spark_puts_on_the_path_is_seen(settings: Settings, tmp_path:
     assert changed(before, taken(settings, ["spark-submit"], home)) == ["Spark's Python"]
 
 
-def test_a_log_that_no_worker_has_written_to_for_a_month_goes_and_no_other(tmp_path: Path) -> None:
+def test_a_log_that_no_worker_has_written_to_for_a_month_goes_and_no_other(tmp_path):
     socket, now = tmp_path / "own.sock", 1_800_000_000.0
     days = {"old.log": 31, "older.log.before": 300, "own.log": 29, "held.lock": 300}
     for name, age in days.items():
@@ -210,18 +198,14 @@ def test_a_log_that_no_worker_has_written_to_for_a_month_goes_and_no_other(tmp_p
 
 
 @pytest.mark.parametrize("name", ["site-packages", "dist-packages"])
-def test_a_package_installed_elsewhere_on_the_path_is_seen(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_package_installed_elsewhere_on_the_path_is_seen(settings, tmp_path, monkeypatch, name):
     monkeypatch.syspath_prepend(tmp_path / name)
     before = taken(settings, [], {})
     (tmp_path / name / "more-1.dist-info").mkdir(parents=True)
     assert changed(before, taken(settings, [], {})) == ["installed packages"]
 
 
-def test_code_behind_a_link_is_seen_and_a_link_to_a_folder_above_has_an_end(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_code_behind_a_link_is_seen_and_a_link_to_a_folder_above_has_an_end(settings, tmp_path):
     package = tmp_path / "code/deployed_warm"
     (tmp_path / "elsewhere").mkdir()
     (package / "linked").symlink_to(tmp_path / "elsewhere")

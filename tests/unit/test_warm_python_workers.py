@@ -1,7 +1,5 @@
 """A worker's Python daemons: what it makes of one that is gone. Over real processes, without Spark."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -36,7 +34,7 @@ def daemon() -> Iterator[tuple[subprocess.Popen[str], int]]:
             started.kill()
 
 
-def test_behind_a_drain_the_workers_are_killed_and_their_daemon_lives() -> None:
+def test_behind_a_drain_the_workers_are_killed_and_their_daemon_lives():
     with daemon() as (lives, worker):
         python = PythonWorkers(os.getpid())
         python.end()
@@ -47,7 +45,7 @@ def test_behind_a_drain_the_workers_are_killed_and_their_daemon_lives() -> None:
         )
 
 
-def test_a_daemon_that_was_there_and_is_gone_is_missed_though_another_has_come() -> None:
+def test_a_daemon_that_was_there_and_is_gone_is_missed_though_another_has_come():
     python = PythonWorkers(os.getpid())
     with daemon() as (first, _):
         python.end()
@@ -59,7 +57,7 @@ def test_a_daemon_that_was_there_and_is_gone_is_missed_though_another_has_come()
                 python.hold_daemons()
 
 
-def test_none_is_missed_where_none_was_there() -> None:
+def test_none_is_missed_where_none_was_there():
     python = PythonWorkers(os.getpid())
     python.end()
     python.hold_daemons()

@@ -171,7 +171,7 @@ class Process:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
+def start(tmp_path) -> Iterator[Callable[..., Process]]:
     started: list[Process] = []
 
     def begin(**limits: float) -> Process:
@@ -184,16 +184,14 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
         each.process.wait()
 
 
-def test_a_run_writes_to_its_client_as_a_cold_one_does(start: Callable[..., Process]) -> None:
+def test_a_run_writes_to_its_client_as_a_cold_one_does(start):
     client = start().run("say", "a")
     assert client.end() == Ended(0)
     assert client.out.read_text() == "out ['a']\nerr\nnative\n"
     assert client.err.read_text() == "of the JVM\n"
 
 
-def test_each_run_has_its_own_environment_and_folder_and_finds_nothing_of_the_one_before(
-    start: Callable[..., Process],
-) -> None:
+def test_each_run_has_its_own_environment_and_folder_and_finds_nothing_of_the_one_before(start):
     worker = start()
     for word in ("first", "second"):
         client = worker.run("leave", word)
@@ -207,9 +205,7 @@ def test_each_run_has_its_own_environment_and_folder_and_finds_nothing_of_the_on
     assert client.out.read_text() == f"1 1 {worker.folder}\n"
 
 
-def test_a_second_client_is_told_at_once_that_the_worker_is_busy(
-    start: Callable[..., Process], tmp_path: Path
-) -> None:
+def test_a_second_client_is_told_at_once_that_the_worker_is_busy(start, tmp_path):
     worker = start()
     first = worker.run("wait", str(tmp_path / "waits"))
     wait((tmp_path / "waits").exists)
@@ -224,9 +220,7 @@ def test_a_second_client_is_told_at_once_that_the_worker_is_busy(
     assert first.out.read_text() == "stopped\n"
 
 
-def test_a_client_that_vanishes_stops_its_run_and_ends_the_worker(
-    start: Callable[..., Process], tmp_path: Path
-) -> None:
+def test_a_client_that_vanishes_stops_its_run_and_ends_the_worker(start, tmp_path):
     worker = start()
     client = worker.run("wait", str(tmp_path / "waits"))
     wait((tmp_path / "waits").exists)
@@ -236,9 +230,7 @@ def test_a_client_that_vanishes_stops_its_run_and_ends_the_worker(
     assert "the client of its drain is gone" in worker.log
 
 
-def test_another_fingerprint_ends_the_worker_before_the_run_and_says_what_has_changed(
-    start: Callable[..., Process],
-) -> None:
+def test_another_fingerprint_ends_the_worker_before_the_run_and_says_what_has_changed(start):
     worker = start()
     now = {"code": "2", "variable A": "1"}
     client = Client(worker, "say", born=now)
@@ -258,12 +250,8 @@ def test_another_fingerprint_ends_the_worker_before_the_run_and_says_what_has_ch
     ],
 )
 def test_it_ends_behind_its_last_drain_and_behind_one_that_failed(
-    start: Callable[..., Process],
-    limits: dict[str, float],
-    words: tuple[str, ...],
-    status: int,
-    why: str,
-) -> None:
+    start, limits, words, status, why
+):
     worker = start(**limits)
     client = worker.run(*words)
     assert client.end() == Ended(status)
@@ -275,7 +263,7 @@ def test_it_ends_behind_its_last_drain_and_behind_one_that_failed(
     assert not worker.marked("killed" if status == 0 else "cleaned")
 
 
-def test_it_ends_when_nobody_wants_a_drain(start: Callable[..., Process]) -> None:
+def test_it_ends_when_nobody_wants_a_drain(start):
     worker = start(idle=0.2)
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert "SLUICE_WARM_IDLE_MINUTES" in worker.log
@@ -283,9 +271,7 @@ def test_it_ends_when_nobody_wants_a_drain(start: Callable[..., Process]) -> Non
 
 
 @pytest.mark.parametrize("by_signal", [True, False])
-def test_an_idle_worker_that_is_asked_to_end_does(
-    start: Callable[..., Process], by_signal: bool
-) -> None:
+def test_an_idle_worker_that_is_asked_to_end_does(start, by_signal):
     worker = start()
     if by_signal:
         worker.process.send_signal(signal.SIGTERM)
@@ -300,7 +286,7 @@ def test_an_idle_worker_that_is_asked_to_end_does(
 @pytest.mark.skipif(
     not hasattr(ctypes.CDLL(None), "tgkill"), reason="a signal for one thread is glibc's, of Linux"
 )
-def test_a_signal_that_another_thread_is_given_ends_it_too(start: Callable[..., Process]) -> None:
+def test_a_signal_that_another_thread_is_given_ends_it_too(start):
     """So does one that comes just before the main thread waits: neither wakes that thread."""
     worker = start()
     pid = worker.process.pid
@@ -310,9 +296,7 @@ def test_a_signal_that_another_thread_is_given_ends_it_too(start: Callable[..., 
     assert worker.process.wait(PATIENCE_SECONDS / 2) == 0
 
 
-def test_one_at_work_that_is_asked_to_end_does_so_behind_its_drain(
-    start: Callable[..., Process], tmp_path: Path
-) -> None:
+def test_one_at_work_that_is_asked_to_end_does_so_behind_its_drain(start, tmp_path):
     worker = start()
     client = worker.run("wait", str(tmp_path / "waits"))
     wait((tmp_path / "waits").exists)
@@ -330,9 +314,7 @@ def test_one_at_work_that_is_asked_to_end_does_so_behind_its_drain(
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b'{"type":"Stop"}', b'{"type":"Drain"}', b"\x00"])
-def test_whoever_says_anything_else_is_refused_and_the_next_one_is_served(
-    start: Callable[..., Process], content: bytes
-) -> None:
+def test_whoever_says_anything_else_is_refused_and_the_next_one_is_served(start, content):
     worker = start()
     link = connected(worker.socket)
     assert link is not None
@@ -343,7 +325,7 @@ def test_whoever_says_anything_else_is_refused_and_the_next_one_is_served(
     assert worker.run("say").end() == Ended(0)
 
 
-def test_a_run_whose_output_nobody_reads_goes_on(start: Callable[..., Process]) -> None:
+def test_a_run_whose_output_nobody_reads_goes_on(start):
     worker = start()
     read, write = os.pipe()
     link = connected(worker.socket)
@@ -357,16 +339,14 @@ def test_a_run_whose_output_nobody_reads_goes_on(start: Callable[..., Process]) 
     link.close()
 
 
-def test_two_clients_do_not_start_two_workers(tmp_path: Path) -> None:
+def test_two_clients_do_not_start_two_workers(tmp_path):
     with starting(tmp_path / "w.sock") as first, starting(tmp_path / "w.sock") as second:
         assert (first, second) == (True, False)
     with starting(tmp_path / "w.sock") as third:
         assert third
 
 
-def test_a_failed_drain_is_answered_when_the_jvm_is_dead_and_nothing_is_cleaned_at_leisure(
-    start: Callable[..., Process],
-) -> None:
+def test_a_failed_drain_is_answered_when_the_jvm_is_dead_and_nothing_is_cleaned_at_leisure(start):
     worker = start()
     client = worker.run("status", "7")
     assert client.end() == Ended(7)
@@ -377,9 +357,7 @@ def test_a_failed_drain_is_answered_when_the_jvm_is_dead_and_nothing_is_cleaned_
     assert not worker.marked("stopped")
 
 
-def test_a_drain_whose_folder_is_gone_fails_and_says_so(
-    start: Callable[..., Process], tmp_path: Path
-) -> None:
+def test_a_drain_whose_folder_is_gone_fails_and_says_so(start, tmp_path):
     worker = start()
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -404,9 +382,7 @@ def test_a_drain_whose_folder_is_gone_fails_and_says_so(
 @pytest.mark.parametrize(
     ("how", "why"), [("clean-hangs", "not done within"), ("clean-raises", "the JVM is gone")]
 )
-def test_a_worker_that_cannot_clean_up_in_time_answers_and_ends_at_once(
-    start: Callable[..., Process], how: str, why: str
-) -> None:
+def test_a_worker_that_cannot_clean_up_in_time_answers_and_ends_at_once(start, how, why):
     worker = start()
     worker.socket.with_suffix(f".{how}").touch()
     assert worker.run("say").end() == Ended(0)
@@ -416,9 +392,7 @@ def test_a_worker_that_cannot_clean_up_in_time_answers_and_ends_at_once(
     assert why in worker.log
 
 
-def test_behind_every_tenth_drain_it_collects_its_garbage_and_drains_on(
-    start: Callable[..., Process],
-) -> None:
+def test_behind_every_tenth_drain_it_collects_its_garbage_and_drains_on(start):
     worker = start()
     for _ in range(COLLECT_EVERY):
         assert not worker.marked("collected")
@@ -428,9 +402,7 @@ def test_behind_every_tenth_drain_it_collects_its_garbage_and_drains_on(
     assert worker.process.poll() is None
 
 
-def test_one_that_cannot_collect_its_garbage_ends_at_once_behind_an_answered_drain(
-    start: Callable[..., Process],
-) -> None:
+def test_one_that_cannot_collect_its_garbage_ends_at_once_behind_an_answered_drain(start):
     worker = start()
     worker.socket.with_suffix(".collect-raises").touch()
     for _ in range(COLLECT_EVERY):
@@ -440,9 +412,7 @@ def test_one_that_cannot_collect_its_garbage_ends_at_once_behind_an_answered_dra
     assert "cannot collect its garbage: RuntimeError: the JVM is gone" in worker.log
 
 
-def test_a_drain_that_comes_while_garbage_is_collected_is_not_begun_where_that_does_not_end(
-    start: Callable[..., Process],
-) -> None:
+def test_a_drain_that_comes_while_garbage_is_collected_is_not_begun_where_that_does_not_end(start):
     worker = start()
     worker.socket.with_suffix(".collect-hangs").touch()
     for _ in range(COLLECT_EVERY):
@@ -460,9 +430,7 @@ def test_a_drain_that_comes_while_garbage_is_collected_is_not_begun_where_that_d
     assert not worker.socket.exists()
 
 
-def test_a_client_reads_to_the_end_though_the_run_has_left_a_process(
-    start: Callable[..., Process],
-) -> None:
+def test_a_client_reads_to_the_end_though_the_run_has_left_a_process(start):
     worker = start()
     link = connected(worker.socket)
     assert link is not None
@@ -480,9 +448,7 @@ def test_a_client_reads_to_the_end_though_the_run_has_left_a_process(
     assert worker.run("say").end() == Ended(0)
 
 
-def test_a_worker_that_cannot_make_a_session_accepts_nothing_and_ends(
-    start: Callable[..., Process],
-) -> None:
+def test_a_worker_that_cannot_make_a_session_accepts_nothing_and_ends(start):
     worker = start()
     worker.socket.with_suffix(".refuse").touch()
     client = Client(worker, "say")
@@ -496,9 +462,7 @@ def test_a_worker_that_cannot_make_a_session_accepts_nothing_and_ends(
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_no_drain_begins_whose_client_does_not_say_that_it_waits(
-    start: Callable[..., Process], closes: bool
-) -> None:
+def test_no_drain_begins_whose_client_does_not_say_that_it_waits(start, closes):
     worker = start()
     silent = Client(worker, "say", goes=False)
     assert isinstance(silent.answer, Accepted)
@@ -511,9 +475,7 @@ def test_no_drain_begins_whose_client_does_not_say_that_it_waits(
     assert "drain 2" not in worker.log
 
 
-def test_a_worker_does_not_remove_the_socket_of_another_one(
-    start: Callable[..., Process],
-) -> None:
+def test_a_worker_does_not_remove_the_socket_of_another_one(start):
     worker = start()
     time.sleep(MORE_THAN_A_TICK)
     worker.socket.unlink()
@@ -523,7 +485,7 @@ def test_a_worker_does_not_remove_the_socket_of_another_one(
         assert worker.socket.exists()
 
 
-def test_a_socket_with_the_inode_of_its_own_and_another_time_is_another_one(tmp_path: Path) -> None:
+def test_a_socket_with_the_inode_of_its_own_and_another_time_is_another_one(tmp_path):
     """A file system may give the inode of a removed one to the next."""
     address = Address(tmp_path / "w.sock")
     with address.listen():
@@ -533,9 +495,7 @@ def test_a_socket_with_the_inode_of_its_own_and_another_time_is_another_one(tmp_
         assert (tmp_path / "w.sock").exists()
 
 
-def test_one_that_was_retired_and_not_woken_ends_without_waiting_for_a_drain(
-    tmp_path: Path,
-) -> None:
+def test_one_that_was_retired_and_not_woken_ends_without_waiting_for_a_drain(tmp_path):
     turn = Turn(Address(tmp_path / "w.sock"))
     turn.retire("somebody asked it to, and is gone")
     began = time.monotonic()
@@ -543,15 +503,13 @@ def test_one_that_was_retired_and_not_woken_ends_without_waiting_for_a_drain(
     assert time.monotonic() - began < PATIENCE_SECONDS / 2
 
 
-def test_a_drain_is_done_though_the_log_was_removed(start: Callable[..., Process]) -> None:
+def test_a_drain_is_done_though_the_log_was_removed(start):
     worker = start()
     log_path(worker.socket).unlink()
     assert worker.run("say").end() == Ended(0)
 
 
-def test_neither_a_thread_of_a_run_nor_spark_holds_up_the_end(
-    start: Callable[..., Process],
-) -> None:
+def test_neither_a_thread_of_a_run_nor_spark_holds_up_the_end(start):
     worker = start(drains=1)
     worker.socket.with_suffix(".stop-hangs").touch()
     assert worker.run("thread").end() == Ended(0)
@@ -560,15 +518,13 @@ def test_neither_a_thread_of_a_run_nor_spark_holds_up_the_end(
     assert worker.marked("killed")
 
 
-def test_a_drain_finds_variables_that_are_no_utf_8(start: Callable[..., Process]) -> None:
+def test_a_drain_finds_variables_that_are_no_utf_8(start):
     client = start().run("environment", ONE=os.fsdecode(b"caf\xe9"))
     assert client.end() == Ended(0)
     assert client.out.read_bytes().startswith(b"caf\xe9 1 ")
 
 
-def test_all_above_a_process_is_killed_and_all_beside_it_and_the_process_lives(
-    tmp_path: Path,
-) -> None:
+def test_all_above_a_process_is_killed_and_all_beside_it_and_the_process_lives(tmp_path):
     below = (
         "import os, sys; from pathlib import Path;"
         "from spark_jobs.launch.processes import kill_others, tree;"

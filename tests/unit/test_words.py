@@ -5,7 +5,6 @@ Tables and code count as words, and have no sentences.
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -40,15 +39,15 @@ def sentences(text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, REPO / "CHANGELOG.md"], ids=lambda page: page.name)
-def test_no_sentence_is_long(page: Path) -> None:
+def test_no_sentence_is_long(page):
     assert [s for s in sentences(page.read_text()) if len(words(s)) > LONGEST] == []
 
 
-def test_the_pages_are_no_longer_than_they_were() -> None:
+def test_the_pages_are_no_longer_than_they_were():
     assert sum(len(words(page.read_text())) for page in PAGES) <= ALL
 
 
-def test_a_sentence_is_found_in_prose_alone() -> None:
+def test_a_sentence_is_found_in_prose_alone():
     page = """\
 # A heading of words
 One `a b c` [two](three.md). Three
