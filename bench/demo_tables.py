@@ -1,5 +1,5 @@
-"""The demo's three tables: drained in three deliveries, with late records, then repaired. How many
-of them are the canonical result, by DuckDB and plain Python over the ledger.
+"""Three of the demo's tables: drained in three deliveries, with late records, then repaired. How
+many of them are the canonical result, by DuckDB and plain Python over the ledger.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def _show(reports: summary.Reports, repairs: Sequence[Report]) -> None:
     summary.show_runs(console, reports)
     summary.show_checks(console, reports)
     summary.show_repairs(console, repairs)
-    summary.show_rows(console, [HOME / "root" / "tables" / name for name in registry.names()])
+    summary.show_rows(console, [HOME / "root" / "published" / name for name in registry.names()])
     agrees = summary.show_verdict(console, reports, ledger.counts(HOME / "ledger"))
     if not summary.show_proof(console, repairs, PROVED["from"], PROVED["to"]) or not agrees:
         raise typer.Exit(1)

@@ -148,7 +148,7 @@ def _show(reports: summary.Reports) -> None:
     summary.show_checks(console, reports)
     root = os.environ["SLUICE_ROOT"]
     if "://" not in root:
-        summary.show_rows(console, [Path(root) / "tables" / name for name in registry.names()])
+        summary.show_rows(console, [Path(root) / "published" / name for name in registry.names()])
     sent = ledger.counts(DATA / "ledger")
     deliveries = {number for _, number in reports}
     if not summary.show_verdict(

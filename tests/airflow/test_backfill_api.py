@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sluice_airflow.dags.backfill_dag import build_backfill
+from spark_jobs.analysis.ranged import unranged
 from spark_jobs.messages.kind import ASKED_KINDS
 from spark_jobs.registry import find as registry
 from tests.airflow.metadata import add_dag, rest_api
@@ -42,7 +43,8 @@ def test_a_backfill_of_a_drain_is_refused(api):
 def test_the_form_of_a_backfill_is_off_for_a_drain_and_on_for_the_dag_beside_it(api, name):
     facts = {dag["dag_id"]: dag for dag in api.get("/ui/dags?limit=100").json()["dags"]}
     assert facts[name]["is_backfillable"] is False
-    assert facts[f"{name}__backfill"]["is_backfillable"] is True
+    ranged = unranged(registry.load(name)) is None
+    assert facts[f"{name}__backfill"]["is_backfillable"] is ranged
 
 
 def test_nothing_schedules_the_backfill_dag_and_it_is_not_paused(api):

@@ -16,6 +16,7 @@ from pendulum import instance
 from sluice_airflow.dags.accept import accept_id
 from sluice_airflow.dags.backfill_dag import backfill_id
 from sluice_airflow.dags.maintain import DAG_ID as MAINTAIN, maintain_dag
+from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import PipelineUnknown, SpecInvalid
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Pipeline, Ranges, Schedule
@@ -134,7 +135,8 @@ def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(dags, n
     page = dags[name].doc_md or ""
 
     assert spec.about in page
-    assert f"The DAG `{name}__backfill` computes ranges of the table again." in page
+    ranged = unranged(spec) is None
+    assert (f"The DAG `{name}__backfill` computes ranges of the table again." in page) == ranged
     assert f"`{spec.topic.name}`" in page
     assert all(f"`{check.type}(" in page for check in (*spec.output_checks, *spec.state_checks))
     assert sum(line[:2] in {f"{n}." for n in range(1, 10)} for line in page.splitlines()) == len(

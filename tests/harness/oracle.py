@@ -91,7 +91,17 @@ def _rotation(tail: str, flight: Row, back: Row | None, closed_at: datetime) -> 
     }
 
 
+def aircraft_now(found: pa.Table, _watermark: datetime) -> list[Row]:
+    """The newest event of each aircraft, unless that is a cancelled flight."""
+    newest: dict[str, Row] = {}
+    for event in sorted(found.to_pylist(), key=lambda e: (e["event_time"], e["event_id"])):
+        if event["tail_number"] is not None:
+            newest[event["tail_number"]] = event
+    return [event for event in newest.values() if not event["cancelled"]]
+
+
 RESULTS = {
+    "aircraft_now": aircraft_now,
     "flight_events": flight_events,
     "departure_delays": departure_delays,
     "aircraft_rotations": aircraft_rotations,

@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from datetime import date, timedelta
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,7 @@ class Scene:
             self.settings.root,
             self.ledger_folder,
             self.spec.name,
-            self.spec.watermark_delay or timedelta(),
+            self.spec.watermark_delay,
         )
 
     def assert_exact(self) -> None:

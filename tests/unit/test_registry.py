@@ -12,7 +12,7 @@ from tests.harness.ran import python
 from tests.harness.refused import fails, has
 from tests.unit.test_rooms import HEAVY
 
-SHIPPED = ["aircraft_rotations", "departure_delays", "flight_events"]
+SHIPPED = ["aircraft_now", "aircraft_rotations", "departure_delays", "flight_events"]
 REPO = Path(__file__).parents[2]
 SPEC = """
 from spark_jobs.spec import Pipeline, Transform

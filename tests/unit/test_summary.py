@@ -212,7 +212,8 @@ class TestDemo:
             records,
             [(0, offset) for offset in range(len(records))],
         )
-        deltalake.write_deltalake(str(tmp_path / "root" / "tables" / "sales"), pa.table({"n": [1]}))
+        published = tmp_path / "root" / "published" / "sales"
+        deltalake.write_deltalake(str(published), pa.table({"n": [1]}))
         return tmp_path
 
     @staticmethod

@@ -1,0 +1,41 @@
+"""Where each aircraft is now: the newest departure or arrival of each.
+
+A cancelled flight takes the aircraft's row away, until it flies again. What comes late, twice or
+out of order changes nothing that is newer.
+"""
+
+from spark_jobs.spec import Check, Latest, Pipeline, Transform, within
+from spark_jobs.topics.flights import FLIGHTS
+
+SPEC = Pipeline(
+    name="aircraft_now",
+    about="The newest departure or arrival of each aircraft; none while its flight is cancelled.",
+    topic=FLIGHTS,
+    steps=(
+        Transform(where="tail_number is not null"),
+        Latest(
+            keys=("tail_number",),
+            # Of two events at one time the id decides, wherever they are in Kafka.
+            order_by=("event_time", "event_id"),
+            deletes="cancelled",
+        ),
+    ),
+    output_checks=(
+        Check(
+            type="expect_column_values_to_be_unique",
+            kwargs={"column": "tail_number"},
+            about="an aircraft has one row",
+        ),
+        Check(
+            type="expect_column_values_to_be_in_set",
+            kwargs={"column": "event_type", "value_set": ["departure", "arrival"]},
+        ),
+    ),
+    state_checks=(
+        within(
+            "malformed_share",
+            0.02,
+            about="a producer may have changed its format: see sluice show quarantine",
+        ),
+    ),
+)
