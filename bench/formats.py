@@ -156,7 +156,7 @@ def _ours(spark: SparkSession, name: str, by: Encoding, at: Settings) -> Read:
     policy = CapturePolicy.of(0, PARTITIONS, 4_102_444_800_000)
 
     def read(session: SparkSession) -> DataFrame:
-        found = decode(source.read(session, parts), prepared, policy)
+        found = decode(source.read(session, parts), [prepared], policy)
         return found.select(*topic.columns)
 
     return read

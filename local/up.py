@@ -26,7 +26,7 @@ def up() -> None:
     """
     typer.echo("starting Kafka and Airflow, some 20 seconds ...")
     brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka", ahead_ms=AN_HOUR_AHEAD)
-    for topic in sorted({spec.topic.name for spec in registry.load_all()}):
+    for topic in registry.topics():
         broker.create_topic(brokers, topic, PARTITIONS)
     _say(brokers, airflow.start(HOME / "airflow", of_tasks(brokers, HOME / "root"), schedule=True))
 

@@ -26,7 +26,6 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.several import COLUMN
-from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.steps import chain
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
@@ -121,13 +120,14 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     `counts` observes outcome_counts in a batch query.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
-    topics, limits = spec.topic.each, unheld(spec)
+    limits = unheld(spec)
     # An archive keeps every raw byte, and of the fields only the one that it has a column for.
     wanted, kept = ([spec.topic.event_time], None) if spec.is_archive else (None, capture)
 
     def classified_of(topic: Topic, given: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Classified, and by the decoder alone."""
-        prepared = prepare(topic, settings.root, settings, wanted)
+        fields = wanted or topic.each[0].columns
+        prepared = [prepare(each, settings.root, settings, fields) for each in topic.each]
         decoded = decode(given, prepared, kept, failing, notes, limits)
         if topic is not spec.topic:
             decoded = _as_one_of(spec.topic, topic, decoded)
@@ -137,9 +137,8 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         held = refuse_unheld(decoded, topic, limits)
         return by_decoder if held is decoded else classify(held, topic, clock), by_decoder
 
-    def way(number: int, given: Sequence[tuple[Topic, DataFrame]]) -> Way:
-        each = [classified_of(topic, frame) for topic, frame in given]
-        classified, by_decoder = (_union(frames) for frames in zip(*each, strict=True))
+    def way(number: int, topic: Topic, given: DataFrame) -> Way:
+        classified, by_decoder = classified_of(topic, given)
         if capture and observed:
             classified = observe_classified(classified, spec, number)
         if counts:
@@ -150,18 +149,9 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         return Way(classified, stateful_input, by_decoder)
 
     if isinstance(records, DataFrame):
-        ways = [[*zip(topics, _by_topic(records, len(topics)), strict=True)]]
-    else:
-        ways = [[pair] for pair in zip(topics, records, strict=True)]
-    return Dataflow(spec, tuple(way(number, given) for number, given in enumerate(ways)))
-
-
-def _by_topic(records: DataFrame, topics: int) -> list[DataFrame]:
-    """Records of a batch query by the numbers of their topics. Each reads all of them."""
-    if topics == 1:
-        return [records]
-    number = F.shiftright("kafka.partition", PARTITIONS.bit_length() - 1)
-    return [records.where(number == n) for n in range(topics)]
+        return Dataflow(spec, (way(0, spec.topic, records),))
+    given = zip(spec.topic.each, records, strict=True)
+    return Dataflow(spec, tuple(way(number, *each) for number, each in enumerate(given)))
 
 
 def _as_one_of(all_: Topic, topic: Topic, decoded: DataFrame) -> DataFrame:

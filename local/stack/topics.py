@@ -47,7 +47,7 @@ def main() -> None:
             "ssl.key.location": str(pem),
         }
     )
-    topics = sorted({spec.topic.name for spec in registry.load_all()})
+    topics = registry.topics()
     for user in RIGHTS:
         _user(admin, user)
     for topic in topics:

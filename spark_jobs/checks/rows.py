@@ -8,10 +8,11 @@ a key has its last row only.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, functions as F
+from pyspark.sql import DataFrame, Window, functions as F
 
 from spark_jobs.checks.added_rows import added_rows
 from spark_jobs.checks.changed_rows import changed_rows
@@ -19,10 +20,11 @@ from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import history
 from spark_jobs.spec.output_mode import mode_facts
-from spark_jobs.values.own_columns import DELETED, OF_A_KEY
+from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 LOG = logging.getLogger(__name__)
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")
+NEWEST = own("newest")
 ADDED, REMOVED = ("insert", "update_postimage"), ("delete", "update_preimage")
 """Values of _change_type in Delta's change data feed (docs: "Use Delta Lake change data feed")."""
 
@@ -77,12 +79,22 @@ def _changed(run: Run, since: int, version: int) -> DataFrame:
         .option("endingVersion", version)
         .load(spark_url(run.target.table))
     )
+    if run.spec.keyed:
+        return _shown(_last(feed, run.spec.keyed.row_key), run).cache()
     added, removed = (
-        _shown(feed.where(F.col("_change_type").isin(*kinds)).drop(*FEED), run)
-        for kinds in (ADDED, REMOVED)
+        feed.where(F.col("_change_type").isin(*kinds)).drop(*FEED) for kinds in (ADDED, REMOVED)
     )
     # Where only batches appended, as is usual, the difference would cost a shuffle for nothing.
-    facts = mode_facts(run.spec.output_mode)
-    replaces = facts.writes_last_of_key or run.spec.keyed
+    replaces = mode_facts(run.spec.output_mode).writes_last_of_key
     appended = not replaces and not history.somebody_else_wrote(run.target.table, since, version)
     return (added if appended else added.exceptAll(removed)).cache()
+
+
+def _last(feed: DataFrame, key: Iterable[str]) -> DataFrame:
+    """What the last version that changed a key has of it. Without a comparison of rows, which Spark
+    cannot make where a column is a map.
+    """
+    of_key = Window.partitionBy(*(F.col(f"`{name}`") for name in key))
+    newest = F.max("_commit_version").over(of_key)
+    last = feed.withColumn(NEWEST, newest).where(F.col("_commit_version") == F.col(NEWEST))
+    return last.where(F.col("_change_type").isin(*ADDED)).drop(*FEED, NEWEST)

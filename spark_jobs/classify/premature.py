@@ -10,6 +10,7 @@ from pyspark.sql import Column, functions as F
 
 from spark_jobs.spec import Topic
 from spark_jobs.spec.duration import interval
+from spark_jobs.spec.topic import PARTITIONS
 
 
 def is_premature(topic: Topic, clock: Column) -> Column:
@@ -20,5 +21,13 @@ def is_premature(topic: Topic, clock: Column) -> Column:
     the topic has LogAppendTime, and no record is newer than the batch that reads it. By the clock
     alone, where the Kafka timestamp is no time and so null.
     """
-    ahead = F.expr(f"interval {interval(topic.max_ahead)}")
-    return F.col(topic.event_time) > F.least(F.col("kafka.timestamp"), clock) + ahead
+    return F.col(topic.event_time) > F.least(F.col("kafka.timestamp"), clock) + _ahead(topic)
+
+
+def _ahead(topic: Topic) -> Column:
+    """Of records of several topics, each topic's own."""
+    number = F.shiftright("kafka.partition", PARTITIONS.bit_length() - 1)
+    first, *others = (F.expr(f"interval {interval(each.max_ahead)}") for each in topic.each)
+    for n, ahead in enumerate(others, 1):
+        first = F.when(number == n, ahead).otherwise(first)
+    return first

@@ -10,7 +10,7 @@ first object and converts numbers to strings.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
@@ -24,6 +24,8 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.taken import taken
 from spark_jobs.decode.unread_headers import with_headers, without_headers
 from spark_jobs.messages.carried import carried
+from spark_jobs.spec.several import COLUMN
+from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.gap import Unheld
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
@@ -36,24 +38,26 @@ if TYPE_CHECKING:
 
 def decode(
     records: DataFrame,
-    prepared: Prepared,
+    prepared: Sequence[Prepared],
     capture: CapturePolicy | None = None,
     failing: Mapping[tuple[int, int], str] | None = None,
     notes: SliceNotes | None = None,
     unheld: Sequence[Unheld] = (),
 ) -> DataFrame:
-    """Columns: the fields that are wanted, the event time among them; kafka struct as given; and
-    MALFORMED string (the reason; null if decoded). Spark prunes no column through mapInArrow. Any
-    field that is not wanted still makes a record malformed.
+    """Columns: the fields that are wanted, the event time among them; of records of several topics,
+    by their numbers in `prepared`, the topic's name; kafka struct as given; and MALFORMED string
+    (the reason; null if decoded). Spark prunes no column through mapInArrow. Any field that is not
+    wanted still makes a record malformed.
 
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records
     that may be rejected. `failing` has the records that are malformed although they can be decoded:
     partition and offset -> the reason. `notes` gets the slices of the records. `unheld` are times
     for which a record may be rejected later.
     """
-    topic = prepared.topic
-    types = {field.name: field.type for field in topic.fields}
-    columns = [StructField(name, spark_type(types[name])) for name in prepared.wanted]
+    types = {field.name: field.type for field in prepared[0].topic.fields}
+    columns = [StructField(name, spark_type(types[name])) for name in prepared[0].wanted]
+    if len(prepared) > 1:
+        columns.append(StructField(COLUMN, StringType()))
     kafka = StructType(
         [StructField(part.name, part.dataType) for part in records.select("kafka.*").schema]
     )  # all nullable
@@ -64,50 +68,80 @@ def decode(
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with carried():
-            decoder = prepared.decoder()
-        raw_filter = RawFilter(topic, capture, unheld) if capture else None
-        counter = SliceCounter(topic, noted[0]) if noted else None
-        keys = UnnamedKeys(topic) if unnamed else None
+            works = [
+                _Work(
+                    each,
+                    each.decoder(),
+                    RawFilter(each.topic, capture, unheld) if capture else None,
+                    SliceCounter(each.topic, noted[0]) if noted else None,
+                    UnnamedKeys(each.topic) if unnamed else None,
+                )
+                for each in prepared
+            ]
         for batch in batches:
-            with carried():
-                made = _decoded(batch, prepared, decoder, raw_filter, failing or {}, counter, keys)
-            yield made
-        if noted and counter:
-            noted[1].add([*counter.slices.values()])
-        if unnamed and keys and keys.task[0]:
-            unnamed.add([keys.task])
+            for work, part in _by_topic(batch, works):
+                with carried():
+                    made = work.decoded(part, failing or {}, named=len(works) > 1)
+                yield made
+        for work in works:
+            if noted and work.counter:
+                noted[1].add([*work.counter.slices.values()])
+            if unnamed and work.keys and work.keys.task[0]:
+                unnamed.add([work.keys.task])
 
-    sent = records if topic.reads_headers else without_headers(records)
+    reads_headers = any(each.topic.reads_headers for each in prepared)
+    sent = records if reads_headers else without_headers(records)
     return sent.mapInArrow(rows, schema)
 
 
-def _decoded(
-    batch: pa.RecordBatch,
-    prepared: Prepared,
-    decoder: RecordDecoder,
-    raw_filter: RawFilter | None,
-    failing: Mapping[tuple[int, int], str],
-    counter: SliceCounter | None = None,
-    keys: UnnamedKeys | None = None,
-) -> pa.RecordBatch:
-    import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
+class _Work(NamedTuple):
+    """What a task has for the records of one topic."""
 
-    kafka = with_headers(batch.column(KAFKA))
-    records = Records.of(kafka)
-    columns, reasons = decoder.decode(records)
-    if keys:
-        keys.look(records, reasons)
-    if failing:
-        places = zip(records.partition.to_pylist(), records.offset.to_pylist(), strict=True)
-        reasons = [
-            reason or failing.get(place) for reason, place in zip(reasons, places, strict=True)
-        ]
-        columns = taken(columns, reasons)
-    arrays = dict(zip(prepared.wanted, columns, strict=True))
-    if counter:
-        counter.add(kafka, arrays[prepared.topic.event_time])
-    if raw_filter:
-        kafka = raw_filter.apply(kafka, arrays)
-    return pa.RecordBatch.from_pydict(
-        {**arrays, KAFKA: kafka, MALFORMED: pa.array(reasons, pa.string())}
-    )
+    prepared: Prepared
+    decoder: RecordDecoder
+    raw_filter: RawFilter | None
+    counter: SliceCounter | None
+    keys: UnnamedKeys | None
+
+    def decoded(
+        self, batch: pa.RecordBatch, failing: Mapping[tuple[int, int], str], *, named: bool
+    ) -> pa.RecordBatch:
+        """The records of the topic; `named`: with its name."""
+        import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
+
+        kafka = with_headers(batch.column(KAFKA))
+        records = Records.of(kafka)
+        columns, reasons = self.decoder.decode(records)
+        if self.keys:
+            self.keys.look(records, reasons)
+        if failing:
+            places = zip(records.partition.to_pylist(), records.offset.to_pylist(), strict=True)
+            reasons = [
+                reason or failing.get(place) for reason, place in zip(reasons, places, strict=True)
+            ]
+            columns = taken(columns, reasons)
+        arrays = dict(zip(self.prepared.wanted, columns, strict=True))
+        if self.counter:
+            self.counter.add(kafka, arrays[self.prepared.topic.event_time])
+        if self.raw_filter:
+            kafka = self.raw_filter.apply(kafka, arrays)
+        if named:
+            arrays[COLUMN] = pa.array([self.prepared.topic.name] * len(reasons), pa.string())
+        return pa.RecordBatch.from_pydict(
+            {**arrays, KAFKA: kafka, MALFORMED: pa.array(reasons, pa.string())}
+        )
+
+
+def _by_topic(
+    batch: pa.RecordBatch, works: Sequence[_Work]
+) -> Iterator[tuple[_Work, pa.RecordBatch]]:
+    """The records of each topic, by the numbers of their partitions."""
+    if len(works) == 1:
+        yield works[0], batch
+        return
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    numbers = batch.column(KAFKA).field("partition").to_numpy() // PARTITIONS
+    for number, work in enumerate(works):
+        if (of_it := numbers == number).any():
+            yield work, batch.filter(pa.array(of_it))

@@ -138,6 +138,11 @@ def _module(name: str) -> ModuleType:
         ) from error
 
 
+def topics() -> list[str]:
+    """The names of the topics that pipelines read, sorted. Raises what `load_all` raises."""
+    return sorted({topic.name for spec in load_all() for topic in spec.topic.each})
+
+
 def archives() -> list[str]:
     """The names of the archives that topics declare, sorted. Imports every spec; one that cannot be
     imported declares none, and says so where it is loaded.

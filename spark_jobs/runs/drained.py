@@ -40,7 +40,7 @@ def drained(
         watermark=last.watermark,
         open_until=_open_until(run.spec, audit),
         bounded_by=limits.reached,
-        waiting=waiting(topic, last.end) if limits.reached else 0,
+        waiting=sum(waits(topic, last.end).values()) if limits.reached else 0,
         archive_lag=archive_lag(topic, start)
         if run.spec.is_archive and 0 not in accounts
         else None,
@@ -58,17 +58,15 @@ def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
 
 
-def waiting(topic: SourceState, end: Offsets) -> int:
-    """Offsets that are left for the next run.
+def waits(topic: SourceState, end: Offsets) -> Offsets:
+    """Partition -> how many offsets are left to read.
 
     A run may have read past the end that a partition had when it began: that takes nothing from
     what is left in another. Of a partition that no batch has read, all that retention has left
     waits.
 
-    >>> waiting(SourceState("id", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45}), {0: 13, 1: 16})
-    9
+    >>> waits(SourceState("id", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45}), {0: 13, 1: 16})
+    {0: 0, 1: 4, 2: 5}
     """
-    return sum(
-        max(latest - end.get(partition, topic.earliest.get(partition, 0)), 0)
-        for partition, latest in topic.latest.items()
-    )
+    begins = {**topic.earliest, **end}
+    return {p: max(latest - begins.get(p, 0), 0) for p, latest in topic.latest.items()}

@@ -28,7 +28,7 @@ from spark_jobs.fingerprint.record_form import new_fields
 from spark_jobs.limits import RunLimits
 from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.run import Run
-from spark_jobs.runs.drained import waiting
+from spark_jobs.runs.drained import waits
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.new_keys import tell
@@ -40,6 +40,7 @@ from spark_jobs.runs.watch.stillness import PULSE
 from spark_jobs.sink import table, writer
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.steps.timers import Timers
 
@@ -83,9 +84,7 @@ class Query:
         names = [topic.name for topic in run.spec.topic.each]
         fit(run.checkpoint, names, self._topic.earliest, run.lease, run.spec.name)
         if self._waiting() and not self._limits.asked:
-            committed = run.checkpoint.committed()
-            done = run.checkpoint.batch(committed[-1]).end if committed else {}
-            look(run.spec, run.settings, run.spark, self._topic, done)
+            look(run.spec, run.settings, run.spark, self._topic, self._done())
             self._consume()
         while not self._limits.reached and not self._limits.asked and (due := self._due()):
             self._closed = self._closed or due.by_silence
@@ -108,6 +107,12 @@ class Query:
             end > done.get(partition, 0) for partition, end in (ends or self._latest).items()
         )
 
+    def _done(self) -> Offsets:
+        """Partition -> the next offset to read; nothing before the first batch."""
+        checkpoint = self._run.checkpoint
+        committed = checkpoint.committed()
+        return checkpoint.batch(committed[-1]).end if committed else {}
+
     def _due(self) -> no_data_batch.NoDataBatch | None:
         run = self._run
         closes = run.spec.close_after is not None
@@ -128,9 +133,7 @@ class Query:
         run = self._run
         if run.spec.silent_after is None:
             return frozenset()
-        committed, state = run.checkpoint.committed(), run.source.state()
-        done = run.checkpoint.batch(committed[-1]).end if committed else {}
-        return silent_topics(run.spec, run.source, state, done, now)
+        return silent_topics(run.spec, run.source, run.source.state(), self._done(), now)
 
     def _consume(self) -> None:
         """Run a query to its end. One that fails on single records runs again without them."""
@@ -200,7 +203,8 @@ class Query:
         self._keys = None if run.spec.is_archive else KeyNotes(run.spark)
         notes = SliceNotes(run.spark, self._slice_policy(capture), self._keys)
         self._audit.begin(capture, self._timers, notes)
-        records = run.source.stream(run.spark)
+        each = waits(self._topic, self._done())
+        records = source_of(run.spec, run.settings, each).stream(run.spark)
         failing = read_failing(run.target.failing).reasons
         flow = dataflow(records, run.spec, run.settings, capture, failing=failing, notes=notes)
         return flow.output(run.paths.root, self._timers, run.identity.topic_id)
@@ -246,11 +250,9 @@ class Query:
         return CapturePolicy.of(watermark_ms, readers, clock_ms)
 
     def _slice_policy(self, capture: CapturePolicy) -> SlicePolicy:
-        checkpoint = self._run.checkpoint
-        committed = checkpoint.committed()
-        done = checkpoint.batch(committed[-1]).end if committed else {}
         late_ms = late_for_certain(self._run.spec, capture.late_before_ms)
-        return SlicePolicy.of(waiting(self._topic, done), late_ms, capture.clock_ms)
+        left = sum(waits(self._topic, self._done()).values())
+        return SlicePolicy.of(left, late_ms, capture.clock_ms)
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

@@ -27,6 +27,8 @@ CHANGE = "sluice_change"
 """The word under which a commit has the id of the change (journal/) that made it."""
 MARK = "sluice_mark"
 """Likewise one that only gives the table to a generation."""
+FORGOT = "sluice_forgot"
+"""The word of a commit that removed deletes from a table that follows a key: no row of it."""
 
 
 class Note(TypedDict, total=False):
@@ -75,6 +77,11 @@ def ours(path: UPath) -> Iterator[Entry]:
             if entry["operation"] == RESTORE and not foreign:
                 restored = restored_version(entry)
         newer = entry
+
+
+def changes_rows(entry: Entry) -> bool:
+    """Whether the entry may have changed a row that consumers see."""
+    return entry["operation"] not in NO_ROWS and FORGOT not in said_by(entry)
 
 
 def is_foreign(entry: Entry, newer: Entry) -> bool:
@@ -172,7 +179,7 @@ def somebody_else_wrote(path: UPath, since: int, version: int) -> bool:
         if (
             int(entry["version"]) <= version
             and "sluice" not in note_of(entry)
-            and entry["operation"] not in NO_ROWS
+            and changes_rows(entry)
         ):
             return True
     return True  # the log was cleaned up: nobody knows
@@ -185,7 +192,7 @@ def rows_changed(path: UPath, since: int, version: int) -> bool:
     for entry in entries(path):
         if int(entry["version"]) <= since:
             return False
-        if int(entry["version"]) <= version and entry["operation"] not in NO_ROWS:
+        if int(entry["version"]) <= version and changes_rows(entry):
             return True
     return True  # the log was cleaned up: nobody knows
 
@@ -195,7 +202,7 @@ def read_at(path: UPath, time: datetime) -> int | None:
     None if the log begins later.
     """
     for entry in entries(path):
-        if _committed_at(entry) <= time and entry["operation"] not in NO_ROWS:
+        if _committed_at(entry) <= time and changes_rows(entry):
             return int(entry["version"])
     return None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.spec import Topic
@@ -10,32 +11,52 @@ from spark_jobs.spec.several import Several
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.source.port import Source
     from spark_jobs.spec import Pipeline
 
 
-def _kafka(spec: Pipeline, settings: Settings) -> Source:
+def _kafka(spec: Pipeline, settings: Settings, _: Offsets) -> Source:
     from spark_jobs.source.kafka import KafkaSource  # noqa: PLC0415 - Kafka's client
 
     return KafkaSource(spec, settings)
 
 
-def _union(spec: Pipeline, settings: Settings) -> Source:
-    from spark_jobs.source.union import UnionSource  # noqa: PLC0415 - as above
+def _union(spec: Pipeline, settings: Settings, waiting: Offsets) -> Source:
+    from spark_jobs.source.union import UnionSource, by_topic  # noqa: PLC0415 - as above
 
     topics, most = spec.topic.each, spec.max_offsets_per_batch
-    share = {"max_offsets_per_batch": max(1, most // len(topics))} if most else {}
-    specs = (spec.model_copy(update={"topic": topic, **share}) for topic in topics)
-    return UnionSource(tuple(_kafka(each, settings) for each in specs))
+    waits = {number: sum(own.values()) for number, own in by_topic(waiting).items()}
+    shares = shared(most, [waits.get(number, 0) for number in range(len(topics))]) if most else ()
+    found = []
+    for topic, share in zip_longest(topics, shares):
+        own = {"topic": topic, "max_offsets_per_batch": share}
+        found.append(_kafka(spec.model_copy(update=own), settings, waiting))
+    return UnionSource(tuple(found))
 
 
-SOURCES: Final[dict[type[Topic], Callable[[Pipeline, Settings], Source]]] = {
+def shared(most: int, waits: Sequence[int]) -> list[int]:
+    """Each topic's share of `most` offsets by how many wait, and 1 at least: so the last records of
+    all come in one batch, whichever has most.
+
+    >>> shared(100, [900, 90, 0]), shared(100, [0, 0])
+    ([90, 9, 1], [50, 50])
+    """
+    all_ = sum(waits)
+    if not all_:
+        return [max(1, most // len(waits))] * len(waits)
+    return [max(1, most * each // all_) for each in waits]
+
+
+SOURCES: Final[dict[type[Topic], Callable[[Pipeline, Settings, Offsets], Source]]] = {
     Topic: _kafka,
     Several: _union,
 }
 """The class of a declaration -> what reads it."""
 
 
-def source_of(spec: Pipeline, settings: Settings) -> Source:
-    """The source that the spec declares."""
-    return SOURCES[type(spec.topic)](spec, settings)
+def source_of(spec: Pipeline, settings: Settings, waiting: Offsets | None = None) -> Source:
+    """The source that the spec declares. `waiting`: partition -> offsets that a stream of it finds;
+    several topics have their parts of a batch by these.
+    """
+    return SOURCES[type(spec.topic)](spec, settings, waiting or {})

@@ -25,6 +25,7 @@ from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
 from spark_jobs.storage.delta import is_table
 from spark_jobs.values.conversions import arrow_type, spark_type
+from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -151,6 +152,8 @@ def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame |
     if not is_table(path):
         raise InitialStateMissing.initial_table_absent(path=path)
     table = rows.sparkSession.read.format("delta").load(spark_url(path))
+    if DELETED in table.columns:  # one that follows a key also has the deletes that it remembers
+        table = table.where(~F.col(DELETED)).drop(*OF_A_KEY)
     missing = [key for key in step.keys if key not in table.columns]
     if missing:
         raise InitialStateMissing.initial_key_absent(

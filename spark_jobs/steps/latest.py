@@ -12,6 +12,7 @@ from pyspark.sql.types import StructField
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Latest, Pipeline
 from spark_jobs.spec.steps.following import COMPARABLE, Following
+from spark_jobs.steps.contents import contents
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.values.own_columns import (
     CONTENTS,
@@ -57,7 +58,7 @@ def marked(rows: DataFrame, step: Following, spec: Pipeline, index: int) -> Data
         F.when(F.col(DELETED), F.current_timestamp()).alias(DELETED_AT),
         F.col(f"{KAFKA}.partition").alias(PARTITION),
         F.col(f"{KAFKA}.offset").alias(OFFSET),
-        _contents(others).alias(CONTENTS),
+        contents(others).alias(CONTENTS),
         F.col(DELETED),
     )
 
@@ -84,17 +85,6 @@ def _without_nulls(rows: DataFrame, placed: tuple[str, ...], what: str) -> DataF
 def _of_a_row(name: str) -> Column:
     """The column, null in a delete."""
     return F.when(~F.col(DELETED), _quoted(name)).alias(name)
-
-
-def _contents(others: list[StructField]) -> Column:
-    """bigint: equal in rows with equal values. Spark's hash passes nulls over, and takes no map."""
-    parts = list[Column]()
-    for field in others:
-        value = _quoted(field.name)
-        if "map<" in field.dataType.simpleString():
-            value = F.to_json(F.struct(value))
-        parts += [value, value.isNull()]
-    return F.when(~F.col(DELETED), F.xxhash64(*parts) if parts else F.lit(0)).otherwise(F.lit(0))
 
 
 def _quoted(name: str) -> Column:

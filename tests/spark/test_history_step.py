@@ -41,7 +41,7 @@ FOLLOWS: dict[str, Any] = {"keys": ("order_id",), "order_by": ("lsn",), "deletes
 OF_ALL = """
     WITH places AS (
         SELECT * FROM sent QUALIFY row_number() OVER (
-            PARTITION BY order_id, lsn ORDER BY "partition" DESC, "offset" DESC) = 1),
+            PARTITION BY order_id, lsn ORDER BY "offset" DESC, "partition" DESC) = 1),
     begun AS (
         SELECT *, max("at") OVER (PARTITION BY order_id ORDER BY lsn) AS valid_from FROM places),
     spans AS (

@@ -55,7 +55,7 @@ SPEC: Final = Pipeline(
 SHOWN: Final = ("order_id", "status", "amount", "op", "lsn", "changed_at")
 NEWEST: Final = """
     SELECT order_id, status, amount::DECIMAL(10,2) AS amount, op, lsn, epoch_ms(ts_ms) AT TIME ZONE 'UTC' AS changed_at
-    FROM changes QUALIFY row_number() OVER (PARTITION BY order_id ORDER BY lsn DESC, part DESC, place DESC) = 1
+    FROM changes QUALIFY row_number() OVER (PARTITION BY order_id ORDER BY lsn DESC, place DESC, part DESC) = 1
 """
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.runs.drained import waiting
+from spark_jobs.runs.drained import waits
 from spark_jobs.source.port import SourceState
 
 TOPIC = SourceState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})
@@ -26,4 +26,4 @@ TOPIC = SourceState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})
     ],
 )
 def test_what_waits_is_what_is_left_of_each_partition(end, left):
-    assert waiting(TOPIC, end) == left
+    assert sum(waits(TOPIC, end).values()) == left

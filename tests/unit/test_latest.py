@@ -18,6 +18,7 @@ from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.audit.by_key import keyed
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.rebuild.compare import difference
+from spark_jobs.sink import history
 from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
@@ -224,6 +225,7 @@ def test_deletes_are_forgotten_when_they_are_old_enough_and_rows_are_not(tmp_pat
     [(_, forget)] = forgotten_steps(paths, datetime(1971, 1, 1, tzinfo=UTC))
     forget(SimpleNamespace(confirm=lambda: None))
     assert rows(path).keys() == {"a"}
+    assert not history.rows_changed(path, 1, DeltaTable(str(path)).version()), "no row went"
 
 
 TOPIC = Topic(

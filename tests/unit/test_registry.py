@@ -46,6 +46,14 @@ def test_adding_a_folder_adds_a_pipeline(folder):
     assert registry.load("fresh").name == "fresh"
 
 
+def test_the_topics_of_a_pipeline_of_several_are_told_one_by_one(folder):
+    two = SPEC.replace(
+        "topic=FLIGHTS", "topics=(FLIGHTS, FLIGHTS.model_copy(update={{'name': 'more'}}))"
+    )
+    add(folder, "several", two.format(name="several"))
+    assert registry.topics() == ["flights", "more"]
+
+
 def test_a_folder_without_a_spec_is_no_pipeline(folder):
     (folder / "notes").mkdir()
     assert registry.names() == []

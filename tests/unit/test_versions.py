@@ -126,7 +126,7 @@ def by_duckdb(changes: list[Row]) -> list[Row]:
         f"""
         WITH places AS (
             SELECT * FROM given QUALIFY row_number() OVER (
-                PARTITION BY id, shop, lsn ORDER BY {PARTITION} DESC, {OFFSET} DESC) = 1),
+                PARTITION BY id, shop, lsn ORDER BY {OFFSET} DESC, {PARTITION} DESC) = 1),
         begun AS (
             SELECT *, max(made) OVER (PARTITION BY id, shop ORDER BY lsn) AS valid_from FROM places)
         SELECT *, lead(valid_from) OVER chain AS valid_to,

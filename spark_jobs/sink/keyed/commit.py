@@ -91,25 +91,28 @@ def merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
 
 
 def merge_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
-    """Merge the newest changes, which are cached, by Delta's MERGE."""
+    """Merge the newest changes, which are cached, by Delta's MERGE. Their fates are found anew
+    where another writer was faster.
+    """
     from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
 
     spark = changes.sparkSession
-    known = spark.read.format("delta").load(commit.path)
-    before = (F.col(f"`{name}`").alias(BEFORE + name) for name in compared(step.order_by))
+    before = [F.col(f"`{name}`").alias(BEFORE + name) for name in compared(step.order_by)]
     keys = [F.col(f"`{name}`") for name in step.keys]
-    told = _told(changes.join(known.select(*keys, *before), list(step.keys), "left"), step)
     written = changes.drop(ALL, COPIES)
     values: dict[str, str | Column] = {f"`{name}`": f"new.`{name}`" for name in written.columns}
 
     def merge_once() -> None:
+        known = spark.read.format("delta").load(commit.path).select(*keys, *before)
+        told = _told(changes.join(known, list(step.keys), "left"), step)
         table = DeltaTable.forPath(spark, commit.path).alias("old")
         merger = table.merge(written.alias("new"), same(step, "`"))
         merger = merger.whenMatchedUpdate(newer(step, "`"), values)
-        merger.whenNotMatchedInsert(values=values).execute()
+        merger = merger.whenNotMatchedInsert(values=values)
+        with marked(spark, _telling(commit, told)):
+            merger.execute()
 
-    with marked(spark, _telling(commit, told)):
-        again(merge_once, commit.path)
+    again(merge_once, commit.path)
 
 
 def same(step: Latest, quote: str) -> str:

@@ -1,7 +1,7 @@
 """Fates: what becomes of the changes of a batch, as a pure function of Arrow tables. No Spark here.
 
-A change's position is its `order_by`, then its partition and offset in Kafka: a total order that no
-batch, kill or re-read changes.
+A change's position is its `order_by`, then its offset in Kafka, and its partition where two of them
+have that offset: a total order that no batch, kill or re-read changes.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Fates(NamedTuple):
 
 def placed(order_by: Sequence[str]) -> tuple[str, ...]:
     """The columns of a change's position, the heaviest first."""
-    return (*order_by, PARTITION, OFFSET)
+    return (*order_by, OFFSET, PARTITION)
 
 
 def compared(order_by: Sequence[str]) -> tuple[str, ...]:

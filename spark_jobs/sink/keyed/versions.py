@@ -58,7 +58,7 @@ def chain(versions: pa.Table, changes: pa.Table, step: History) -> Chained:
     known = np.arange(both.num_rows) < versions.num_rows
     key, order = ranks(both, step.keys), ranks(both, step.order_by)
     # A record that is there already stands behind itself, so it stays.
-    way = np.lexsort((known, *(both[name].to_numpy() for name in (OFFSET, PARTITION)), order, key))
+    way = np.lexsort((known, *(both[name].to_numpy() for name in (PARTITION, OFFSET)), order, key))
     begins = _differs_from_last(key[way], order[way])
     ends = np.roll(begins, -1)  # of several at a place, the last one stays
     kept, lost = way[ends], way[~ends]
