@@ -32,12 +32,12 @@ from spark_jobs.storage.object_store import require_writable
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 MOST: Final = 100_000
 """Records that persons name at all: the decoder's tasks have them in memory."""
 SHOWN: Final = 20
-_PLACE: Final = re.compile(r"(?P<partition>\d+):(?P<first>\d+)(?:-(?P<last>\d+))?")
+_PLACE: Final = re.compile(r"(?P<partition>[^:]+):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
 
 def quarantine(
@@ -56,24 +56,24 @@ def quarantine(
         return first
     before = read_failing(paths.failing)
     left = MOST - len(before.named)
-    found = tuple(_named(named, reason, by, left)) if named else before.proposed
+    found = tuple(_named(named, spec.topic, reason, by, left)) if named else before.proposed
     if not found:
         return Intent((f"{spec.name}: no run has proposed records",), None)
-    _refuse_unaccounted(paths, spec.name, found)
+    _refuse_unaccounted(paths, spec, found)
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
         with leased(paths, who) as held:
             if read_failing(paths.failing) != before:
                 raise DecisionRefused.overtaken(pipeline=spec.name)
-            _refuse_unaccounted(paths, spec.name, found)
+            _refuse_unaccounted(paths, spec, found)
             _with(before, found, paths).put(paths.failing, held)
         return (
             f"{len(found):,} record(s) are malformed from now on: the run or repair that reads "
             "them puts them into ops.quarantine",
         )
 
-    return Intent((*_lines(spec.name, found),), execute)
+    return Intent((*_lines(spec, found),), execute)
 
 
 def _with(before: FailingRecords, found: tuple[FailingRecord, ...], paths: Paths) -> FailingRecords:
@@ -90,23 +90,28 @@ def _with(before: FailingRecords, found: tuple[FailingRecord, ...], paths: Paths
     return before.model_copy(update={"named": (*before.named, *named)})
 
 
-def _lines(name: str, found: tuple[FailingRecord, ...]) -> Iterator[str]:
-    yield f"{name}: put {len(found):,} record(s) into quarantine"
+def _lines(spec: Pipeline, found: tuple[FailingRecord, ...]) -> Iterator[str]:
+    yield f"{spec.name}: put {len(found):,} record(s) into quarantine"
     for each in islice(found, SHOWN):
-        yield f"  partition {each.partition} offset {each.offset:,}"
+        yield f"  partition {spec.topic.shown(each.partition)} offset {each.offset:,}"
     if len(found) > SHOWN:
         yield f"  and {len(found) - SHOWN:,} others"
     for reason, number in Counter(each.reason for each in found).most_common(5):
         yield f"  {number:,}: {reason}"
 
 
-def _named(named: tuple[str, ...], reason: str, by: str, most: int) -> Iterator[FailingRecord]:
+def _named(
+    named: tuple[str, ...], topic: Topic, reason: str, by: str, most: int
+) -> Iterator[FailingRecord]:
     if not reason.strip():
         raise DecisionRefused.quarantine_unexplained()
     total = 0
     for each in named:
-        if (place := _PLACE.fullmatch(each)) is None:
-            raise DecisionRefused.no_place(record=each)
+        place = _PLACE.fullmatch(each)
+        partition = topic.number_of(place["partition"]) if place else None
+        if place is None or partition is None:
+            one = "PARTITION" if len(topic.each) == 1 else f"{topic.each[0].name}/PARTITION"
+            raise DecisionRefused.no_place(record=each, partition=one)
         first, last = int(place["first"]), int(place["last"] or place["first"])
         total += last - first + 1
         if last < first:
@@ -116,14 +121,14 @@ def _named(named: tuple[str, ...], reason: str, by: str, most: int) -> Iterator[
         for offset in range(first, last + 1):
             yield FailingRecord(
                 batch=UNREAD,
-                partition=int(place["partition"]),
+                partition=partition,
                 offset=offset,
                 reason=f"{PUT_ASIDE} {by}: {reason.strip()}",
             )
 
 
-def _refuse_unaccounted(paths: Paths, name: str, found: tuple[FailingRecord, ...]) -> None:
-    known = read_identity(paths)
+def _refuse_unaccounted(paths: Paths, spec: Pipeline, found: tuple[FailingRecord, ...]) -> None:
+    name, known = spec.name, read_identity(paths)
     if known is None:
         raise DecisionRefused.nothing_read(pipeline=name)
     checkpoint = Checkpoint(paths.checkpoint)
@@ -135,7 +140,7 @@ def _refuse_unaccounted(paths: Paths, name: str, found: tuple[FailingRecord, ...
             start = batch.start.get(each.partition, 0)
             if start <= each.offset < batch.end.get(each.partition, 0):
                 raise DecisionRefused.batch_unaccounted(
-                    partition=each.partition,
+                    partition=spec.topic.shown(each.partition),
                     offset=each.offset,
                     batch=number,
                     pipeline=name,

@@ -81,11 +81,9 @@ class AuditedBatch(NamedTuple):
         }
 
     def _topics(self) -> str | None:
-        by = {
-            name: each.counts | {"unaccounted": each.unaccounted}
-            for name, each in self.topics.items()
-        }
-        return json.dumps(by) if by else None
+        if not self.topics:
+            return None
+        return json.dumps({name: each.told for name, each in self.topics.items()})
 
     def cursor_after(self, before: Cursor) -> Cursor:
         """The cursor once this batch has its row."""

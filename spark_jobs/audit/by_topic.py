@@ -16,7 +16,9 @@ from typing import NamedTuple
 from spark_jobs.audit.progress import OfTopic, Progress
 from spark_jobs.audit.rejected_record import RejectedRecord, moment
 from spark_jobs.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.ops.topics import NEWEST
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.spans.span import EPOCH, MICROSECOND
 from spark_jobs.spec import Topic
 from spark_jobs.spec.topic import PARTITIONS
 
@@ -33,6 +35,12 @@ class TopicAccount(NamedTuple):
     """The sum of the differences between two sources."""
     newest: datetime | None
     """The largest event time of what entered the first stateful step."""
+
+    @property
+    def told(self) -> dict[str, int]:
+        """As ops.batches has it."""
+        newest = {} if self.newest is None else {NEWEST: (self.newest - EPOCH) // MICROSECOND}
+        return self.counts | {"unaccounted": self.unaccounted} | newest
 
 
 def rejected_by_topic(records: Iterable[RejectedRecord]) -> Counts:

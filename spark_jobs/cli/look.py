@@ -14,6 +14,7 @@ from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.tables.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.tables.growth import with_bars
 from spark_jobs.cli.tables.layout import fold
+from spark_jobs.cli.tables.places import with_topics
 from spark_jobs.cli.terminal import (
     PipelineName,
     complete_pipelines,
@@ -120,8 +121,9 @@ def show(
         views.Table,
         typer.Argument(
             metavar="TABLE",
-            help="The ops table. Rows of operators are stored in batches; growth is the state "
-            "and the rows of each run, as bars.",
+            help="The ops table. Rows of operators and topics are stored in batches: topics is "
+            "the account of each of several topics. growth is the state and the rows of each run, "
+            "as bars.",
         ),
     ],
     pipeline: Annotated[
@@ -171,6 +173,8 @@ def show(
     lines = {Format.json: as_json, Format.csv: as_csv}.get(output)
     if table is views.Table.growth and lines is None:
         rows = with_bars(rows)
+    if lines is None:
+        rows = with_topics(rows, pipeline)
     for line in lines(rows) if lines else _table(title, rows, chosen=columns is not None):
         typer.echo(line)
 

@@ -134,9 +134,9 @@ class DecisionRefused(SluiceError):
 
     @reason(
         "--record is {record!r}, which is no place of a record.",
-        "Write PARTITION:OFFSET, or PARTITION:FIRST-LAST.",
+        "Write {partition}:OFFSET, or {partition}:FIRST-LAST.",
     )
-    def no_place(self, record: object) -> None: ...
+    def no_place(self, record: object, partition: object) -> None: ...
 
     @reason(
         "Partition {partition} offset {offset} is in batch {batch}. The table has that batch, "

@@ -44,14 +44,15 @@ class NewKey(Part):
     looked_at: int = Described(description="records that the run looked at")
     partition: int = Described(description="partition of the first of these")
     offset: int = Described(description="its offset")
+    place: str = Described(default="", description="the partition with its topic's name")
 
     @property
     def line(self) -> str:
         """What a person is told. The name is quoted: a producer may choose any."""
+        first = f"partition {self.place or self.partition}, offset {self.offset:,}"
         return (
             f"no field names the key {self.path!r}, which {self.records:,} of {self.looked_at:,} "
-            f"records have that were looked at (first: partition {self.partition}, offset "
-            f"{self.offset:,})"
+            f"records have that were looked at (first: {first})"
         )
 
     @property

@@ -25,6 +25,7 @@ from spark_jobs.ops.shown import (
     RunPage,
     Runs,
 )
+from spark_jobs.ops.topics import topic_lines
 from spark_jobs.ops.waiting import waiting
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
     report = _report(found[0])
     line = _line(found[0])
     results = report.checks if report else ()
+    of_run = tuple(_batches(root, of_it, "batch_id"))
     return RunPage(
         line=line,
         what=report.problem if report else None,
@@ -161,7 +163,8 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
         offsets_start=report.offsets_start if report else {},
         offsets_end=report.offsets_end if report else {},
         held_back=report.held_back if report else {},
-        batches=tuple(_batches(root, of_it, "batch_id")),
+        batches=of_run,
+        topics=topic_lines([each.topics for each in of_run]),
         checks=tuple(check_lines(root, line, results)),
         next_command=next_steps(line, results)[0].command,
         next_steps=next_steps(line, results),

@@ -6,7 +6,7 @@ it visible.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import Field as Described
@@ -112,11 +112,31 @@ class BatchLine(Part):
         description="id of a schema -> the records that begin with it, as JSON; null without a "
         "registry, or if not known",
     )
+    topics: str | None = Described(
+        default=None, description="of several topics: name -> its account, as JSON; null with one"
+    )
     state_rows: int | None = Described(description="rows in all state stores at its end")
     state_bytes: int | None = Described(description="bytes of memory and of RocksDB's files")
     watermark: datetime | None = Described(description="Spark's watermark in the batch")
     table_version: int | None = Described(description="the table's version that it committed")
     steps: tuple[StepUse, ...] = Described(description="its stateful steps")
+
+
+class TopicLine(Part):
+    """What one of several topics brought in a run."""
+
+    topic: str = Described(description="its name")
+    read: int = Described(description="records that the run read of it; 0: it was silent")
+    malformed: int = Described(description="of these, those that could not be decoded")
+    premature: int = Described(description="those ahead of their time")
+    filtered: int = Described(description="those that a condition removed")
+    late: int = Described(description="those behind the watermark")
+    accepted: int = Described(description="the others")
+    unaccounted: int = Described(description="mismatches in its account; must be 0")
+    newest: datetime | None = Described(description="its largest event time; null without one")
+    behind: timedelta | None = Described(
+        description="how far that is behind the largest of all topics; null likewise"
+    )
 
 
 class CheckLine(Part):
@@ -156,6 +176,9 @@ class RunPage(Part):
         description="partition -> what waited behind an open transaction when it began",
     )
     batches: tuple[BatchLine, ...] = Described(description="its batches, ascending")
+    topics: tuple[TopicLine, ...] = Described(
+        default=(), description="of several topics: each one's share; empty with one"
+    )
     checks: tuple[CheckLine, ...] = Described(description="its checks")
     next_command: str = Described(description="the command to look closer, or to go on")
     next_steps: tuple[NextStep, ...] = Described(description="it and others, each with its reason")

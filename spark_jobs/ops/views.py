@@ -5,6 +5,7 @@ rows, newest first.
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import islice
 from typing import Any, NamedTuple
 
 from spark_jobs.ops.operator_metrics import COUNTS
@@ -22,6 +23,7 @@ class Table(StrEnum):
     checks = "checks"
     repairs = "repairs"
     growth = "growth"
+    topics = "topics"
 
 
 class View(NamedTuple):
@@ -69,6 +71,19 @@ def _same(*names: str) -> dict[str, str]:
     return {name: f'"{name}"' for name in names}
 
 
+_ACCOUNT = "topics"
+"""The column with the account of each topic."""
+_WHOLE = "whole_account"
+COUNTS_OF_A_TOPIC = (
+    "read",
+    "malformed",
+    "premature",
+    "filtered",
+    "late",
+    "accepted",
+    "unaccounted",
+    "gaps",
+)
 VIEWS = {
     Table.runs: View(
         _same("pipeline")
@@ -194,6 +209,17 @@ VIEWS = {
         "runs",
         more={},
     ),
+    # The account of each of several topics is in one text (ops/topics.py).
+    Table.topics: View(
+        _same("pipeline")
+        | {"topic": _ACCOUNT, "batch": '"batch_id"', WHEN: '"audited_at"', "newest": _ACCOUNT}
+        | dict.fromkeys(COUNTS_OF_A_TOPIC, _ACCOUNT)
+        | _same("run_id", "audited_at"),
+        "audited_at DESC",
+        "batches",
+        f"(SELECT * FROM batches WHERE {_ACCOUNT} IS NOT NULL)",
+        more={},
+    ),
 }
 
 
@@ -220,14 +246,19 @@ def select(
     Raises KeyError for a name that `columns` does not have.
     """
     from spark_jobs.ops import ops_tables  # noqa: PLC0415 - as above
+    from spark_jobs.ops.topics import by_topic  # noqa: PLC0415 - as above
 
     view = VIEWS[table]
     known = columns(table)
     expressions = ", ".join(f'{known[name]} AS "{name}"' for name in names)
+    if table is Table.topics:
+        expressions += f", {_ACCOUNT} AS {_WHOLE}"
     where = f"WHERE pipeline = '{pipeline}'" if pipeline else ""
     sql = (
         f"SELECT {expressions} FROM {view.source or view.stored} {where} ORDER BY {view.order} "
         f"LIMIT {limit}"
     )
     rows = ops_tables.query(opened(root), view.stored, sql).to_pylist()
+    if table is Table.topics:
+        rows = [*islice(by_topic(rows, _WHOLE), limit)]
     return Rows(names, tuple(tuple(row[name] for name in names) for row in rows))

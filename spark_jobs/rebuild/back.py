@@ -20,7 +20,7 @@ from spark_jobs.source.union import same_topics
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 
 class Back(NamedTuple):
@@ -34,15 +34,17 @@ class Back(NamedTuple):
     """
     archived: int
     """How many of the lost ones the topic's archive has, which drains do not read."""
+    topic: Topic
 
     @property
     def lines(self) -> tuple[str, ...]:
         told = f"  its next drain reads {self.again:,} offsets again that were drained since"
+        told_lost = format_data_loss(self.lost, self.topic.shown)
         if not self.lost:
             return (f"{told}; Kafka has every one that it needs",)
         return (
             told,
-            f"  Kafka has no longer {self.offsets:,} that it needs: {format_data_loss(self.lost)}",
+            f"  Kafka has no longer {self.offsets:,} that it needs: {told_lost}",
             f"  the topic's archive has {self.archived:,} of them",
         )
 
@@ -72,7 +74,7 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
     }
     has, _ = archived_or_why(paths.root, former.topic, topic.id)
     wanted: Parts = {p: ((first, last + 1),) for p, (first, last) in lost.items()}
-    return Back(again, lost, offsets_in(located(wanted, has, {}).archive))
+    return Back(again, lost, offsets_in(located(wanted, has, {}).archive), former.topic)
 
 
 def refuse_lost(former: Pipeline, plan: Back) -> None:

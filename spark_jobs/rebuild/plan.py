@@ -142,6 +142,7 @@ def _lines(
     left: int,
 ) -> list[str]:
     (spec, following), (known, lost, archived) = specs, live
+    shown = following.topic.shown
     name = following.name
     side = beside_paths(paths, following)
     committed, done = Checkpoint(side.checkpoint).committed(), _done(side, topic)
@@ -150,7 +151,7 @@ def _lines(
         f"{name}: rebuild of state version {following.state.version} beside the live table, "
         f"which goes on with version {spec.state.version}",
         f"  reads {left:,} of {whole:,} offsets of topic {following.topic.name}: "
-        + ", ".join(f"partition {p} from {done.get(p, 0)}" for p in sorted(topic.latest)),
+        + ", ".join(f"partition {shown(p)} from {done.get(p, 0)}" for p in sorted(topic.latest)),
         f"  into a table of its own, {side.table}",
     ]
     if left and following.max_offsets_per_batch is None:
@@ -167,7 +168,7 @@ def _lines(
         until = _lost_until(paths, known, lost)
         found.append(
             "  Kafka has no longer all that the live table was made from: "
-            + ", ".join(f"partition {p}: {a} to {b}" for p, a, b in lost)
+            + ", ".join(f"partition {shown(p)}: {a} to {b}" for p, a, b in lost)
             + (f"; their event times end at {until:%F %H:%M:%S} UTC" if until else "")
         )
         found += _in_archive(paths, spec, following, topic, lost)

@@ -38,16 +38,20 @@ def tell(
     stored = read_new_keys(paths_.new_keys)
     known = _unnamed(spec.topic, stored)
     told = {each.path for each in known.keys}
-    seen = (key for key in map(_new_key, found) if key.looked_at >= FEWEST or record_bytes())
+    seen = (
+        key
+        for key in (_new_key(each, spec.topic) for each in found)
+        if key.looked_at >= FEWEST or record_bytes()
+    )
     news = [key for key in seen if key.path not in told]
     names = [key for key in news if _may_be_told(key)]
     room = names[: MOST - len(known.keys)]
     others = known.others or len(news) - len(names)
     more = known.more or len(room) < len(names)
     changed = {"keys": (*known.keys, *room), "more": more, "others": others}
-    if (made := known.model_copy(update=changed)) == stored:
+    if (now := known.model_copy(update=changed)) == stored:
         return ()
-    made.put(paths_.new_keys, held)
+    now.put(paths_.new_keys, held)
     for key in room:
         LOG.warning("%s: %s; sluice plan shows how to declare it", spec.name, key.line)
     if others and not known.others:
@@ -113,7 +117,7 @@ def _unnamed(topic: Topic, known: NewKeys) -> NewKeys:
     return known.model_copy(update={"keys": named, "more": more, "others": others})
 
 
-def _new_key(seen: Seen) -> NewKey:
+def _new_key(seen: Seen, topic: Topic) -> NewKey:
     return NewKey(
         path=paths.as_text(seen.path),
         kinds=tuple(sorted(seen.kinds)),
@@ -121,4 +125,5 @@ def _new_key(seen: Seen) -> NewKey:
         looked_at=seen.looked_at,
         partition=seen.partition,
         offset=seen.offset,
+        place=topic.shown(seen.partition),
     )

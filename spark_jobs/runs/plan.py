@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
@@ -30,6 +31,7 @@ from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
+from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.storage.delta_log import Log
 from spark_jobs.storage.object_store import require_writable
 
@@ -101,6 +103,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         to_publish=to_publish,
         lines=(
             *_lines(ours, found, settings, paths, done, new),
+            *_topics(ours, clock, new),
             *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
             *_to_publish(to_publish, paths),
             *(reasons or (BLOCKED if found.topic.held else NOTHING_TO_DO,)),
@@ -193,6 +196,22 @@ def _lines(
             for p in sorted(new)
         ),
     )
+
+
+def _topics(spec: Pipeline, clock: no_data_batch.Clock, new: Offsets) -> Iterator[str]:
+    """A line for each of several topics: what it brings, and how far it is behind the first."""
+    if len(spec.topic.each) == 1:
+        return
+    first = max(clock.topics.values(), default=clock.now)
+    for number, topic in enumerate(spec.topic.each):
+        brings = sum(count for p, count in new.items() if p // PARTITIONS == number)
+        newest = clock.topics.get(topic.name)
+        told = "no event time yet"
+        if newest is not None:
+            told = f"newest event {newest:%F %H:%M:%S}"
+            told += f", {first - newest} behind the first" if first > newest else ""
+        silent = "; silent, so it holds no window back" if topic.name in clock.silent else ""
+        yield f"topic {topic.name}: {brings:,} new, {told}{silent}"
 
 
 def _to_publish(version: int | None, paths: Paths) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 LOG = logging.getLogger(__name__)
 MOST_IDS: Final = 2_000
@@ -43,8 +43,8 @@ class Found(NamedTuple):
     offset: int
     """The first of them, of the first partition that has it."""
 
-    def __str__(self) -> str:
-        first = f"partition {self.partition}, offset {self.offset:,}"
+    def told(self, topic: Topic) -> str:
+        first = f"partition {topic.shown(self.partition)}, offset {self.offset:,}"
         return f"{self.id} in {self.records:,} (first: {first})"
 
 
@@ -74,10 +74,10 @@ def look(
         had = kept.fetch(
             [each.id for each in found], lambda: Registry(settings.kafka_config.registry())
         )
-        known = "; ".join(str(each) for each in found if had[each.id])
+        known = "; ".join(each.told(spec.topic) for each in found if had[each.id])
         if known:
             LOG.info("%s: schemas of the new %ss: %s", spec.name, part, known)
-        if missing := "; ".join(str(each) for each in found if not had[each.id]):
+        if missing := "; ".join(each.told(spec.topic) for each in found if not had[each.id]):
             LOG.warning(
                 "%s: the registry has no schema %s: these records are malformed", spec.name, missing
             )

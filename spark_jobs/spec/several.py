@@ -72,6 +72,12 @@ class Several(Topic):
         name = self.members[number].name if number < len(self.members) else f"topic {number + 1}"
         return f"{name}/{own}"
 
+    def number_of(self, shown: str) -> int | None:
+        name, _, own = shown.rpartition("/")
+        numbers = {each.name: number for number, each in enumerate(self.members)}
+        known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
+        return numbers[name] * PARTITIONS + int(own) if known else None
+
     def with_members(self, members: Iterable[Topic]) -> Self:
         """The same with other declarations of the same topics."""
         return type(self).of(tuple(members))

@@ -167,6 +167,10 @@ class Topic(Model):
         """A partition as people know it: Kafka's number; of several topics `orders_us/3`."""
         return str(partition)
 
+    def number_of(self, shown: str) -> int | None:
+        """The way back; None if it is no partition of these topics."""
+        return int(shown) if shown.isdecimal() else None
+
     @property
     def value_places(self) -> tuple[Place, ...]:
         """Where its format finds fields."""

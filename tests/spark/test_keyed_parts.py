@@ -87,7 +87,8 @@ def mapped(tmp_path) -> UPath:
     path = UPath(tmp_path / "mapped")
     feed = {"delta.enableChangeDataFeed": "true"}
     first = [Change(each, 1, "x", "placed").row() | {"tags": [("k", each)]} for each in "abc"]
-    write_deltalake(str(path), pa.Table.from_pylist(first, MAPPED), configuration=feed)
+    rows = pa.Table.from_pylist(first, MAPPED)
+    write_deltalake(str(path), rows, configuration=feed, partition_by=[DELETED])
     table = DeltaTable(str(path))
     table.update({"status": "'paid'"}, predicate="id = 'b'")
     table.delete("id = 'c'")

@@ -42,6 +42,7 @@ from spark_jobs.pages.run_charts import read_bars, rows_bars
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import STYLE, environment
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.partitions import partitions_of
 from spark_jobs.repair.find.touched import Touched
 
 router = APIRouter(route_class=Apart, include_in_schema=False)
@@ -113,7 +114,14 @@ def record(pipeline: Permitted, place: Place, withheld: BytesWithheld) -> Respon
     """One late or quarantined record."""
     found = readings.record(pipeline, place, withheld)
     late_by = None if found.late_by_seconds is None else timedelta(seconds=found.late_by_seconds)
-    return _page("record.html", pipeline=pipeline, place=place, record=found, late_by=late_by)
+    return _page(
+        "record.html",
+        pipeline=pipeline,
+        place=place,
+        record=found,
+        late_by=late_by,
+        partitions=partitions_of(pipeline),
+    )
 
 
 @router.get("/pipelines/{pipeline}/state")
@@ -208,6 +216,7 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
         pipeline=pipeline,
         run=found,
         flow=flow(found.account),
+        partitions=partitions_of(pipeline),
         charts=list(map(of_check, found.checks)),
         **more,
     )
@@ -226,6 +235,7 @@ def _rejected(pipeline: str, table: Table, page: int, withheld: Withheld | None)
         repair=repair,
         lacking=lacking,
         replayable=_replayable(pipeline),
+        partitions=partitions_of(pipeline),
     )
 
 

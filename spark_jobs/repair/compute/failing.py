@@ -63,11 +63,12 @@ def expression_failed(
     try:
         found = [*islice(failing(_spanned(plan, good), good, computed), NAMED + 1)]
         if len(found) > NAMED:
-            found = all_failing(good, computed, LISTED) or found
+            found = all_failing(good, computed, LISTED, spec.topic) or found
     finally:
         good.unpersist()
-    places = [f"partition {each.partition} offset {each.offset}" for each in found[:NAMED]]
-    named = [f"{each.partition}:{each.offset}" for each in found[:LISTED]] or ["PARTITION:OFFSET"]
+    of = [(spec.topic.shown(each.partition), each.offset) for each in found[:LISTED]]
+    places = [f"partition {partition} offset {offset}" for partition, offset in of[:NAMED]]
+    named = [f"{partition}:{offset}" for partition, offset in of] or ["PARTITION:OFFSET"]
     if not places:
         why = (
             f"No record of repair {plan.repair_id} fails by itself: several do together, or behind "

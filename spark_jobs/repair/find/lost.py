@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.repair.offsets.reading import Part, Reading
     from spark_jobs.source.port import Records
+    from spark_jobs.spec import Pipeline, Topic
 
 
 class Counted(NamedTuple):
@@ -52,7 +53,7 @@ def count_holes(source: Records, archive: Records, found: Reading) -> Counted:
     return Counted(records, offsets, tuple(lacking), never_read)
 
 
-def refuse_lost(name: str, found: Reading, newest: datetime | None) -> None:
+def refuse_lost(spec: Pipeline, found: Reading, newest: datetime | None) -> None:
     """Raise RecordsUnreachable if nobody has the records of a slice. `newest` is their newest event
     time.
     """
@@ -65,29 +66,30 @@ def refuse_lost(name: str, found: Reading, newest: datetime | None) -> None:
         else "Ask for a later range."
     )
     raise RecordsUnreachable.gone_from_kafka(
-        pipeline=name,
+        pipeline=spec.name,
         count=offsets_in(found.lost),
         needed=found.needed,
-        places=places(found.lost),
+        places=places(found.lost, spec.topic.shown),
         later=later,
     )
 
 
-def refuse_holes(name: str, counted: Counted) -> None:
+def refuse_holes(spec: Pipeline, counted: Counted) -> None:
     """Raise RecordsUnreachable if nobody has records of which no slice says their times."""
     if counted.lost:
         raise RecordsUnreachable.lost_undated(
-            pipeline=name,
+            pipeline=spec.name,
             count=counted.lost,
-            where="; ".join(told(counted)),
+            where="; ".join(told(counted, spec.topic)),
         )
 
 
-def told(counted: Counted) -> tuple[str, ...]:
+def told(counted: Counted, topic: Topic) -> tuple[str, ...]:
     """The lost ones in words, a hole each."""
     return tuple(
-        f"{number:,} of {_batch(part)} ({places(part.where.nowhere or part.hole.parts)}), with "
-        f"event times {_times(part)}"
+        f"{number:,} of {_batch(part)} "
+        f"({places(part.where.nowhere or part.hole.parts, topic.shown)}), with event times "
+        f"{_times(part)}"
         for part, number in counted.lacking
     )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from datetime import datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -120,14 +121,15 @@ def offsets_in(parts: dict[int, tuple[tuple[int, int], ...]]) -> int:
     return sum(stop - first for ranges in parts.values() for first, stop in ranges)
 
 
-def places(parts: dict[int, tuple[tuple[int, int], ...]]) -> str:
+def places(parts: dict[int, tuple[tuple[int, int], ...]], shown: Callable[[int], str] = str) -> str:
     """How many offsets of each partition, and from which to which, for a reader.
 
     >>> places({0: ((5, 9), (20, 21))})
     'partition 0: 5 (5 to 20)'
     """
     return ", ".join(
-        f"partition {p}: {offsets_in({p: ranges}):,} ({ranges[0][0]:,} to {ranges[-1][1] - 1:,})"
+        f"partition {shown(p)}: {offsets_in({p: ranges}):,} "
+        f"({ranges[0][0]:,} to {ranges[-1][1] - 1:,})"
         for p, ranges in sorted(parts.items())
     )
 

@@ -95,15 +95,15 @@ def plan_repair(
     _refuse_more(spec.name, where, request)
     topic = closed.found.topic
     try:
-        refuse_lost(spec.name, where, reach.slices.newest_at(where.lost))
+        refuse_lost(spec, where, reach.slices.newest_at(where.lost))
         archive = archive_records(paths.root, spec.topic, topic.id)
         counted = count_holes(source, archive, where)
         if not request.without_lost:
-            refuse_holes(spec.name, counted)
+            refuse_holes(spec, counted)
     except RecordsUnreachable as error:
         raise _behind_archive(error, reach.broken) if reach.broken else error from None
     late = count_within(paths, generations, closed.batch, needed)
-    used = used_within(paths, generations, closed.batch, needed)
+    used = used_within(paths, spec.topic, generations, closed.batch, needed)
     replayed = tuple(sorted(replays.records)) if replays else ()
     # No record has a time there, or no window ends there.
     if not (where.parts or late or used or replayed):
@@ -136,7 +136,7 @@ def plan_repair(
     )
     covered = sum(stop - first for first, stop in reach.slices.within.values())
     touching = sum(each.records for each in found if each.span not in left)
-    lines = plan_lines(plan, closed, covered, touching, waits, counted)
+    lines = plan_lines(plan, closed, spec.topic, covered, touching, waits, counted)
     if rounding := rounding_line(spec):
         lines = (*lines, f"  rounding        {rounding}")
     lines = (*lines, *left_lines(left, sum(each.records for each in found) - touching))

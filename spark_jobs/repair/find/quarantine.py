@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
     from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 Place = tuple[int, int]
 """Partition and offset of a record."""
@@ -116,7 +116,7 @@ def _records(rows: Sequence[Row]) -> Records:
 
 
 def used_within(
-    paths: Paths, generations: Sequence[str], batch: int, spans: Sequence[Span]
+    paths: Paths, topic: Topic, generations: Sequence[str], batch: int, spans: Sequence[Span]
 ) -> set[Place]:
     """The quarantined records with an event time in the spans that replays have brought into the
     rows. Raises RecordsUnreachable if ops.quarantine no longer has one of them.
@@ -132,7 +132,7 @@ def used_within(
         raise RecordsUnreachable.replayed_gone(
             pipeline=paths.pipeline,
             records=len(lost),
-            partition=partition,
+            partition=topic.shown(partition),
             offset=offset,
         )
     return used

@@ -43,7 +43,7 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
             pipeline=spec.name,
             count=offsets_in(lacking),
             needed=offsets_in(plan.parts),
-            places=places(lacking),
+            places=places(lacking, spec.topic.shown),
         )
 
 

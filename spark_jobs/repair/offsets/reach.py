@@ -36,6 +36,7 @@ class Gone(Part):
         description="the batch that read them; null if no account says so"
     )
     partition: int = Described(description="their partition")
+    place: str = Described(default="", description="it as people know it: with its topic's name")
     first_offset: int = Described(description="the first one")
     last_offset: int = Described(description="the last one")
     records: int | None = Described(
@@ -50,7 +51,7 @@ class Gone(Part):
     )
 
     def __str__(self) -> str:
-        where = f"partition {self.partition}: offsets {self.first_offset:,} to {self.last_offset:,}"
+        where = f"partition {self.place}: offsets {self.first_offset:,} to {self.last_offset:,}"
         if self.records == 0:
             return f"{where} were gone before any drain had read them"
         records = "records" if self.records is None else f"{self.records:,} records at most"
@@ -108,6 +109,7 @@ class Reach(NamedTuple):
             Gone(
                 batch=hole.batch,
                 partition=partition,
+                place=self.way.spec.topic.shown(partition),
                 first_offset=first,
                 last_offset=stop - 1,
                 records=hole.records,

@@ -26,6 +26,7 @@ from spark_jobs.runs.failures.try_search import all_failing
 from spark_jobs.sink.table import newest_batch
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
+from spark_jobs.spec import Topic
 from spark_jobs.steps import chain
 
 LOG = logging.getLogger(__name__)
@@ -83,15 +84,17 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
         run.spec.name,
         batch.id,
         len(found),
-        places(found),
+        places(found, run.spec.topic),
     )
     return batch.id
 
 
-def places(found: Iterable[FailingRecord]) -> str:
+def places(found: Iterable[FailingRecord], topic: Topic) -> str:
     """The first of them, for a reader."""
     first = islice(found, SHOWN)
-    return ", ".join(f"partition {each.partition} offset {each.offset}" for each in first)
+    return ", ".join(
+        f"partition {topic.shown(each.partition)} offset {each.offset}" for each in first
+    )
 
 
 def _proposed_before(batch: Batch, known: FailingRecords) -> list[FailingRecord]:
@@ -129,7 +132,8 @@ def _for_a_person(run: Run, error: DataError, found: list[FailingRecord]) -> Exp
     return error.failed(
         name,
         error.where(run.spec),
-        f"It fails on {len(found):,} record(s) of batch {batch}: {places(found)}{more}.",
+        f"It fails on {len(found):,} record(s) of batch {batch}: "
+        f"{places(found, run.spec.topic)}{more}.",
         first=f"{'' if _is_beside(run) else by_hand}{by_itself} Or: ",
     )
 
@@ -154,7 +158,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
             search = failing(part, good, computed)
             each = [*islice(search, FEW + 1)]
             if len(each) > FEW:
-                every = all_failing(good, computed, MOST_ASIDE - len(found))
+                every = all_failing(good, computed, MOST_ASIDE - len(found), spec.topic)
                 each = every or [*each, *islice(search, MOST - FEW)]
                 if every is None and len(each) > MOST:
                     raise _too_many(run, batch, each[0].error)

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import Computed, Failing, error_of
+from spark_jobs.spec import Topic
 from spark_jobs.steps.sql.catalyst import Node, class_name, sequence
 from spark_jobs.values.own_columns import own
 
@@ -40,7 +41,9 @@ class Place(NamedTuple):
     """The same for records on which the same expression of the plan fails."""
 
 
-def all_failing(good: DataFrame, computed: Computed, most: int) -> list[Failing] | None:
+def all_failing(
+    good: DataFrame, computed: Computed, most: int, topic: Topic
+) -> list[Failing] | None:
     """The records of `good` that fail by themselves, in the order of partitions and offsets, up to
     one more than `most`, then without their errors; None if the plan has something else, or what
     was found does not explain it.
@@ -62,7 +65,7 @@ def all_failing(good: DataFrame, computed: Computed, most: int) -> list[Failing]
     if error_of(computed(_without(good, found))) is not None:
         return None
     return [
-        Failing(*place[:2], errors.get(place) or _as_at(errors[alike], alike))
+        Failing(*place[:2], errors.get(place) or _as_at(errors[alike], alike, topic))
         for place in found
         for alike in [first[place.expression]]
     ]
@@ -72,9 +75,10 @@ def _unsaid() -> DataError:
     return DataError("", "", "")
 
 
-def _as_at(error: DataError, first: Place) -> DataError:
+def _as_at(error: DataError, first: Place, topic: Topic) -> DataError:
     """The error of another record: its message may have the value of the record that it is of."""
-    return error._replace(message=f"as at partition {first.partition} offset {first.offset}")
+    where = f"partition {topic.shown(first.partition)} offset {first.offset}"
+    return error._replace(message=f"as at {where}")
 
 
 def _at(place: Place) -> Column:

@@ -1,0 +1,40 @@
+"""Partitions: how people know those of a pipeline, where its spec is not at hand."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from spark_jobs.errors import SluiceError
+from spark_jobs.registry import find as registry
+from spark_jobs.spec import Topic
+
+
+class Partitions(NamedTuple):
+    """Of one pipeline."""
+
+    topic: Topic | None
+    """None if its spec is gone or wrong: what is stored is shown anyway, with its numbers."""
+
+    @property
+    def named(self) -> bool:
+        """Whether a number alone says too little."""
+        return self.topic is not None and len(self.topic.each) > 1
+
+    def shown(self, partition: int | str) -> str:
+        """As `Topic.shown`."""
+        return str(partition) if self.topic is None else self.topic.shown(int(partition))
+
+    def offsets(self, stored: str | None) -> str | None:
+        """Offsets by partition, as JSON, with the partitions as they are shown."""
+        if stored is None or not self.named:
+            return stored
+        return json.dumps({self.shown(p): at for p, at in json.loads(stored).items()})
+
+
+def partitions_of(pipeline: str) -> Partitions:
+    """By its spec."""
+    try:
+        return Partitions(registry.load(pipeline).topic)
+    except SluiceError:
+        return Partitions(None)
