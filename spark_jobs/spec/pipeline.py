@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, cast
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec import cron, keyed, output_mode
+from spark_jobs.spec import cron, keyed, output_mode, several
 from spark_jobs.spec.checks import CONDITION, Check
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.duration import Duration
@@ -252,12 +252,15 @@ class Pipeline(Model):
     @classmethod
     def _one_topic(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Of `topics`, `topic` is what they have in common (spec/several.py)."""
-        topics, topic = given.get("topics") or (), given.get("topic")
-        if not topics or not all(isinstance(each, Topic) for each in topics):
+        topic = given.get("topic")
+        if isinstance(topic, tuple | list):
+            refuse("topic", type(topic).__name__, "one is a Topic", "Write topics=(ONE, TWO)")
+        if "topics" not in given or (given["topics"] == () and topic is not None):
             return given
+        topics = several.refuse_none(given["topics"])
         if topic is not None and not isinstance(topic, Several):
             refuse("topic", topic.name, "topics is there too", "Set one of the two")
-        return given | {"topic": Several.of(tuple(topics))}
+        return given | {"topics": topics, "topic": Several.of(topics)}
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -25,6 +25,10 @@ BETWEEN: Final = ", "
 """What is between their names, which no name has."""
 
 
+_NAMES: Final = "a pipeline reads declarations, and no name or pattern is one"
+_LIST: Final = "Write topics=(ONE, TWO), with a Topic(name=..., fields=...) for each"
+
+
 class Several(Topic):
     """What the topics have in common. A member has what is its own: name, format, places, rules."""
 
@@ -81,6 +85,17 @@ class Several(Topic):
     def with_members(self, members: Iterable[Topic]) -> Self:
         """The same with other declarations of the same topics."""
         return type(self).of(tuple(members))
+
+
+def refuse_none(given: object) -> tuple[Topic, ...]:
+    """What is given as `topics`, if it is topics: no name, no pattern of names, none at all."""
+    if isinstance(given, Topic):
+        refuse("topics", given.name, "it is one topic", "Write topic=, or topics=(ONE, TWO)")
+    if given == ():
+        refuse("topics", given, "a pipeline reads a topic", "Name one at least, or set topic")
+    if not isinstance(given, tuple | list) or not all(isinstance(each, Topic) for each in given):
+        refuse("topics", given, _NAMES, _LIST)
+    return tuple(given)
 
 
 def _refuse_names(topics: tuple[Topic, ...]) -> None:

@@ -1,6 +1,7 @@
 """Several topics as one: their declarations, their lines in Spark's log, and their watermark."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -69,15 +70,29 @@ def retyped(name: str, kind: str) -> Topic:
         ({"topics": (EU, EU)}, "eu"),
         ({"topics": (EU, topic(name="us", fields=(*FIELDS, Field(name="topic", type="string"))))}, "us"),
         ({"topics": (EU, US), "topic": EU}, "eu"),
-        ({"topics": ()}, "None"),
+        ({"topics": ()}, "()"),
+        ({"topics": "orders_.*"}, "no name or pattern"),
+        ({"topics": ("eu", "us")}, "no name or pattern"),
+        ({"topics": (EU, "us")}, "no name or pattern"),
+        ({"topics": re.compile("orders_.*")}, "no name or pattern"),
+        ({"topics": {"eu"}}, "no name or pattern"),
+        ({"topics": None}, "no name or pattern"),
+        ({"topics": EU}, "topic="),
+        ({"topic": (EU, US)}, "topics="),
+        ({"topic": EU, "topics": "us"}, "no name or pattern"),
         ({"topic": EU, "silent_after": "1 hour"}, "1:00:00"),
     ],
-    ids=["type", "lacks", "has", "twice", "column", "both", "neither", "silence of one"],
+    ids=["type", "lacks", "has", "twice", "column", "both", "neither", "a pattern", "names", "a name among them",
+         "a compiled pattern", "a set", "nothing", "one without a tuple", "several as one", "both, one a name", "silence of one"],
 )  # fmt: skip
 def test_topics_that_do_not_agree_are_refused_by_the_field(given, said):
     with fails(SpecInvalid, "fields_refused") as refused:
         pipeline(**{"topic": None} | given)
     assert said in str(refused.value)
+
+
+def test_topics_in_a_list_are_topics():
+    assert both(EU, US) == pipeline(topic=None, topics=[EU, US])
 
 
 @pytest.fixture
