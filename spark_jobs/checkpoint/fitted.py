@@ -29,11 +29,11 @@ HEAD = 2
 
 
 def fit(
-    checkpoint: Checkpoint, topics: Sequence[str], earliest: Offsets, held: Held, pipeline: str
+    checkpoint: Checkpoint, topics: Sequence[str], begins: Offsets, held: Held, pipeline: str
 ) -> None:
     """May be cut off anywhere, and is repeated. A line that no batch needs goes again: its topic
     was taken back before anything of it was read. Where another topic has its number now, that one
-    begins at its `earliest` offsets.
+    begins at its offset in `begins`.
 
     Raises LeaseLost; CheckpointBroken if a batch has read more topics than these or others, or was
     planned to.
@@ -50,7 +50,7 @@ def fit(
     for number in checkpoint.begun():
         wanted = topics[number] if number < len(topics) else None
         if checkpoint.initial_topic(number) != wanted:
-            _put(checkpoint.initial_path(number), _begins(wanted, number, earliest), held)
+            _put(checkpoint.initial_path(number), _begins(wanted, number, begins), held)
 
 
 def _wrong(lines: Sequence[str], topics: Sequence[str]) -> str:
@@ -64,10 +64,10 @@ def _wrong(lines: Sequence[str], topics: Sequence[str]) -> str:
     )
 
 
-def _begins(topic: str | None, number: int, earliest: Offsets) -> str:
+def _begins(topic: str | None, number: int, begins: Offsets) -> str:
     """The text of `sources/<n>/0`; of no topic, what no topic goes by."""
     first = number * PARTITIONS
-    own = {str(p - first): at for p, at in earliest.items() if p // PARTITIONS == number}
+    own = {str(p - first): at for p, at in begins.items() if p // PARTITIONS == number}
     offsets = {} if topic is None else {topic: own}
     return f"\0v1\n{json.dumps(offsets, separators=(',', ':'))}"
 

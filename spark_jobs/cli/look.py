@@ -121,9 +121,8 @@ def show(
         views.Table,
         typer.Argument(
             metavar="TABLE",
-            help="The ops table. Rows of operators and topics are stored in batches: topics is "
-            "the account of each of several topics. growth is the state and the rows of each run, "
-            "as bars.",
+            help="The ops table. operators and topics are made of batches; growth is the state and "
+            "the rows of each run, as bars.",
         ),
     ],
     pipeline: Annotated[

@@ -97,7 +97,7 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
         refuse_other(begun, following, topic.id)
     side = beside_paths(paths, following)
     done = _done(side, topic)
-    left = sum(latest - done.get(p, topic.earliest.get(p, 0)) for p, latest in topic.latest.items())
+    left = sum(latest - done.get(p, topic.begins.get(p, 0)) for p, latest in topic.latest.items())
     # Behind no batch of NEXT, nothing could be computed from the archive; and once it is, the
     # archive may lose it.
     wanted = (left or read_to(side)) and not put_in(side, following.name)
@@ -127,7 +127,7 @@ def _lost(paths: Paths, known: Identity, topic: SourceState, side: Paths, archiv
     for p, began in sorted(beginning(paths, known.generations).items()):
         earliest = topic.earliest.get(p, began)
         end = read.get(p, began)  # what comes behind is in no live row either
-        begins = min(first.get(p, earliest), end)
+        begins = min(first.get(p, topic.begins.get(p, began)), end)
         found.append((p, began, (archived[p][0] if p in archived else begins) - 1))
         found.append((p, done.get(p, earliest), min(earliest, end) - 1))
     return tuple(span for span in found if span[2] >= span[1])
@@ -146,7 +146,7 @@ def _lines(
     name = following.name
     side = beside_paths(paths, following)
     committed, done = Checkpoint(side.checkpoint).committed(), _done(side, topic)
-    whole = sum(latest - topic.earliest.get(p, 0) for p, latest in topic.latest.items())
+    whole = sum(latest - topic.begins.get(p, 0) for p, latest in topic.latest.items())
     found = [
         f"{name}: rebuild of state version {following.state.version} beside the live table, "
         f"which goes on with version {spec.state.version}",
@@ -184,7 +184,7 @@ def _lines(
 
 def _done(side: Paths, topic: SourceState) -> Offsets:
     """The offsets up to which it has read."""
-    return read_to(side) or topic.earliest
+    return read_to(side) or topic.begins
 
 
 def _in_archive(

@@ -68,5 +68,5 @@ def waits(topic: SourceState, end: Offsets) -> Offsets:
     >>> waits(SourceState("id", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45}), {0: 13, 1: 16})
     {0: 0, 1: 4, 2: 5}
     """
-    begins = {**topic.earliest, **end}
+    begins = {**topic.begins, **end}
     return {p: max(latest - begins.get(p, 0), 0) for p, latest in topic.latest.items()}

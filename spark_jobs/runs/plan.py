@@ -88,11 +88,9 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     found = preflight(now, source_of(spec, settings), paths, settings)
     ours = in_force(spec, found.identity.fingerprint)
     committed = found.checkpoint.committed()
-    done = found.checkpoint.batch(committed[-1]).end if committed else found.topic.earliest
-    new = {
-        partition: latest - done.get(partition, found.topic.earliest.get(partition, 0))
-        for partition, latest in found.topic.latest.items()
-    }
+    done = found.checkpoint.batch(committed[-1]).end if committed else {}
+    done = {**found.topic.begins, **done}
+    new = {p: latest - done.get(p, 0) for p, latest in found.topic.latest.items()}
     clock = _clock(ours, found, settings, done)
     reasons = _unfinished(found, paths, sum(new.values())) or _due(ours, found, clock)
     to_publish = publication.to_publish(paths, spec, announced)

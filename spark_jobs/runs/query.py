@@ -82,7 +82,7 @@ class Query:
     def _run_all(self) -> None:
         run = self._run
         names = [topic.name for topic in run.spec.topic.each]
-        fit(run.checkpoint, names, self._topic.earliest, run.lease, run.spec.name)
+        fit(run.checkpoint, names, self._topic.begins, run.lease, run.spec.name)
         if self._waiting() and not self._limits.asked:
             look(run.spec, run.settings, run.spark, self._topic, self._done())
             self._consume()

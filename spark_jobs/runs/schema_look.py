@@ -116,7 +116,7 @@ def ask_again(spec: Pipeline, settings: Settings) -> None:
 
 
 def _parts(topic: SourceState, done: Offsets) -> Parts:
-    starts = {p: max(done.get(p, 0), topic.earliest.get(p, 0)) for p in topic.latest}
+    starts = {p: max(done.get(p, 0), topic.begins.get(p, 0)) for p in topic.latest}
     return {p: ((starts[p], end),) for p, end in topic.latest.items() if starts[p] < end}
 
 

@@ -28,7 +28,7 @@ def silent_topics(
     partitions: defaultdict[int, list[int]] = defaultdict(list)
     for partition in state.latest:
         partitions[partition // PARTITIONS].append(partition)
-    found = set()
+    done, found = {**state.begins, **done}, set()
     for number, topic in enumerate(spec.topic.each):
         own = partitions[number]
         unread = any(state.latest[p] > done.get(p, 0) or p in state.held for p in own)

@@ -32,7 +32,7 @@ class KafkaSource(NamedTuple):
     settings: Settings
 
     def state(self) -> SourceState:
-        return topic_state(self.settings, self.spec.topic.name)
+        return topic_state(self.settings, self.spec.topic.name, self.spec.topic.starting)
 
     def earliest(self, partitions: Iterable[int]) -> Offsets:
         return first_offsets(self.settings, self.spec.topic.name, partitions)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
@@ -13,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
+from spark_jobs.spans.span import EPOCH
 from spark_jobs.spec import Pipeline
 from spark_jobs.values.record_headers import HEADERS
 
@@ -77,12 +79,16 @@ def _options(settings: Settings, spec: Pipeline, *, uncommitted: bool = False) -
 
 
 def read_stream(spark: SparkSession, spec: Pipeline, settings: Settings) -> DataFrame:
-    """The topic as a stream, from its first offset or from the checkpoint's last one.
+    """The topic as a stream, from where it begins or from the checkpoint's last offset.
 
     Column: as above.
     """
     query = spark.readStream.format(reader(spark)).options(**_options(settings, spec))
     query = query.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")
+    if spec.topic.starting:
+        begins = (spec.topic.starting - EPOCH) // timedelta(milliseconds=1)
+        query = query.option("startingTimestamp", begins)
+        query = query.option("startingOffsetsByTimestampStrategy", "latest")
     if spec.max_offsets_per_batch:
         query = query.option("maxOffsetsPerTrigger", spec.max_offsets_per_batch)
     return _kafka_columns(query.load(), headers=spec.reads_headers)

@@ -41,6 +41,15 @@ class SourceState(NamedTuple):
     """Whether records may go from between others."""
     held: Mapping[int, HeldBack] = MappingProxyType({})
     """Partition -> what waits behind an open transaction: from `latest` to the partition's end."""
+    starting: Mapping[int, int] = MappingProxyType({})
+    """Partition -> the offset at which its topic's declaration says that it begins; nothing where
+    it says nothing.
+    """
+
+    @property
+    def begins(self) -> Offsets:
+        """Partition -> the first offset that is read, if no batch has read any."""
+        return {p: max(first, self.starting.get(p, 0)) for p, first in self.earliest.items()}
 
 
 class Records(Protocol):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from confluent_kafka import (
@@ -34,6 +34,7 @@ from spark_jobs.source.held import held_back
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
+from spark_jobs.spans.span import EPOCH
 
 TIMEOUT_SECONDS = 5.5
 """The time limit of each request. A run sends five in turn: it gives up within half a minute."""
@@ -46,8 +47,9 @@ After a failed try the errors are checked: if a broker rejected the client, ther
 """
 
 
-def topic_state(settings: Settings, topic: str) -> SourceState:
-    """The topic's id and offsets. Each request takes at most TIMEOUT_SECONDS.
+def topic_state(settings: Settings, topic: str, starting: datetime | None = None) -> SourceState:
+    """The topic's id and offsets; where it begins, if that is at this Kafka timestamp. Each request
+    takes at most TIMEOUT_SECONDS.
 
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or TopicMissing.
     """
@@ -91,8 +93,19 @@ def topic_state(settings: Settings, topic: str) -> SourceState:
             timestamps=timestamps,
             appended=appended,
             compacted=compacted,
+            starting=_starting(client, topic, latest, starting) if starting else {},
             held=held_back(settings, topic, {p: latest[p].offset for p in waits}, waits),
         )
+
+
+def _starting(
+    client: AdminClient, topic: str, latest: Mapping[int, ListOffsetsResultInfo], at: datetime
+) -> Offsets:
+    """Behind the last record where none is of that time or later."""
+    since = OffsetSpec.for_timestamp((at - EPOCH) // timedelta(milliseconds=1))
+    found = _list_offsets(client, topic, latest, since)
+    ends = {partition: result.offset for partition, result in latest.items()}
+    return {p: end if found[p].offset < 0 else found[p].offset for p, end in ends.items()}
 
 
 def first_offsets(settings: Settings, topic: str, partitions: Iterable[int]) -> Offsets:

@@ -58,6 +58,7 @@ class UnionSource(NamedTuple):
             appended=max((each.appended for each in found if each.appended), default=None),
             compacted=any(each.compacted for each in found),
             held=numbered(each.held for each in found),
+            starting=numbered(each.starting for each in found),
         )
 
     def earliest(self, partitions: Iterable[int]) -> Offsets:

@@ -150,8 +150,7 @@ class Pipeline(Model):
     )
     topics: tuple[Topic, ...] = Described(
         default=(),
-        description="in place of `topic`: several, read as one; add new ones at the end: "
-        "docs/records.md",
+        description="in place of `topic`: several, read as one",
     )
     watermark_delay: Duration | None = Described(
         default=None,
@@ -218,8 +217,8 @@ class Pipeline(Model):
     silent_after: Duration | None = Described(
         default=None,
         strict=False,
-        description="how long one of several topics may give nothing until it holds the others' "
-        "watermark back no more; default: for ever",
+        description="how long one of several topics may give nothing and hold the watermark "
+        "back; default: for ever",
     )
     state: State = Described(default_factory=State, description="how Spark stores state")
     compatible_logic: tuple[str, ...] = Described(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
@@ -73,6 +73,11 @@ class Topic(Model):
         default="malformed",
         description="what a record without a value is; a dropped one is counted as filtered",
     )
+    starting: datetime | None = Described(
+        default=None,
+        description="a topic that no batch has read begins at the first record of this Kafka "
+        "timestamp or later",
+    )
     archive: Archive | None = Described(
         default=None,
         description="keep every record in a table of its own, for longer than Kafka's retention; "
@@ -104,6 +109,13 @@ class Topic(Model):
                 "part='timestamp'",
             )
         self._refuse_parts()
+        if self.starting is not None and self.starting.tzinfo is None:
+            refuse(
+                "starting",
+                self.starting,
+                "it has no time zone, so it means another time on another machine",
+                "Use datetime(..., tzinfo=UTC)",
+            )
         if self.max_ahead <= timedelta():
             refuse(
                 "max_ahead",

@@ -271,6 +271,31 @@ def test_a_topic_that_is_added_later_begins_where_it_begins_then(sales, monkeypa
     assert again().idle
 
 
+def test_a_topic_that_is_added_later_begins_at_the_time_that_it_declares(sales, monkeypatch):
+    sales.declare(topics=1)
+    sales.send(EU, *hours(0, 3))
+    sales.run()
+    sales.send(US, *hours(0, 1), ago=3 * HOUR)
+    old = [sales.sent.pop() for _ in hours(0, 1)]
+    sales.send(US, *hours(2, 4))
+    declared = {"starting": datetime.now(UTC) - HOUR}
+    sales.topics[US] = sales.topics[US].model_copy(update=declared)
+    sales.declare()
+    shown = plan(sales.spec, sales.settings)
+    assert shown.new_offsets == len(hours(2, 4))
+    with monkeypatch.context() as killed:
+        killed.setitem(failpoint.ACTIVE, "planned", "raise")
+        assert sales.drain("killed").status == "failed"
+    report = sales.run()
+    assert (report.account.read, report.account.gaps) == (shown.new_offsets, 0)
+    assert report.offsets_start[str(PARTITIONS)] == len(old)
+    sales.assert_exact()
+    back = Checkpoint(sales.paths.checkpoint).committed()[0]
+    rewind(sales.spec, sales.settings, back).execute()
+    assert sales.run().account.read == shown.new_offsets
+    sales.assert_exact()
+
+
 def test_a_topic_that_is_gone_or_made_anew_is_named(sales):
     sales.send(EU, *hours(0, 1))
     sales.send(US, *hours(0, 1))

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +19,12 @@ from spark_jobs.fingerprint.classification import classification, with_classific
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.root.paths import Paths
+from spark_jobs.runs.drained import waits
 from spark_jobs.runs.silence import silent_topics
+from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.sources import source_of
 from spark_jobs.source.union import UnionSource
 from spark_jobs.spec import Field, Pipeline, Topic
 from spark_jobs.spec.topic import PARTITIONS
@@ -156,6 +160,24 @@ def test_a_planned_batch_keeps_the_lines_of_all_topics(folder):
     batch = no_data_batch.write(checkpoint, NoDataBatch(5000, "due"), NOON)
     assert (folder / "offsets" / str(batch)).read_text().splitlines()[3] == "-"
     assert checkpoint.batch(batch).end == {0: 20}
+
+
+def test_a_topic_begins_where_it_declares_or_at_the_first_record_that_is_left():
+    here = SourceState("e", {0: 5, 1: 40}, {0: 50, 1: 50}, starting={0: 20, 1: 20})
+    there = SourceState("u", {0: 7}, {0: 90})
+    both_ = UnionSource((Said(lambda: here), Said(lambda: there))).state()
+    assert both_.begins == {0: 20, 1: 40, PARTITIONS: 7}
+    assert waits(both_, {0: 30, 1: 45}) == {0: 20, 1: 5, PARTITIONS: 83}
+    with fails(SpecInvalid, "fields_refused"):
+        topic(starting=datetime(2026, 3, 1))  # noqa: DTZ001 - that is refused
+
+
+def test_the_offsets_of_a_batch_are_shared_by_what_waits_of_each_topic():
+    given = Settings("/root", "localhost:1", Path("/jars"), "local[1]", "1g")
+    source = source_of(both(max_offsets_per_batch=100), given, {0: 700, 1: 200, PARTITIONS: 90})
+    assert [each.spec.max_offsets_per_batch for each in source.of] == [90, 9]
+    unlimited = source_of(both(), given, {0: 700})
+    assert [each.spec.max_offsets_per_batch for each in unlimited.of] == [None, None]
 
 
 def due(folder, topics: dict[str, datetime], silent=(), rows=5) -> datetime | None:
