@@ -16,7 +16,7 @@ from typing import NamedTuple
 from spark_jobs.audit.progress import OfTopic, Progress
 from spark_jobs.audit.rejected_record import RejectedRecord, moment
 from spark_jobs.classify.outcome import QUARANTINED, Outcome
-from spark_jobs.ops.topics import NEWEST
+from spark_jobs.ops.views import NEWEST
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spans.span import EPOCH, MICROSECOND
 from spark_jobs.spec import Topic

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,9 +26,11 @@ from spark_jobs.ops.shown import (
     RunLine,
     RunPage,
     Runs,
+    TopicLine,
 )
-from spark_jobs.ops.topics import topic_lines
+from spark_jobs.ops.views import NEWEST, OF_A_TOPIC, moment
 from spark_jobs.ops.waiting import waiting
+from spark_jobs.spans.span import MICROSECOND
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -164,10 +168,31 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
         offsets_end=report.offsets_end if report else {},
         held_back=report.held_back if report else {},
         batches=of_run,
-        topics=topic_lines([each.topics for each in of_run]),
+        topics=_topics([each.topics for each in of_run]),
         checks=tuple(check_lines(root, line, results)),
         next_command=next_steps(line, results)[0].command,
         next_steps=next_steps(line, results),
+    )
+
+
+def _topics(accounts: Iterable[str | None]) -> tuple[TopicLine, ...]:
+    """The sums over the batches of a run; nothing where the pipeline has one topic."""
+    counts, newest = dict[str, Counter[str]](), dict[str, int]()
+    for account in filter(None, accounts):
+        for name, each in json.loads(account).items():
+            at = each.pop(NEWEST, None)
+            counts.setdefault(name, Counter()).update(each)
+            if at is not None:
+                newest[name] = max(at, newest.get(name, at))
+    first = max(newest.values(), default=0)
+    return tuple(
+        TopicLine(
+            topic=name,
+            newest=moment(newest.get(name)),
+            behind=(first - newest[name]) * MICROSECOND if name in newest else None,
+            **{each: of[each] for each in OF_A_TOPIC if each in TopicLine.model_fields},
+        )
+        for name, of in counts.items()
     )
 
 

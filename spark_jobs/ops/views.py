@@ -4,12 +4,16 @@ rows, newest first.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 from typing import Any, NamedTuple
 
 from spark_jobs.ops.operator_metrics import COUNTS
 from spark_jobs.root.store import opened
+from spark_jobs.spans.span import EPOCH, MICROSECOND
 
 
 class Table(StrEnum):
@@ -71,10 +75,9 @@ def _same(*names: str) -> dict[str, str]:
     return {name: f'"{name}"' for name in names}
 
 
-_ACCOUNT = "topics"
-"""The column with the account of each topic."""
-_WHOLE = "whole_account"
-COUNTS_OF_A_TOPIC = (
+NEWEST = "last_event_us"
+"""In a topic's account, the newest event time: microseconds since the epoch."""
+OF_A_TOPIC = (
     "read",
     "malformed",
     "premature",
@@ -84,6 +87,9 @@ COUNTS_OF_A_TOPIC = (
     "unaccounted",
     "gaps",
 )
+_ACCOUNT = "topics"
+"""The column with the account of each topic, as JSON."""
+_WHOLE = "whole_account"
 VIEWS = {
     Table.runs: View(
         _same("pipeline")
@@ -209,11 +215,11 @@ VIEWS = {
         "runs",
         more={},
     ),
-    # The account of each of several topics is in one text (ops/topics.py).
+    # The account of each of several topics is in one text (audit/by_topic.py).
     Table.topics: View(
         _same("pipeline")
         | {"topic": _ACCOUNT, "batch": '"batch_id"', WHEN: '"audited_at"', "newest": _ACCOUNT}
-        | dict.fromkeys(COUNTS_OF_A_TOPIC, _ACCOUNT)
+        | dict.fromkeys(OF_A_TOPIC, _ACCOUNT)
         | _same("run_id", "audited_at"),
         "audited_at DESC",
         "batches",
@@ -246,7 +252,6 @@ def select(
     Raises KeyError for a name that `columns` does not have.
     """
     from spark_jobs.ops import ops_tables  # noqa: PLC0415 - as above
-    from spark_jobs.ops.topics import by_topic  # noqa: PLC0415 - as above
 
     view = VIEWS[table]
     known = columns(table)
@@ -260,5 +265,18 @@ def select(
     )
     rows = ops_tables.query(opened(root), view.stored, sql).to_pylist()
     if table is Table.topics:
-        rows = [*islice(by_topic(rows, _WHOLE), limit)]
+        rows = [*islice(_by_topic(rows), limit)]
     return Rows(names, tuple(tuple(row[name] for name in names) for row in rows))
+
+
+def _by_topic(batches: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Each row of ops.batches as one for each topic."""
+    for row in batches:
+        for name, of in json.loads(row[_WHOLE]).items():
+            counts = {each: of.get(each, 0) for each in OF_A_TOPIC}
+            yield {**row, **counts, "topic": name, "newest": moment(of.get(NEWEST))}
+
+
+def moment(microseconds: int | None) -> datetime | None:
+    """The time that NEWEST says."""
+    return None if microseconds is None else EPOCH + microseconds * MICROSECOND
