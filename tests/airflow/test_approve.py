@@ -91,8 +91,7 @@ def staged(paths: Paths, approval: str, approved_by: str | None = None):
 
 
 def state(paths: Paths) -> str:
-    found = repairs.one(paths.root, NAME, REPAIR_ID)
-    return str(found["state"])
+    return str(repairs.one(paths.root, NAME, REPAIR_ID)["state"])
 
 
 def context(task: Any) -> Any:
@@ -192,8 +191,7 @@ def deploy(folder: Path, spec: str, patch: pytest.MonkeyPatch):
 def unanswered(made: Root):
     """As a cleared stage leaves it: nobody was asked of these rows yet."""
     path = made.paths.staging(REPAIR_ID) / "manifest.json"
-    known = read_manifest(made.paths, REPAIR_ID)
-    known.model_copy(update={"approved_by": None}).write(path)
+    read_manifest(made.paths, REPAIR_ID).model_copy(update={"approved_by": None}).write(path)
 
 
 def test_nobody_is_asked_of_a_change_that_a_killed_swap_has_made(sales, monkeypatch):

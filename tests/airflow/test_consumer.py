@@ -37,17 +37,10 @@ def consumer_by_day() -> Any:
 def event(table: Path, version: int) -> AssetEventDagRunReferenceResult:
     """The event of a version."""
     extra = Event(
-        number=version,
-        table=str(table),
-        pipeline="departure_delays",
-        run_id="run",
-        generation="g",
-        table_version=version,
-        table_version_before=None,
-        account=Account(),
-        watermark=None,
-        offsets_end={},
-    )
+        number=version, table=str(table), pipeline="departure_delays", run_id="run",
+        generation="g", table_version=version, table_version_before=None, account=Account(),
+        watermark=None, offsets_end={},
+    )  # fmt: skip
     asset = asset_of("departure_delays")
     return AssetEventDagRunReferenceResult(
         asset=AssetReferenceAssetEventDagRun(name=asset.name, uri=asset.uri, extra={}),

@@ -145,8 +145,7 @@ TOPIC = topic_name("broker-1:9092", SPEC.topic.name)
 
 
 def test_a_run_tells_offsets_version_account_columns_and_checks(installation, receiver):
-    about = HOSTILE
-    checks = (check(about=about), check(suite="state"))
+    checks = (check(about=HOSTILE), check(suite="state"))
     installation.spark_reports(report(None, *checks))
     assert ran(build(SPEC), "whole") == "success"
 
@@ -279,8 +278,7 @@ def test_a_repair_is_told_from_the_topic_through_staged_rows_into_the_table(
     assert dataset(event, "inputs", TOPIC)["inputFacets"]["sluice_offsets"]["end"] == {"0": 1}
     late = dataset(event, "inputs", table_name(str(root.paths.ops("late"))))
     assert late["inputFacets"]["inputStatistics"]["rowCount"] == 1
-    written = dataset(event, "outputs", stagings)
-    assert written["facets"]["version"]["datasetVersion"] == REPAIR
+    assert dataset(event, "outputs", stagings)["facets"]["version"]["datasetVersion"] == REPAIR
     assert event["run"]["facets"]["sluice_change"]["change"]["merged"] == 1
 
     event = only(receiver.of(f"{name}.check_change", "COMPLETE"))
@@ -337,8 +335,7 @@ def test_the_rows_that_a_person_is_shown_for_approval_are_in_no_event():
 def test_the_table_of_an_archive_has_the_columns_of_records():
     from sluice_airflow.lineage.datasets import Datasets  # noqa: PLC0415 - the home comes first
 
-    archive = archive_spec(SPEC.topic, Archive())
-    table = Datasets(archive, "/data/root", "broker:9092").table(3)
+    table = Datasets(archive_spec(SPEC.topic, Archive()), "/data/root", "broker:9092").table(3)
     assert (table.namespace, table.name) == ("file", f"/data/root/archive/{SPEC.topic.name}")
     fields = table.facets["schema"].fields  # type: ignore[index, union-attr]
     assert tuple(field.name for field in fields) == COLUMNS

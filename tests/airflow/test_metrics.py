@@ -67,19 +67,12 @@ def plain(server, monkeypatch) -> Iterator[Statsd]:
 def event(**changes: Any) -> Event:
     return Event(
         **{
-            "number": 3,
-            "table": "/t",
-            "pipeline": PIPELINE,
-            "run_id": "r",
-            "generation": "g",
-            "table_version": 7,
-            "table_version_before": 5,
-            "account": Account(rows_out=4),
-            "watermark": None,
-            "offsets_end": {},
+            "number": 3, "table": "/t", "pipeline": PIPELINE, "run_id": "r", "generation": "g",
+            "table_version": 7, "table_version_before": 5, "account": Account(rows_out=4),
+            "watermark": None, "offsets_end": {},
         }
         | changes
-    )
+    )  # fmt: skip
 
 
 def test_a_drain_sends_its_account_its_state_and_its_times_once(plain):
@@ -88,28 +81,15 @@ def test_a_drain_sends_its_account_its_state_and_its_times_once(plain):
     assert lines(plain) == {
         f"{drain}.{name}": value
         for name, value in {
-            "runs.succeeded": "1|c",
-            "read": "12|c",
-            "accepted": "6|c",
-            "filtered": "0|c",
-            "late": "3|c",
-            "quarantined.malformed": "1|c",
-            "quarantined.premature": "2|c",
-            "duplicates": "0|c",
-            "unaccounted": "0|c",
-            "rows_out": "4|c",
-            "checks.passed": "1|c",
-            "checks.failed": "1|c",
-            "checks.broken": "0|c",
-            "state_rows": "7|g",
-            "state_bytes": "900|g",
-            "watermark_lag": "3620.0|g",
-            "waiting": "5|g",
-            "phase.start": "2500.000000|ms",
-            "phase.query": "6250.000000|ms",
+            "runs.succeeded": "1|c", "read": "12|c", "accepted": "6|c", "filtered": "0|c",
+            "late": "3|c", "quarantined.malformed": "1|c", "quarantined.premature": "2|c",
+            "duplicates": "0|c", "unaccounted": "0|c", "rows_out": "4|c", "checks.passed": "1|c",
+            "checks.failed": "1|c", "checks.broken": "0|c", "state_rows": "7|g",
+            "state_bytes": "900|g", "watermark_lag": "3620.0|g", "waiting": "5|g",
+            "phase.start": "2500.000000|ms", "phase.query": "6250.000000|ms",
             "run": "20000.000000|ms",
         }.items()
-    }
+    }  # fmt: skip
 
 
 def test_a_count_that_is_not_known_is_not_sent_as_0_and_it_is_sent_that_it_is_not_known(plain):

@@ -32,15 +32,9 @@ def paths(tmp_path, monkeypatch) -> Paths:
 
 def planned(*spans: Span) -> RepairPlan:
     return roots.repair_plan(
-        NAME,
-        repair_id="20260301T120000-abcdef",
-        kind="backfill",
-        spans=spans,
-        records=10,
-        parts={0: ((0, 10),)} if spans else {},
-        until=DAY.end,
-        lines=("the plan",),
-    )
+        NAME, repair_id="20260301T120000-abcdef", kind="backfill", spans=spans, records=10,
+        parts={0: ((0, 10),)} if spans else {}, until=DAY.end, lines=("the plan",),
+    )  # fmt: skip
 
 
 def run(**filled_in: Any) -> Any:
@@ -100,6 +94,5 @@ def test_one_that_is_refused_fails_and_does_not_skip_and_has_a_row_in_ops_runs(
     monkeypatch.setattr(planning, "plan_repair", plan)
     with pytest.raises(type(error)):
         run()
-    rows = ops_tables.query(paths.root, "runs", "SELECT run_id, problem FROM runs").to_pylist()
-    [row] = rows
+    [row] = ops_tables.query(paths.root, "runs", "SELECT run_id, problem FROM runs").to_pylist()
     assert row == {"run_id": "backfill__1-repair-try1", "problem": error.code}

@@ -93,8 +93,7 @@ def ran(api: Any, dag: DAG, number: int, answer: str, meanwhile: Any = None) -> 
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
             time.sleep(0.2)
-            runs = api.get(base).json().get("dag_runs", [])
-            for run in runs:
+            for run in api.get(base).json().get("dag_runs", []):
                 path = f"{base}/{run['dag_run_id']}/taskInstances/approve"
                 # A repair behind a drain, of another test, has none.
                 if not str(run["logical_date"]).startswith(f"{at:%F}"):
@@ -112,8 +111,7 @@ def ran(api: Any, dag: DAG, number: int, answer: str, meanwhile: Any = None) -> 
 
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(person)
-        state = run_dag(dag, at, kind="rebuild")
-        return state, asked.result()
+        return run_dag(dag, at, kind="rebuild"), asked.result()
 
 
 def without_waiting(dag: DAG) -> DAG:
@@ -214,8 +212,7 @@ def test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned(
     with fails(RebuildRefused, "rebuild_gone"):
         run("swap", approved | {"plan": other})
     assert installation.version is None
-    done = run("swap", approved)
-    assert done["state_version"] == installation.version == 2
+    assert run("swap", approved)["state_version"] == installation.version == 2
     again = run("swap", approved)
     assert again == {"state_version": 2}, "cleared and tried again it changes nothing"
 

@@ -82,8 +82,7 @@ class TestRequest:
         request = request_of(asked(run_type, who=None))
         assert (request.kind, request.span, request.who) == ("repair", None, "Airflow")
         form = {"kind": "backfill", "from": "2012-01-01T00:00Z", "to": "2012-01-02T00:00Z"}
-        span = request_of(asked(run_type, **form)).span
-        assert span.start == datetime(2012, 1, 1, tzinfo=UTC)
+        assert request_of(asked(run_type, **form)).span.start == datetime(2012, 1, 1, tzinfo=UTC)
 
     def test_a_replay_has_its_reason_from_the_form_and_finds_its_ranges(self):
         request = request_of(asked("manual", kind="replay", reason="required field"))
@@ -103,14 +102,10 @@ class TestRequest:
 class TestDag:
     def test_its_tasks_are_in_this_order(self, dag):
         assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == {
-            "plan": {"stage"},
-            "stage": {"check_output", "check_change"},
-            "check_output": {"approve"},
-            "check_change": {"approve"},
-            "approve": {"swap"},
-            "swap": {"publish"},
-            "publish": set(),
-        }
+            "plan": {"stage"}, "stage": {"check_output", "check_change"},
+            "check_output": {"approve"}, "check_change": {"approve"}, "approve": {"swap"},
+            "swap": {"publish"}, "publish": set(),
+        }  # fmt: skip
 
     def test_it_runs_once_at_a_time_and_never_by_itself(self, dag):
         assert (dag.max_active_runs, dag.catchup, dag.is_paused_upon_creation) == (1, False, False)
@@ -151,8 +146,7 @@ class TestDag:
 
 def without_ranges() -> Pipeline:
     """Nobody says in which time its rows are."""
-    spec = registry.load(NAME)
-    return spec.model_copy(update={"output_mode": "complete"})
+    return registry.load(NAME).model_copy(update={"output_mode": "complete"})
 
 
 class Installation:
@@ -225,8 +219,7 @@ PLANNED: dict[str, Any] = {"repair_id": REPAIR_ID, "kind": "repair", "offsets": 
 class TestStage:
     def test_submits_the_planned_repair_and_hands_its_report_over(self, installation, dag):
         installation.spark_reports(report(check("passed")))
-        found = run(dag.get_task("stage"), {"plan": PLANNED})
-        assert found["checks"][0]["suite"] == "change"
+        assert run(dag.get_task("stage"), {"plan": PLANNED})["checks"][0]["suite"] == "change"
         words = installation.called.read_text().splitlines()
         assert read(words[-1:]) == Stage(
             pipeline=NAME,

@@ -48,8 +48,7 @@ def test_the_keys_are_in_a_file_of_the_owners_and_everything_is_as_before_when_t
             for name, value in os.environ.items()
             if "canary" in value and name != "AIRFLOW_CONN_SLUICE_ROOT"
         ]
-    assert dict(os.environ) == before
-    assert list(tmp_path.iterdir()) == []
+    assert (dict(os.environ), list(tmp_path.iterdir())) == (before, [])
 
 
 def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(connected, tmp_path):

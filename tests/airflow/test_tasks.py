@@ -109,13 +109,9 @@ class Installation:
     def run(self, task: str, handed_over: Any = None, try_number: int = 1, **context: Any) -> Any:
         operator = self.dag.get_task(task)
         ti = SimpleNamespace(
-            try_number=try_number,
-            max_tries=2,
-            map_index=-1,
-            stats_tags={},
-            xcom_pull=lambda **_: handed_over,
-            xcom_push=lambda **_: None,
-        )
+            try_number=try_number, max_tries=2, map_index=-1, stats_tags={},
+            xcom_pull=lambda **_: handed_over, xcom_push=lambda **_: None,
+        )  # fmt: skip
         try:
             given = {"ti": ti, "task": operator, "run_id": "manual__1"}
             events = {"inlet_events": {asset_of(NAME): Events(self.announced)}}
@@ -456,13 +452,9 @@ class TestPublish:
             deltalake.write_deltalake(str(paths.table), rows, mode="append")
         account = Account(covered=10, read=10, accepted=9, malformed=1, rows_out=9)
         row = {
-            "pipeline": NAME,
-            "generation": "g",
-            "batch_id": 0,
-            "run_id": "manual__1-try1",
-            "watermark": NOON,
-            "offsets_end": '{"0": 10}',
-        }
+            "pipeline": NAME, "generation": "g", "batch_id": 0, "run_id": "manual__1-try1",
+            "watermark": NOON, "offsets_end": '{"0": 10}',
+        }  # fmt: skip
         ops_tables.append(paths.root, "batches", [row | account.model_dump()])
         return paths
 

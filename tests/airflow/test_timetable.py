@@ -24,8 +24,7 @@ def read_back(cron: str) -> DAG:
     ("cron", "step"), [("0 0 * * *", timedelta(days=1)), ("0 * * * *", timedelta(hours=1))]
 )
 def test_a_backfill_gets_each_interval_that_begins_between_its_dates(cron, step):
-    dag = read_back(cron)
-    infos = list(dag.iter_dagrun_infos_between(FIRST, FIRST + 2 * step))
+    infos = list(read_back(cron).iter_dagrun_infos_between(FIRST, FIRST + 2 * step))
     assert [info.data_interval for info in infos] == [
         (FIRST + n * step, FIRST + (n + 1) * step) for n in range(3)
     ]

@@ -301,10 +301,6 @@ def texts(rows: list[Row]) -> list[str]:
 
 def late(offset: int, position: datetime) -> MergedRecord:
     return MergedRecord(
-        topic_id="topic-1",
-        partition=0,
-        offset=offset,
-        source="late",
-        fate="merged",
+        topic_id="topic-1", partition=0, offset=offset, source="late", fate="merged",
         position=position,
-    )
+    )  # fmt: skip

@@ -55,8 +55,7 @@ def test_a_topic_that_is_another_or_has_lost_records_since_the_plan_is_said_befo
     scene, monkeypatch, said, code, words
 ):
     says(monkeypatch, said)
-    plan = read_plan(scene.paths, "r1").model_copy(update={"parts": {0: ((1, 5),)}})
-    plan.store(scene.paths)
+    read_plan(scene.paths, "r1").model_copy(update={"parts": {0: ((1, 5),)}}).store(scene.paths)
     problem = refused(scene)
     assert problem.code == code
     assert words in problem.what
@@ -64,8 +63,7 @@ def test_a_topic_that_is_another_or_has_lost_records_since_the_plan_is_said_befo
 
 def test_rows_that_another_spec_has_computed_are_not_swapped_in(scene):
     path = scene.paths.staging("r1") / "manifest.json"
-    made = read_manifest(scene.paths, "r1")
-    made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)
+    read_manifest(scene.paths, "r1").model_copy(update={"spec_digest": digest(SPEC)}).write(path)
     with fails(StagingStale, "spec_changed_since_stage", repair="r1"):
         swap(OTHER, scene.settings.root, "r1", "swap")
     assert (scene.version, scene.states()) == (6, {"r1": "staged"})
@@ -75,8 +73,7 @@ def test_rows_that_another_spec_has_computed_are_not_swapped_in(scene):
 @pytest.mark.parametrize("place", BEHIND)
 def test_but_those_that_are_in_the_table_are_recorded_by_any_spec(scene, monkeypatch, place):
     path = scene.paths.staging("r1") / "manifest.json"
-    made = read_manifest(scene.paths, "r1")
-    made.model_copy(update={"spec_digest": digest(SPEC)}).write(path)
+    read_manifest(scene.paths, "r1").model_copy(update={"spec_digest": digest(SPEC)}).write(path)
     scene.killed(monkeypatch, place)
     assert swap(OTHER, scene.settings.root, "r1", "swap").state == "swapped"
     assert scene.states() == {"r1": "swapped"}

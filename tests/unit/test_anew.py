@@ -77,8 +77,7 @@ class Vain(Drains):
 
 @pytest.fixture
 def vain(tmp_path, monkeypatch) -> Vain:
-    topic = SourceState("topic-1", {0: 0}, {0: 20})
-    says(monkeypatch, topic)
+    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 20}))
     made = Vain(tmp_path)
     for number in (0, 1):
         made.batch(number)
@@ -98,8 +97,7 @@ def test_a_plan_says_that_the_changed_spec_begins_anew_and_a_run_does_it(vain, s
     [reason] = planning.plan(spec, vain.settings).reasons
     assert "none of the 20 records that were read is accepted" in reason
     assert read_superseded(vain.paths) is None, "a plan writes nothing"
-    lines = begin(vain, spec)
-    assert lines[0] == reason
+    assert begin(vain, spec)[0] == reason
     assert (vain.paths.identity.exists(), vain.paths.table.exists()) == (False, False)
     assert vain.paths.version.exists(), "the run stores its identity there"
     assert (vain.paths.above / "v1" / "identity.json").exists()
@@ -188,8 +186,7 @@ def test_a_run_that_is_killed_in_between_is_gone_on_with(vain, monkeypatch, at):
             active.setattr(failpoint, "ACTIVE", {"change.stepped": "raise"})
     begin(vain)
     assert (vain.paths.identity.exists(), vain.paths.table.exists()) == (False, False)
-    note = read_superseded(vain.paths)
-    assert note.generations == ("g1",)
+    assert read_superseded(vain.paths).generations == ("g1",)
 
 
 def test_a_second_change_in_vain_supersedes_both_generations(vain):
@@ -197,8 +194,7 @@ def test_a_second_change_in_vain_supersedes_both_generations(vain):
     again = Vain(Path(vain.settings.root), RENAMED, "g2")
     again.batch(0)
     begin(again, SPEC)
-    note = read_superseded(vain.paths)
-    assert note.generations == ("g1", "g2")
+    assert read_superseded(vain.paths).generations == ("g1", "g2")
 
 
 OLD = Superseded(generations=("g0",), topic_id="topic-1")

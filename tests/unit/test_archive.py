@@ -47,8 +47,7 @@ def build(tmp_path, monkeypatch) -> Build:
 
 def test_a_whole_one_takes_the_place_of_the_old_one(build):
     build.spark_does(WRITES, f"grep -q old {build.archive} && exit 0")
-    assert archive.make(build.settings) == build.archive
-    assert build.archive.read_text() == "new\n"
+    assert (archive.make(build.settings), build.archive.read_text()) == (build.archive, "new\n")
     assert [path.name for path in build.archive.parent.glob("*classes*")] == [build.archive.name]
 
 
@@ -122,14 +121,9 @@ def test_setup_heeds_the_variables_needs_no_broker_and_says_in_a_line_what_is_mi
         "SLUICE_JARS": str(jars)
     }
     done = subprocess.run(
-        [sys.executable, "-m", module],
-        cwd=REPO,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+        [sys.executable, "-m", module], cwd=REPO, env=env, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
     assert done.returncode == 1
     assert str(jars) in done.stderr.splitlines()[0]
     assert "SLUICE_KAFKA" not in done.stderr

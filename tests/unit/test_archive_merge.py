@@ -89,8 +89,7 @@ def test_what_is_in_is_not_lost_if_the_archive_loses_it_before_the_switch_and_wh
     ops_tables.append(it.side.root, "slices", slices(it, {0: (0, 3)}))
     monkeypatch.setattr(older, "archived_or_why", lambda *_: (left, None))
     monkeypatch.setattr(rebuild, "archived_or_why", lambda *_: (left, None))
-    state = SourceState("topic-1", {0: 3}, {0: 5})
-    says(monkeypatch, state)
+    says(monkeypatch, SourceState("topic-1", {0: 3}, {0: 5}))
 
     def lost() -> rebuild.Lost:
         return rebuild.plan_rebuild(SPEC, NEXT, it.settings).lost
@@ -143,8 +142,7 @@ def test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild(it, monkeypat
     sent = NOON.replace(year=9999) if year > NOON.year else NOON  # or it were premature
     archived(it, NOON, datetime(year, 1, 1, tzinfo=UTC), NOON, sent=sent)
     brought, said = merged(it, monkeypatch)
-    assert brought.parts == {0: ((0, 3),)}
-    assert spans(brought) == [span_of(NOON)]
+    assert (brought.parts, spans(brought)) == ({0: ((0, 3),)}, [span_of(NOON)])
     assert "1 of them have event times that are not of the years 1700 to 2200" in said[1]
     [noted] = stored_slices(it)
     assert (noted["records"], noted["first_event_time"]) == (3, NOON)

@@ -16,15 +16,9 @@ from spark_jobs.source.micro_batch import Batch
 
 HOUR = [datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in range(3)]
 BEFORE = Cursor(
-    audited=2,
-    judged=1,
-    judged_table_version=5,
-    table_version=6,
-    state=StateUse(rows=9, bytes=90),
-    last_event_time=HOUR[1],
-    still_batches=3,
-    timers_waiting=4,
-)
+    audited=2, judged=1, judged_table_version=5, table_version=6,
+    state=StateUse(rows=9, bytes=90), last_event_time=HOUR[1], still_batches=3, timers_waiting=4,
+)  # fmt: skip
 OPERATOR = OperatorProgress(
     "dedupe", dict.fromkeys(REPORTED, 0) | {"numRowsTotal": 7, "memoryUsedBytes": 70}, {}
 )

@@ -268,8 +268,7 @@ def test_what_nobody_wants_is_not_judged_however_deep_it_is():
 
 def test_a_schema_may_say_any_size_of_its_fixed():
     for size in (2**31, 2**63, 2**64):
-        schema = of(("f", {"type": "fixed", "name": "F", "size": size}), ("a", "int"))
-        by, _ = reader(schema, [A])
+        by, _ = reader(of(("f", {"type": "fixed", "name": "F", "size": size}), ("a", "int")), [A])
         assert by.at_once is not None
         assert by.at_once.columns(pa.array([b"abc\2"]), 0).which.tolist() == [False]
 
@@ -306,8 +305,7 @@ def test_a_part_of_an_array_of_arrow_is_read_from_its_own_bytes():
 
 @pytest.mark.parametrize("there", ["before", "after", None])
 def test_the_row_of_a_change_is_the_first_that_is_there(there):
-    row = of(("a", "int"), name="Row")
-    wrote = of(("before", ["null", row]), ("after", ["null", "Row"]))
+    wrote = of(("before", ["null", of(("a", "int"), name="Row")]), ("after", ["null", "Row"]))
     objects = Objects(value_places([A], "debezium"), ["a"])
     by = SchemaReader(Schema("AVRO", json.dumps(wrote), (), None), None, objects)
     value = by_fastavro(

@@ -57,19 +57,11 @@ def root(tmp_path) -> Root:
 
 def bad(offset: int, run: str, batch: int = 5) -> dict[str, object]:
     return {
-        "pipeline": SPEC.name,
-        "generation": "g1",
-        "batch_id": batch,
-        "run_id": run,
-        "topic": "sales",
-        "partition": 0,
-        "offset": offset,
-        "value": b"{}",
-        "headers": [{"key": "a", "value": b"\xff"}],
-        "kind": "malformed",
-        "reason": "no shop",
+        "pipeline": SPEC.name, "generation": "g1", "batch_id": batch, "run_id": run,
+        "topic": "sales", "partition": 0, "offset": offset, "value": b"{}",
+        "headers": [{"key": "a", "value": b"\xff"}], "kind": "malformed", "reason": "no shop",
         "planned_at": NOW,
-    }
+    }  # fmt: skip
 
 
 def stage(
@@ -116,8 +108,7 @@ def test_a_swap_keeps_what_the_repair_found_bad_byte_for_byte_and_twice_is_once(
 
 def test_so_does_one_that_changes_no_row(root):
     stage(root, "r1", 1, changes=[])
-    assert root.swap("r1").state == "canonical"
-    assert kept(root) == [(1, "stage-r1"), *BEFORE]
+    assert (root.swap("r1").state, kept(root)) == ("canonical", [(1, "stage-r1"), *BEFORE])
 
 
 def test_a_repair_that_is_told_to_be_in_the_table_has_its_bad_records_in_quarantine(
@@ -141,8 +132,7 @@ def test_a_replayed_record_that_is_bad_again_stays_where_it_is_and_waits_again(r
     replayed(root, 2, 3)
     stage(root, "r1", 2)
     root.swap("r1")
-    assert kept(root) == BEFORE
-    assert fates(root) == [("replay", 3)]
+    assert (kept(root), fates(root)) == (BEFORE, [("replay", 3)])
 
 
 def test_an_undo_that_puts_its_row_back_gives_its_fate_back_with_its_place_and_time(root):
@@ -167,8 +157,7 @@ def test_so_does_one_that_is_killed_half_way_and_given_again(root, monkeypatch, 
         with pytest.raises((KeyboardInterrupt, failpoint.Failure)):
             root.undo("r1")
     root.undo("r1")
-    assert told(root) == before
-    assert root.states() == {"r1": "undone", "r1/undo": "swapped"}
+    assert (told(root), root.states()) == (before, {"r1": "undone", "r1/undo": "swapped"})
 
 
 def test_a_rewind_to_before_the_repair_gives_it_back_also_if_it_is_cut_off(root, monkeypatch):
@@ -246,13 +235,9 @@ def by_replay(root: Root):
 
 def brought(offset: int) -> MergedRecord:
     return MergedRecord(
-        topic_id="topic-1",
-        partition=0,
-        offset=offset,
-        source="quarantine",
-        fate="merged",
+        topic_id="topic-1", partition=0, offset=offset, source="quarantine", fate="merged",
         position=hour(3),
-    )
+    )  # fmt: skip
 
 
 def found_bad_since(root: Root):
@@ -286,8 +271,7 @@ def test_a_swap_that_is_given_again_does_not_say_what_a_later_repair_took_out(ro
     root.swap("r1")
     found_bad_since(root)
     shutil.rmtree(str(root.paths.staging("r2")))  # as sluice maintain does in time
-    assert root.swap("r1").state == "swapped"
-    assert taken(root) == OUT
+    assert (root.swap("r1").state, taken(root)) == ("swapped", OUT)
 
 
 def test_nor_does_one_that_was_killed_behind_its_commit(root, monkeypatch):
@@ -311,16 +295,10 @@ def test_a_rewind_gives_nothing_back_of_another_checkpoint_of_the_pipeline(root)
 def replayed(root: Root, *offsets: int, by: str = "replay", **more: str):
     """A replay has brought these into the rows."""
     fate = {
-        "pipeline": SPEC.name,
-        "generation": "g1",
-        "topic_id": "topic-1",
-        "partition": 0,
-        "source": "quarantine",
-        "repair_id": by,
-        "fate": "merged",
-        "position": NOW,
+        "pipeline": SPEC.name, "generation": "g1", "topic_id": "topic-1", "partition": 0,
+        "source": "quarantine", "repair_id": by, "fate": "merged", "position": NOW,
         "event_time": NOW,
-    }
+    }  # fmt: skip
     rows = [fate | more | {"offset": each} for each in offsets]
     ops_tables.append(root.paths.root, "merged", rows)
 

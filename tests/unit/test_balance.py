@@ -19,23 +19,10 @@ CHAINS = {
     "group state": (WHERE, group_state()),
 }
 AGREED = {
-    "covered": 110,
-    "read": 100,
-    "malformed": 3,
-    "premature": 2,
-    "good": 95,
-    "entered": 90,
-    "dropped": 4,
-    "duplicates": 6,
-    "passed": 80,
-    "yielded": 80,
-    "written": 80,
-    "found read": 100,
-    "found malformed": 3,
-    "found premature": 2,
-    "found late": 4,
-    "found accepted": 86,
-}
+    "covered": 110, "read": 100, "malformed": 3, "premature": 2, "good": 95, "entered": 90,
+    "dropped": 4, "duplicates": 6, "passed": 80, "yielded": 80, "written": 80, "found read": 100,
+    "found malformed": 3, "found premature": 2, "found late": 4, "found accepted": 86,
+}  # fmt: skip
 """A batch's sources where all is well; `passed` left the last step but one, `yielded` the last."""
 READ_AGAIN, KEPT_ALONE, PROGRESS_LOST = "read again", "kept alone", "progress lost"
 """How the audit knows bad and late records: read again, kept while the batch ran, or not."""
@@ -80,19 +67,10 @@ def _progress(n: dict[str, int], steps: int) -> Progress:
 def test_sources_that_agree_leave_nothing_unaccounted(chain, how):
     gaps = 10 if how == READ_AGAIN else 0
     assert account(chain, how) == Account(
-        covered=100 + gaps,
-        gaps=gaps,
-        markers=gaps,
-        read=100,
-        malformed=3,
-        premature=2,
-        filtered=5,
-        late=4,
-        accepted=86,
-        duplicates=6 if "deduplicate" in chain else 0,
-        rows_out=80,
-        unaccounted=0,
-    )
+        covered=100 + gaps, gaps=gaps, markers=gaps, read=100, malformed=3, premature=2,
+        filtered=5, late=4, accepted=86, duplicates=6 if "deduplicate" in chain else 0,
+        rows_out=80, unaccounted=0,
+    )  # fmt: skip
 
 
 HELD = """
@@ -165,18 +143,9 @@ def test_what_is_off_by_more_than_its_bounds_is_noticed(chain, how, mode, wrong,
 
 def test_a_batch_that_is_read_again_only_is_told_from_its_reading():
     assert account("deduplicate", PROGRESS_LOST) == Account(
-        covered=110,
-        gaps=10,
-        markers=10,
-        read=100,
-        malformed=3,
-        premature=2,
-        filtered=5,
-        late=4,
-        accepted=86,
-        duplicates=None,
-        rows_out=80,
-    )
+        covered=110, gaps=10, markers=10, read=100, malformed=3, premature=2, filtered=5, late=4,
+        accepted=86, duplicates=None, rows_out=80,
+    )  # fmt: skip
 
 
 def with_removed(*, gone: int, compacted: bool, written: int = 0, **fewer: int) -> Account:

@@ -46,8 +46,7 @@ def run(
 def test_the_parts_of_each_bar_add_up_to_what_the_run_read(counts):
     runs = [run(*each) for each in counts]
     assert [sum(outcomes(each).values()) for each in runs] == [each.read for each in runs]
-    bars = account_bars(runs)
-    assert len(bars) == sum(count > 0 for each in counts for count in each)
+    assert len(account_bars(runs)) == sum(count > 0 for each in counts for count in each)
 
 
 def test_a_bar_of_a_day_has_a_part_for_each_of_the_five_commonest_reasons_and_one_for_the_rest():

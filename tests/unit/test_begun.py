@@ -72,8 +72,7 @@ def test_the_next_run_writes_the_row_of_one_that_was_killed(paths):
 
 
 def test_a_killed_run_whose_row_its_task_has_written_gets_no_second(paths):
-    run = killed(paths, "killed")
-    append_row(run.report(None), str(paths.root))
+    append_row(killed(paths, "killed").report(None), str(paths.root))
     with begun(paths, outcome("next")):
         pass
     assert len(rows(paths)) == 1

@@ -103,8 +103,7 @@ class InBuckets:
                 self.stored[at] = to_bytes(change.state)
             self.written += change.written
             self.removed += change.removed
-            answer = pa.record_batch({"rows": [to_bytes(change.output)]})
-            for out in unpack([answer], "rows"):
+            for out in unpack([pa.record_batch({"rows": [to_bytes(change.output)]})], "rows"):
                 told += [tuple(row.values()) for row in out.to_pylist()]
         return told
 
@@ -128,8 +127,7 @@ def test_any_rows_in_any_batches_give_what_plain_python_gives_key_by_key(batches
     for rows in batches:
         before = set(oracle.held)
         right = oracle.after(rows)
-        assert Counter(ours.after(rows, at_once)) == Counter(right)
-        assert ours.held == oracle.held
+        assert (Counter(ours.after(rows, at_once)), ours.held) == (Counter(right), oracle.held)
         written += sum(total != 0 for *_, total in right)
         forgotten += len(before - set(oracle.held))
     assert (ours.written, ours.removed) == (written, forgotten)
@@ -157,8 +155,7 @@ def test_the_code_gets_the_state_of_the_keys_that_have_rows_and_of_no_others():
         return totals(rows, state)
 
     first = bucket(looks).after(table([("a", None, 1), ("b", None, 2)]), None)
-    assert seen[0].num_rows == 0
-    assert seen[0].column_names == [*KEYS, "total"]
+    assert (seen[0].num_rows, seen[0].column_names) == (0, [*KEYS, "total"])
     second = bucket(looks).after(table([("b", None, 3)]), first.state)
     assert seen[1].to_pylist() == [{"shop": "b", "day": None, "total": 2}]
     assert {row["shop"]: row["total"] for row in second.state.to_pylist()} == {"a": 1, "b": 5}

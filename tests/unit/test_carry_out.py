@@ -51,8 +51,7 @@ class Terminal:
         read |= {"first_event_time": at, "last_event_time": at}
         ops_tables.append(self.root.paths.root, "slices", [own | read])
         self.started = 0
-        topic = SourceState("topic-1", {0: 0}, {0: 10})
-        says(patch, topic)
+        says(patch, SourceState("topic-1", {0: 0}, {0: 10}))
         deployed = folder / PACKAGE / SPEC.name / "spec.py"
         deployed.parent.mkdir(parents=True)
         for package in (deployed.parent, deployed.parent.parent):
@@ -135,8 +134,7 @@ def test_nobody_takes_a_verify_that_only_shows_or_finds_no_record_for_a_proof(te
 
 
 def test_a_dry_run_has_a_status_of_its_own_while_there_is_something_to_do(terminal):
-    taken = {error.exit_status for error in catalogue()}
-    assert NOT_DONE not in {0, 1, USAGE, *taken}
+    assert NOT_DONE not in {0, 1, USAGE, *{error.exit_status for error in catalogue()}}
     for words in (
         ("repair",),
         ("backfill", *FIRST_HOURS),
@@ -151,8 +149,7 @@ def test_a_dry_run_has_a_status_of_its_own_while_there_is_something_to_do(termin
 
 
 def test_where_nobody_can_answer_it_fails_and_does_not_wait_for_ever(terminal):
-    done = terminal.sluice("--execute", typed="")
-    assert done.exit_code == 1
+    assert terminal.sluice("--execute", typed="").exit_code == 1
     assert list(terminal.root.states().values()) == ["rejected"]
 
 
@@ -184,8 +181,7 @@ def test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more(
     with monkeypatch.context() as active:
         active.setattr(failpoint, "ACTIVE", {"swap.leased": "raise"})
         assert isinstance(terminal.sluice("--execute", "--yes").exception, failpoint.Failure)
-    assert list(terminal.root.states().values()) == ["staged"]
-    assert terminal.coverage() == "late"
+    assert (list(terminal.root.states().values()), terminal.coverage()) == (["staged"], "late")
     assert terminal.sluice("--execute", "--yes").exit_code == 0
     assert terminal.coverage() == "canonical"
 

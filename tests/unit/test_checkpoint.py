@@ -31,8 +31,7 @@ def test_a_checkpoint_that_is_not_there_yet_has_nothing(tmp_path):
 
 
 def test_a_batch_that_is_planned_is_not_committed(folder):
-    assert Checkpoint(folder).planned() == [0, 1, 2]
-    assert Checkpoint(folder).committed() == [0, 1]
+    assert (Checkpoint(folder).planned(), Checkpoint(folder).committed()) == ([0, 1, 2], [0, 1])
 
 
 def test_batches_are_in_the_order_of_their_numbers(tmp_path):

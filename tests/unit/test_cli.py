@@ -330,5 +330,4 @@ def test_an_undo_of_a_repair_that_there_is_not_is_refused_before_it_is_executed(
 
 def test_a_topic_is_written_as_a_json_schema_that_is_its_declaration():
     done = sluice("schema", "flight_events")
-    assert done.exit_code == 0
-    assert from_json_schema(done.stdout) == FLIGHTS.fields
+    assert (done.exit_code, from_json_schema(done.stdout)) == (0, FLIGHTS.fields)

@@ -158,14 +158,12 @@ def test_the_data_of_a_binary_event_is_in_the_topics_format():
     assert decoded(sent, zipped) == (ROWS, [None] * 2)
     csv = events(format=Csv(columns=("orderId", "note")))
     rows = [(BINARY[0][0], "7,Ünal".encode()), STRUCTURED[1]]
-    assert decoded(rows, csv)[1] == [None] * 2
-    assert decoded(rows, csv)[0][0] == ROWS[0]
+    assert (decoded(rows, csv)[1], decoded(rows, csv)[0][0]) == ([None] * 2, ROWS[0])
 
 
 def test_a_tombstone_among_binary_events_is_dropped_by_declaration():
     rows, reasons = decoded([(BINARY[0][0], None), BINARY[1]], events(tombstones="dropped"))
-    assert reasons == [None, None]
-    assert [row[0] for row in rows] == [None, "e1"]
+    assert (reasons, [row[0] for row in rows]) == ([None, None], [None, "e1"])
 
 
 def test_a_binary_attribute_is_base64_in_either_mode():

@@ -78,8 +78,7 @@ def told(error: str, frames: str = "") -> str:
     ],
 )  # fmt: skip
 def test_a_function_that_could_not_be_called_is_named_with_its_line(mine, error, place):
-    text = told(error, TIMERS)
-    assert text.startswith(f"PROCESSOR_FAILED: {place}: TypeError: ")
+    assert told(error, TIMERS).startswith(f"PROCESSOR_FAILED: {place}: TypeError: ")
 
 
 @pytest.mark.parametrize(

@@ -86,13 +86,8 @@ def test_an_hour_that_late_records_touch_says_how_many_until_a_repair_has_them(r
     assert states(covered) == "lcclcc" + "oooo"
     assert [each.late for each in covered.intervals] == [1, 0, 0, 2, 0, 0, 0, 0, 1, 0]
     assert covered.balance.model_dump() == {
-        "late": 4,
-        "merged": 0,
-        "duplicates": 0,
-        "filtered": 0,
-        "waiting": 4,
-        "off": 0,
-    }
+        "late": 4, "merged": 0, "duplicates": 0, "filtered": 0, "waiting": 4, "off": 0,
+    }  # fmt: skip
     made = root.stage(
         "r1", [(row(0, "a"), row(0, "a", 2))], approval="needed"
     )  # it merges offset 7
@@ -251,12 +246,6 @@ def test_for_programs_each_hour_is_a_line(root, monkeypatch):
     hour_by_hour = told(monkeypatch, root, "--format", "json")
     assert len(hour_by_hour) == 10
     assert json.loads(hour_by_hour[3]) == {
-        "from": "2026-03-01T03:00:00Z",
-        "to": "2026-03-01T04:00:00Z",
-        "state": "late",
-        "late": 1,
-        "replayable": 0,
-        "last": None,
-        "when": None,
-        "who": None,
-    }
+        "from": "2026-03-01T03:00:00Z", "to": "2026-03-01T04:00:00Z", "state": "late", "late": 1,
+        "replayable": 0, "last": None, "when": None, "who": None,
+    }  # fmt: skip

@@ -39,8 +39,7 @@ def mended(root: Drains, damage: str = "") -> str:
 
 
 def go_back(root: Drains, batch: int):
-    execute = rewind(SPEC, root.settings, batch).execute
-    execute()
+    rewind(SPEC, root.settings, batch).execute()
 
 
 def judged(root: Drains) -> tuple[int, int]:

@@ -61,8 +61,7 @@ SPEC = pipeline(steps=STEPS, output_mode="complete", state={"budget_rows": 9})
 )
 def test_the_reason_names_step_field_expression_and_sparks_error_class(said, reason):
     for text in (said, STREAM.format(said=said)):
-        error = DataError.of(text)
-        assert error.reason(SPEC) == reason
+        assert DataError.of(text).reason(SPEC) == reason
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,6 @@ def test_every_malformation_occurs_in_turn(records):
 @pytest.mark.parametrize("deliveries", [1, 2, 3, 7])
 def test_split_cuts_in_arrival_order_into_nearly_equal_parts(records, deliveries):
     parts = split(records, deliveries)
-    assert [record for part in parts for record in part] == records
-    assert len(parts) == deliveries
+    assert ([record for part in parts for record in part], len(parts)) == (records, deliveries)
     sizes = [len(part) for part in parts]
     assert max(sizes) - min(sizes) <= 1

@@ -75,14 +75,9 @@ def settled(tmp_path, monkeypatch) -> Settled:
 def test_it_looks_with_the_lease_held_and_writes_only_with_the_lease_confirmed(settled):
     settled.drain()
     assert settled.done == [
-        "writable",
-        "lease taken",
-        "leased",
-        "preflight",
-        "lease confirmed",
-        "orphans dropped",
+        "writable", "lease taken", "leased", "preflight", "lease confirmed", "orphans dropped",
         "lease given back",
-    ]
+    ]  # fmt: skip
 
 
 def test_a_run_that_ended_early_reports_as_far_as_it_came(settled):

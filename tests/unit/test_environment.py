@@ -145,8 +145,7 @@ def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(cod
         settings={"spark.sql.of.before": "1"} | {n: v for n, v in PINNED.items() if n != name}
     )
     assert standing(Present(SHOPS), code.paths).warnings == ()
-    environment = code.run().environment
-    assert environment.settings == {**PINNED, **language.JAVA, **language.VARIABLES}
+    assert code.run().environment.settings == {**PINNED, **language.JAVA, **language.VARIABLES}
 
 
 def test_a_pipeline_without_code_of_its_own_imports_nothing(tmp_path):

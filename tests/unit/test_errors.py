@@ -39,8 +39,7 @@ def test_an_error_says_code_what_and_remedy_on_one_line():
 def test_an_unexpected_error_becomes_one_line_with_a_code(capsys):
     wrapped = unexpected(ValueError("\n  first\nsecond"))
     assert isinstance(wrapped, SparkFailed)
-    assert wrapped.what == "ValueError: first"
-    assert capsys.readouterr().err == ""
+    assert (wrapped.what, capsys.readouterr().err) == ("ValueError: first", "")
     assert unexpected(wrapped) is wrapped
 
 

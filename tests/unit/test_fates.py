@@ -38,6 +38,5 @@ LATE = LateRecord(0, 7, DAY - timedelta(days=3), DAY + timedelta(days=9))
 def test_the_day_on_which_a_week_ends_has_the_row_of_its_late_records(span, computed):
     of_this = {"spans": (span,), "needed": (WEEKLY.needed(span),), "batch": 1, "late": 1}
     of_this |= {"kind": "backfill", "horizon": {0: 9}, "until": DAY + timedelta(days=9)}
-    plan = roots.repair_plan("weekly", **of_this)
-    found = fates(WEEKLY, plan, [LATE], {(0, 7)}, {(0, 7)})
+    found = fates(WEEKLY, roots.repair_plan("weekly", **of_this), [LATE], {(0, 7)}, {(0, 7)})
     assert [each.fate for each in found] == (["merged"] if computed else [])

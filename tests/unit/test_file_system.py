@@ -81,8 +81,7 @@ def test_a_folder_with_a_space_below_a_mount_is_found(tmp_path, monkeypatch):
     mounted(folder, monkeypatch, "cifs")
     found = file_system.mount_of(folder / "checkpoints" / "p")
     assert (found.place, found.kind) == (str(folder), "cifs")
-    other = file_system.mount_of(tmp_path / "a c")
-    assert other.kind == "ext4"
+    assert file_system.mount_of(tmp_path / "a c").kind == "ext4"
 
 
 def test_where_nobody_knows_the_mounts_nothing_is_refused(tmp_path, monkeypatch):

@@ -41,17 +41,9 @@ def class_path(jar, tmp_path_factory) -> str:
         map(str, (classes, jar, *spark.glob("hadoop-client-*.jar"), *spark.glob("slf4j-api-*.jar")))
     )
     words = [
-        jvm.java() or "java",
-        *jvm.SMALL,
-        "-jar",
-        str(compiler),
-        "-source",
-        "17",
-        "-target",
-        "17",
-        "-cp",
-        path,
-    ]
+        jvm.java() or "java", *jvm.SMALL, "-jar", str(compiler), "-source", "17", "-target", "17",
+        "-cp", path,
+    ]  # fmt: skip
     subprocess.run([*words, "-d", str(classes), str(PROGRAM)], check=True, timeout=120)
     return path
 
@@ -143,8 +135,7 @@ def test_no_process_is_started_for_them_where_hadoops_own_need_chmod_and_readlin
 
 
 def test_the_jar_is_the_same_bytes_when_it_is_made_again(jar, tmp_path):
-    again = files_jar.make(installation(tmp_path))
-    assert again.read_bytes() == jar.read_bytes()
+    assert files_jar.make(installation(tmp_path)).read_bytes() == jar.read_bytes()
     wanted = {
         f"{source.relative_to(files_jar.SOURCES).with_suffix('')}"
         for source in files_jar.SOURCES.rglob("*.java")

@@ -105,8 +105,7 @@ def test_a_record_whose_headers_were_not_read_lacks_them_and_its_reason_says_so(
 
 
 def test_a_topic_reads_headers_only_if_it_uses_them():
-    plain = topic(Field(name="x", type="string"))
-    assert not plain.reads_headers
+    assert not topic(Field(name="x", type="string")).reads_headers
     assert declared().reads_headers
 
 

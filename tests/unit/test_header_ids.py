@@ -216,6 +216,5 @@ def test_a_registry_that_finds_no_guid_is_refused_and_no_record_is_malformed_for
 
 @given(st.none() | st.binary(max_size=20), st.none() | st.binary(max_size=20))
 def test_no_header_and_no_value_make_it_raise(value, header):
-    by = prepared(Path("/nowhere"))
-    found, why = decoded(by, value, [("__value_schema_id", header)])
+    found, why = decoded(prepared(Path("/nowhere")), value, [("__value_schema_id", header)])
     assert (found, bool(why)) == ((None, None), True)

@@ -106,12 +106,8 @@ def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_abandoned_
     batches(tmp_path, "g2", 4, 4)
     owners = ["sales/g1", "sales/g2"]
     assert [history.version_after(UPath(tmp_path), owners, batch) for batch in range(5)] == [
-        0,
-        1,
-        5,
-        5,
-        6,
-    ]
+        0, 1, 5, 5, 6,
+    ]  # fmt: skip
 
 
 def test_housekeeping_is_nobody_who_wrote(tmp_path):
@@ -125,18 +121,11 @@ def test_housekeeping_is_nobody_who_wrote(tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        "mended by ana",
-        "5",
-        "null",
-        '["x"]',
-        "{",
-        '{"sluice": 7}',
-        '{"sluice": ["sales/g1"], "batch": 1}',
-        '{"sluice": "sales/g1"}',
-        '{"sluice": "sales/g1", "batch": "1"}',
-        '{"ticket": "OPS-7", "batch": 1}',
+        "mended by ana", "5", "null", '["x"]', "{", '{"sluice": 7}',
+        '{"sluice": ["sales/g1"], "batch": 1}', '{"sluice": "sales/g1"}',
+        '{"sluice": "sales/g1", "batch": "1"}', '{"ticket": "OPS-7", "batch": 1}',
     ],
-)
+)  # fmt: skip
 def test_the_words_of_a_person_in_a_commit_are_no_batchs_note(tmp_path, words):
     """Version 0 is a batch, 1 the person's, 2 the next batch."""
     path = UPath(tmp_path)

@@ -113,8 +113,7 @@ def root(tmp_path, made) -> Holed:
 
 def kafka_has(patch: pytest.MonkeyPatch, earliest: int, records: int = 0):
     """From this offset on; and so many records in the hole."""
-    said = SourceState("topic-1", {0: earliest}, {0: LAST + 1})
-    says(patch, said, records=records)
+    says(patch, SourceState("topic-1", {0: earliest}, {0: LAST + 1}), records=records)
 
 
 def test_a_range_that_the_hole_cannot_touch_is_computed_although_nobody_has_its_records(
@@ -260,8 +259,7 @@ def test_offsets_between_two_that_are_needed_are_not_read_if_nobody_has_them(tmp
     index = noted(tmp_path, 1, 1, 1, 1, 1, 5, 1, 1, 5)
     has: Parts = {0: ((0, 6000),)}
     found = reading(index, (), [Span(at(5), at(6))], (has, {0: 7000}))
-    assert found.lost == {}
-    assert found.where.archive == {0: ((5000, 6000),)}
+    assert (found.lost, found.where.archive) == ({}, {0: ((5000, 6000),)})
     assert found.where.source == {0: ((8000, 9000),)}
     near = reading(index, (), [Span(at(5), at(6))], (has, {0: 6000}))
     assert near.parts == {0: ((5000, 9000),)}

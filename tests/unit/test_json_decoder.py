@@ -71,21 +71,14 @@ def test_a_good_record_has_its_values_in_the_topics_order():
 
 # What the generator breaks, and which words of the reason tell where.
 NAMED = {
-    "broken_json": "truncated",
-    "missing_event_id": "`event_id`",
-    "null_event_time": "`$.event_time`",
-    "missing_event_time": "`event_time`",
-    "wrong_type": "`$.flight`",
-    "empty_value": "empty",
-    "tombstone": "tombstone",
-    "trailing_garbage": "trailing characters",
-    "two_objects": "trailing characters",
-    "wrong_case_key": "'Event_Id'",
-    "integer_overflow": "`$.flight`",
-    "fraction_into_integer": "`$.delay_minutes`",
-    "not_an_object": "got `array`",
+    "broken_json": "truncated", "missing_event_id": "`event_id`",
+    "null_event_time": "`$.event_time`", "missing_event_time": "`event_time`",
+    "wrong_type": "`$.flight`", "empty_value": "empty", "tombstone": "tombstone",
+    "trailing_garbage": "trailing characters", "two_objects": "trailing characters",
+    "wrong_case_key": "'Event_Id'", "integer_overflow": "`$.flight`",
+    "fraction_into_integer": "`$.delay_minutes`", "not_an_object": "got `array`",
     "invalid_utf8": "utf-8",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("malformation", MALFORMATIONS)
@@ -271,8 +264,7 @@ def test_a_record_of_valid_values_decodes_to_exactly_those(record, escaped):
     row, why = Decoding(TYPES).row(value)
     assert why is None
     wanted = tuple(record[name] for name in TYPES.columns)
-    assert row == wanted
-    assert [type(got) for got in row] == [type(value) for value in wanted]
+    assert (row, [type(got) for got in row]) == (wanted, [type(value) for value in wanted])
     assert {got.utcoffset() for got in row if isinstance(got, datetime)} <= {timedelta(), None}
 
 
@@ -335,8 +327,7 @@ def test_records_decoded_at_once_are_what_each_is_alone(topic, data):
     decoder = Decoding(topic)
     columns, reasons = decoder.columns(values)
     alone = [decoder.row(value) for value in values]
-    assert reasons == [reason for _, reason in alone]
-    assert len(columns) == len(topic.columns)
+    assert (reasons, len(columns)) == ([reason for _, reason in alone], len(topic.columns))
     for number, column in enumerate(columns):
         assert repr([*column]) == repr([row[number] for row, _ in alone])
 

@@ -236,16 +236,11 @@ def test_what_does_not_fit_is_named_with_its_value_the_reason_and_a_remedy(chang
 @pytest.mark.parametrize(
     "url",
     [
-        "http://idp.example/token",
-        "ftp://127.0.0.1/x",
-        "https://u:canary@idp.example/",
-        "https://a b",
-        "https://[",
-        "https:///x",
-        "https://idp.example/ -Dcanary",
+        "http://idp.example/token", "ftp://127.0.0.1/x", "https://u:canary@idp.example/",
+        "https://a b", "https://[", "https:///x", "https://idp.example/ -Dcanary",
         'https://idp.example/"canary',
     ],
-)
+)  # fmt: skip
 def test_a_secret_is_sent_to_a_token_endpoint_encrypted_and_no_other_way(url):
     assert "sasl.oauthbearer.token.endpoint.url is" in refused(
         {**TOKENS, "sasl.oauthbearer.token.endpoint.url": url}
@@ -323,8 +318,7 @@ def test_one_for_another_process_is_its_owners_alone_and_says_the_same(tmp_path)
     config = of({**SCRAM, "bootstrap.servers": "a:1", "ssl.ca.pem": AUTHORITY.certificate})
     kept = config.write_to(tmp_path / "handed-over")
     assert (tmp_path / "handed-over").stat().st_mode & 0o777 == 0o600
-    assert KafkaConfig.read(kept.path) == kept
-    assert kept.librdkafka() == config.librdkafka()
+    assert (KafkaConfig.read(kept.path), kept.librdkafka()) == (kept, config.librdkafka())
 
 
 def test_its_text_shows_no_value():

@@ -29,16 +29,10 @@ def paths(tmp_path) -> Paths:
 def record(offset: int, hours: int = 0, **columns: Any) -> dict[str, Any]:
     """One of partition 0, so many hours after noon."""
     return {
-        "pipeline": SPEC.name,
-        "generation": "g1",
-        "batch_id": 1,
-        "partition": 0,
-        "offset": offset,
-        "kafka_timestamp": NOON,
-        "event_time": NOON + hours * HOUR,
-        "key": None,
+        "pipeline": SPEC.name, "generation": "g1", "batch_id": 1, "partition": 0,
+        "offset": offset, "kafka_timestamp": NOON, "event_time": NOON + hours * HOUR, "key": None,
         "value": BYTES,
-    } | columns
+    } | columns  # fmt: skip
 
 
 HEADERS = [{"key": "a", "value": b"\xff"}, {"key": "a", "value": None}]
@@ -96,15 +90,13 @@ def test_places_are_those_of_either_table_at_offsets_that_are_read_from_anywhere
     ops_tables.append(paths.root, "late", [record(1), record(10), record(20)])
     ops_tables.append(paths.root, "quarantine", [record(19), record(15, partition=2), record(29)])
     read = {"parts": {0: ((0, 10), (19, 20)), 1: ((0, 99),)}, "archived": {0: ((20, 29),)}}
-    found = kept.write(paths, plan(**read))
-    assert sorted(rows(found.places)) == [(0, 1), (0, 19), (0, 20)]
+    assert sorted(rows(kept.write(paths, plan(**read)).places)) == [(0, 1), (0, 19), (0, 20)]
 
 
 def test_a_second_try_overwrites_what_a_killed_one_has_left_and_nothing_stays(paths):
     ops_tables.append(paths.root, "late", [record(1)])
     for _ in range(2):
-        found = kept.write(paths, plan(late=1))
-        assert len(rows(found.late)) == 1
+        assert len(rows(kept.write(paths, plan(late=1)).late)) == 1
     kept.remove(paths, plan())
     assert not kept.folder(paths, plan()).exists()
 

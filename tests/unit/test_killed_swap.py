@@ -63,8 +63,7 @@ class Scene(Root):
     def unanswered(self):
         """As the stage leaves it once it is cleared: nobody was asked of these rows yet."""
         path = self.paths.staging("r1") / "manifest.json"
-        made = read_manifest(self.paths, "r1")
-        made.model_copy(update={"approved_by": None}).write(path)
+        read_manifest(self.paths, "r1").model_copy(update={"approved_by": None}).write(path)
 
     def plan(self, spec_digest: str):
         spans = read_manifest(self.paths, "r1").spans
@@ -167,8 +166,7 @@ def test_a_stage_that_is_cleared_completes_the_record_and_computes_nothing(
     """Also where the spec has changed since, by which it could not compute."""
     scene.killed(monkeypatch, place)
     scene.plan("of another spec")
-    report = stage(SPEC, scene.settings, "again", "r1")
-    assert "is swapped already" in report.problem.what
+    assert "is swapped already" in stage(SPEC, scene.settings, "again", "r1").problem.what
     assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
     assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
 
@@ -196,8 +194,7 @@ def test_but_one_that_was_killed_behind_its_commit_is_completed_and_may_be_repea
 ):
     scene.killed(monkeypatch, place)
     for _ in range(2):
-        done = swap(WITHOUT_RANGES, scene.settings.root, "r1", "swap")
-        assert done.passed
+        assert swap(WITHOUT_RANGES, scene.settings.root, "r1", "swap").passed
         assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
         assert (scene.version, scene.cursor.judged_table_version) == (7, 7)
 
@@ -220,10 +217,8 @@ def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
     found_by(scene, "r2")
     assert scene.states() == {"r1": "swapped", "r2": "canonical"}
     assert scene.merged() == [("r1", 7)]
-    back = rewind(SPEC, scene.settings, 5).execute
-    back()
-    assert scene.rows() == scene.rows(6)
-    assert scene.states() == {"r1": "undone", "r2": "undone"}
+    rewind(SPEC, scene.settings, 5).execute()
+    assert (scene.rows(), scene.states()) == (scene.rows(6), {"r1": "undone", "r2": "undone"})
     assert scene.merged() == [], "the late record waits again"
 
 
@@ -235,8 +230,7 @@ def test_a_drain_completes_it_so_that_the_next_event_has_the_repair(scene, monke
     with leased(scene.paths, "a drain"):
         assert (scene.states(), scene.merged()) == ({"r1": "swapped"}, [("r1", 7)])
         scene.drain(6, 6)
-    event = listener.publish(scene.paths, SPEC)
-    assert [each.repair_id for each in event.repairs] == ["r1"]
+    assert [each.repair_id for each in listener.publish(scene.paths, SPEC).repairs] == ["r1"]
     assert under_way(scene.paths) is None
 
 

@@ -147,8 +147,7 @@ def _had(repair: Tried, record: LateRecord, touched: Span) -> bool:
 def test_of_too_many_ranges_those_with_the_smallest_gap_are_one(ops):
     minutes = [(n * n) % 977 for n in range(200)]
     late = [(ORIGIN + timedelta(minutes=n), None) for n in minutes]
-    made = _late(ops, CHAINS[0], late)
-    found = made.ranges(UNTIL)
+    found = _late(ops, CHAINS[0], late).ranges(UNTIL)
     assert [each.span for each in found] == list(joined(CHAINS[0].touched(at) for at, _ in late))
     assert (len(found), sum(each.records for each in found)) == (64, 200)
 

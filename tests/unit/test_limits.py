@@ -15,8 +15,7 @@ LATER = [DATA._replace(id=number) for number in (2, 3, 4)]
 
 def test_a_run_without_a_limit_admits_every_batch():
     limit = RunLimits(pipeline())
-    assert [limit.admit(DATA) for _ in range(5)] == [True] * 5
-    assert limit.reached == ""
+    assert ([limit.admit(DATA) for _ in range(5)], limit.reached) == ([True] * 5, "")
 
 
 def test_the_batch_after_the_last_is_refused():

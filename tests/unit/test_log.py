@@ -112,8 +112,7 @@ def test_a_pipeline_that_configures_logging_hides_no_line_and_doubles_none(capsy
     finally:
         root.handlers[:] = handlers
     told = capsys.readouterr()
-    assert told.out == "before\nafter\n"
-    assert told.err == ""
+    assert (told.out, told.err) == ("before\nafter\n", "")
 
 
 def test_a_reader_that_is_gone_ends_no_run_and_is_not_complained_about(capsys, monkeypatch):

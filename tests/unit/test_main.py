@@ -29,8 +29,7 @@ def words(tmp_path, monkeypatch) -> list[str]:
 
 def test_a_drain_that_never_began_leaves_a_report_and_the_errors_exit_status(words, tmp_path):
     assert entry.main(words) == 11
-    problem = read_report(tmp_path / "report.json").problem
-    assert problem.code == "PIPELINE_UNKNOWN"
+    assert read_report(tmp_path / "report.json").problem.code == "PIPELINE_UNKNOWN"
 
 
 @pytest.mark.parametrize(

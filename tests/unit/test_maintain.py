@@ -190,8 +190,7 @@ def test_joining_is_no_change_of_data_and_the_change_feed_shows_none(root):
     [entry] = (root.place / "_delta_log").glob(f"{since + 1:020}.json")
     actions = [json.loads(line) for line in entry.read_text().splitlines()]
     moved = [action[kind] for action in actions for kind in ("add", "remove") if kind in action]
-    assert len(moved) == 4
-    assert {part["dataChange"] for part in moved} == {False}
+    assert (len(moved), {part["dataChange"] for part in moved}) == (4, {False})
     assert root.feed(since) == []
 
 
@@ -256,8 +255,7 @@ def test_the_published_table_can_be_read_however_long_publish_has_not_moved_it(r
     root.table.create_checkpoint()
     root.drained(publishes=False)
     assert any("files of" in line for line in root.maintain())
-    assert rows(Path(str(root.paths.published_table))) == shown
-    assert len(shown) == 4
+    assert (rows(Path(str(root.paths.published_table))), len(shown)) == (shown, 4)
 
 
 def test_a_version_that_was_newest_a_week_ago_stays_though_newer_ones_are_published(root):
@@ -383,8 +381,7 @@ def test_history_that_has_expired_goes_and_the_cursor_can_still_be_made_from_wha
     assert root.ops("runs") == root.ops("checks") == ["run-3", "run-4"]
     assert root.ops("late") == root.ops("quarantine") == [f"run-{n}" for n in range(5)]
     root.paths.cursor.write_text("torn")
-    repair = doctor(SPEC, root.settings)
-    repair.execute()
+    doctor(SPEC, root.settings).execute()
     again = read_cursor(root.paths.cursor)
     same = {"audited", "judged", "judged_table_version", "table_version", "last_event_time"}
     assert again.model_dump(include=same) == before.model_dump(include=same)
@@ -610,8 +607,7 @@ def test_a_table_with_a_feature_of_spark_alone_is_refused_in_words_after_all_els
     with fails(MaintenanceRefused, "needs_spark") as refused:
         intent.execute()
     assert f"Run OPTIMIZE delta.`{root.place}`" in refused.value.remedy
-    assert files(root.place) == there
-    assert count(root.folder / "ops" / "batches") == 1
+    assert (files(root.place), count(root.folder / "ops" / "batches")) == (there, 1)
 
 
 def test_a_table_that_another_writer_changes_meanwhile_is_left_as_that_one_made_it(

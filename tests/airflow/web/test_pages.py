@@ -1,0 +1,123 @@
+"""The views of runs, batches, days and state: what each page shows."""
+
+import html
+from datetime import UTC, datetime
+
+from spark_jobs.ops import ops_tables
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find.coverage import Coverage, Interval
+from spark_jobs.root.paths import Paths
+from spark_jobs.root.store import opened
+from tests.airflow.web.written import MINE, OTHER
+
+
+def test_the_overview_has_each_pipeline_with_its_last_runs_and_what_waits(get):
+    [line] = get("/api/pipelines").json()["pipelines"]
+    assert (line["pipeline"], line["late"], line["quarantined"]) == (MINE, 1, 2)
+    assert [run["state_rows"] for run in line["runs"]] == [3000, 2000, 1000]
+    both = get("/api/pipelines", "everything").json()["pipelines"]
+    assert {MINE, OTHER} <= {each["pipeline"] for each in both}
+    row = get("/", page=True).text.split("<tbody>")[1]
+    assert "CHECK_FAILED" in row
+    assert "+2,000" in row, "it grows"
+
+
+def test_pages_of_runs_and_batches_follow_each_other(get):
+    for table, name in (("runs", "run_id"), ("batches", "batch")):
+        whole = get(f"/api/pipelines/{MINE}/{table}").json()
+        parts = [get(f"/api/pipelines/{MINE}/{table}?limit=1&offset={n}").json() for n in range(3)]
+        assert [part[table][0][name] for part in parts] == [each[name] for each in whole[table]]
+        assert [part["more"] for part in parts] == [True, True, False]
+        assert get(f"/api/pipelines/{MINE}/{table}?limit=5001").status_code == 422
+
+
+def test_the_records_that_a_condition_filtered_are_a_part_of_each_run(get):
+    runs = get(f"/api/pipelines/{MINE}/runs").json()["runs"]
+    assert [each["filtered"] for each in runs] == [2, 1, 0]
+    assert get(f"/pipelines/{MINE}", page=True).text.count('class="filtered"><title>') == 2
+
+
+def test_a_run_has_its_account_its_batches_and_each_check_with_what_it_observed_before(get):
+    found = get(f"/api/pipelines/{MINE}/run?run_id=scheduled__2%2B00:00-try1").json()
+    assert found["account"]["late"] == 10
+    assert [batch["batch"] for batch in found["batches"]] == [2]
+    check, *_ = found["checks"]
+    assert (check["result"]["observed"], check["history"]) == ("2", ["1", "0"])
+    assert found["next_command"] == f"sluice show checks --pipeline {MINE}"
+    assert get(f"/api/pipelines/{MINE}/run?run_id=none' OR 'a'='a").status_code == 404
+
+
+def test_the_late_records_of_a_day_are_counted_and_each_says_by_how_much(get):
+    found = get(f"/api/pipelines/{MINE}/late").json()
+    assert found["days"] == [{"day": "2026-03-01", "reason": "deduplicate", "records": 1}]
+    assert "0:10:00" in get(f"/pipelines/{MINE}/late", page=True).text
+
+
+def test_the_state_page_says_when_it_was_read_and_by_which_command_it_is_read_again(get, root):
+    page = get(f"/pipelines/{MINE}/state", page=True).text
+    assert "after batch 2" in page
+    assert f"sluice state {MINE} --keep" in page
+    assert "another generation" not in page
+    path = Paths(str(root), registry.load(MINE)).state_answer
+    kept = path.read_text()
+    path.unlink()
+    try:
+        assert get(f"/api/pipelines/{MINE}/state").status_code == 404
+        none = get(f"/pipelines/{MINE}/state", page=True)
+        assert (none.status_code, "Nobody has read it" in none.text) == (200, True)
+    finally:
+        path.write_text(kept)
+
+
+def test_the_overview_says_what_waits_what_is_not_published_and_when_the_next_run_is(get):
+    [line] = get("/api/pipelines").json()["pipelines"]
+    assert (line["late_waiting"], line["quarantined_waiting"]) == (1, 2)
+    assert (line["unpublished_batches"], line["unpublished_rows"]) == (1, 85)
+    assert line["paused"] is True
+    assert line["next_run"] is None
+    assert "paused" in get("/", page=True).text
+
+
+def test_a_late_record_that_a_repair_used_waits_no_more(get, root):
+    fate = {
+        "pipeline": MINE, "generation": "g1", "partition": 0, "offset": 7, "source": "late",
+        "fate": "merged",
+    }  # fmt: skip
+    ops_tables.append(opened(str(root)), "merged", [fate])
+    try:
+        [line] = get("/api/pipelines").json()["pipelines"]
+        assert (line["late"], line["late_waiting"]) == (1, 0)
+        assert get(f"/api/pipelines/{MINE}/repair").json()["ranges"] == []
+    finally:
+        ops_tables.remove(opened(str(root)), "merged", "true")
+
+
+def test_the_page_of_a_pipeline_has_the_watermark_s_lag_the_late_share_phases_and_the_budget(get):
+    text = get(f"/pipelines/{MINE}", page=True).text
+    for label in ("from the watermark", "share of the decoded", "by phase", "against the budget"):
+        assert f"{label}" in text
+    assert "bound 5.00 %" in text
+    assert "bound 1.0 GiB" in text
+    assert text.count("2%2B00%3A00-try1") > 3, "every mark leads to its run"
+    assert get(f"/api/pipelines/{MINE}/phases").json()["runs"][0]["seconds"] == {"query": 3.0}
+
+
+def test_a_run_that_was_not_published_says_why_and_what_to_do(get):
+    text = html.unescape(
+        get(f"/pipelines/{MINE}/run?run_id=scheduled__2%2B00:00-try1", page=True).text
+    )
+    assert "CHECK_FAILED" in text
+    assert f"sluice accept {MINE} --check 'expect_column_values_to_not_be_null(origin)'" in text
+    assert 'class="stage"' in text
+    assert text.count('<svg class="small"') == 3, "each check's history"
+
+
+def test_the_page_before_the_first_days_that_there_are_has_an_address(server):
+    """A record may say that it is of the year 1."""
+    from sluice_airflow.web import readings  # noqa: PLC0415
+
+    first = Interval.model_construct(
+        start=datetime(1, 2, 1, tzinfo=UTC), end=datetime(1, 2, 2, tzinfo=UTC)
+    )
+    found = Coverage.model_construct(intervals=(first,), left_out=31)
+    assert readings.older(found) == (datetime(1, 1, 1, tzinfo=UTC), first.start)

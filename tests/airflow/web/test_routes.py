@@ -1,0 +1,190 @@
+"""The views through Airflow's API server: who may see what, and what no route does."""
+
+import asyncio
+import json
+import os
+import socket
+import time
+from typing import Any
+
+from spark_jobs.settings.installation import REPO
+from spark_jobs.source import topic_state
+from tests.airflow.web.written import MINE, OTHER, addresses, routes
+from tests.harness.ran import python
+
+
+def test_no_route_answers_a_person_who_is_not_logged_in(get):
+    for address in addresses(MINE):
+        answer = get(address, None)
+        assert (answer.status_code, answer.json()) == (401, {"detail": "Not authenticated"}), (
+            address
+        )
+        forged = get(address, None, headers={"authorization": "Bearer e30.e30.e30"})
+        assert forged.status_code == 403, address
+
+
+def test_a_browser_without_login_is_sent_there_and_back(get):
+    answer = get("/pipelines/departure_delays?page=1", None, page=True)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == (
+        "/api/v2/auth/login?next=%2Fsluice%2Fpipelines%2Fdeparture_delays%3Fpage%3D1"
+    )
+
+
+def test_every_route_answers_for_ones_own_pipeline_and_none_names_or_shows_anothers(get):
+    own, others = addresses(MINE), addresses(OTHER)
+    for mine, other in zip(own, others, strict=True):
+        answer = get(mine)
+        assert answer.status_code == 200, mine
+        assert OTHER not in answer.text, mine
+        if mine != other:
+            assert get(other).status_code == 404, other
+            absent = get(other.replace(OTHER, "no_such_pipeline"))
+            assert (get(other).status_code, get(other).text) == (absent.status_code, absent.text)
+            shown = [get(each, page=True) for each in (other, other.replace(OTHER, "nowhere"))]
+            assert shown[0].text == shown[1].text
+            assert shown[0].status_code == 404 or "/api/" in other
+
+
+def test_the_tabs_of_a_dag_and_of_its_backfills_show_the_pipeline_of_each(get):
+    everything = "everything"
+    assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}", everything, page=True).text
+    assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}__backfill", everything, page=True).text
+    assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}__accept", everything, page=True).text
+    assert get("/dags/sluice_maintain", everything, page=True).status_code == 404
+    run = "scheduled__2%2B00%3A00"
+    assert "CHECK_FAILED" in get(f"/dags/{MINE}/runs/{run}", everything, page=True).text
+    none = get(f"/dags/{MINE}__backfill/runs/{run}", everything, page=True)
+    assert "No run yet" in none.text, "a backfill with the id of a drain's DAG run is another run"
+    assert "No run yet" in get(f"/dags/{MINE}/runs/scheduled_%25", everything, page=True).text
+
+
+def test_a_user_who_may_read_dags_and_not_their_runs_sees_no_pipeline(get):
+    assert get("/api/pipelines", "no runs").json() == {"pipelines": []}
+    assert get(f"/api/pipelines/{MINE}/late", "no runs").status_code == 404
+
+
+def test_a_user_without_a_role_sees_no_pipeline(server):
+    from airflow.api_fastapi.app import get_auth_manager  # noqa: PLC0415 - the home comes first
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser  # noqa: PLC0415
+
+    user = SimpleAuthManagerUser(username="everything", role=None, teams=None)
+    server.cookies.clear()
+    server.cookies.set("_token", get_auth_manager().generate_jwt(user))
+    assert server.get("/sluice/api/pipelines").json() == {"pipelines": []}
+
+
+def test_every_answer_forbids_what_a_record_could_start(get):
+    policy = None
+    for address in [*addresses(MINE), "/nowhere", "/pipelines/nobodys"]:
+        for user in (MINE, None):
+            headers = get(address, user, page=True).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["cache-control"] == "no-store"
+
+
+def test_no_route_changes_anything():
+    assert {method for route in routes() for method in route.methods} <= {"GET", "HEAD"}
+
+
+def test_a_page_does_not_wait_for_brokers_that_do_not_answer(get, monkeypatch):
+    from sluice_airflow.web import reach  # noqa: PLC0415 - the home comes first
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections and says nothing
+        monkeypatch.setenv("SLUICE_KAFKA", f"127.0.0.1:{silent.getsockname()[1]}")
+        # Longer than a page takes, also on a busy machine.
+        monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 60.0)
+        reach._ASKED.clear()  # noqa: SLF001 - an answer counts for a minute
+        page = get(f"/pipelines/{MINE}/coverage", page=True)
+        [(_, answer)] = reach._ASKED.values()  # noqa: SLF001 - it is asked yet
+        assert (page.status_code, "Kafka did not answer" in page.text) == (200, True)
+        assert not answer.done(), "the page has waited for the brokers"
+        assert reach.WAIT_SECONDS <= 2
+
+
+def test_a_page_says_that_the_store_stands_still_and_the_server_answers_others_meanwhile(
+    get, monkeypatch
+):
+    from sluice_airflow.web import apart  # noqa: PLC0415 - the home comes first
+
+    monkeypatch.setattr(apart, "SECONDS", 0.5)
+    monkeypatch.setattr(apart, "THREADS", apart.Threads(2))
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+            monkeypatch.setenv(name, "none")
+        with monkeypatch.context() as patch:
+            patch.setenv("SLUICE_ROOT", "s3://bucket/root")
+            for _ in range(4):  # more than there are threads
+                began = time.monotonic()
+                answer = get(f"/api/pipelines/{MINE}/runs")
+                assert (answer.status_code, answer.json()["code"]) == (503, "ROOT_UNREACHABLE")
+                assert time.monotonic() - began < 10, "it has waited for the store"
+            assert get("/nowhere").status_code == 404
+    monkeypatch.setattr(apart, "THREADS", apart.Threads(2))
+    assert get(f"/api/pipelines/{MINE}/runs").status_code == 200
+
+
+def test_every_route_that_reads_does_so_in_the_views_own_threads():
+    from sluice_airflow.web.apart import Apart  # noqa: PLC0415 - the home comes first
+
+    assert {type(route) for route in routes()} == {Apart}
+
+
+def test_the_schema_of_the_routes_is_one_of_them(get):
+    paths = get("/api/openapi.json").json()["paths"]
+    assert "/api/pipelines/{pipeline}/batches" in paths
+    assert all(
+        "$ref" in json.dumps(each["get"]["responses"]["200"]["content"]) for each in paths.values()
+    )
+
+
+def test_a_wrong_setting_is_said_in_words(get, monkeypatch):
+    monkeypatch.setenv("SLUICE_ROOT", "s3://key:secret@bucket/root")
+    answer = get("/api/pipelines")
+    assert (answer.status_code, answer.json()["code"]) == (503, "SETTING_INVALID")
+    page = get("/", page=True).text
+    assert "SLUICE_ROOT has keys in it" in page
+    assert "secret" not in page + answer.text
+
+
+def test_airflow_s_ui_is_told_of_the_three_places(server):
+    from sluice_airflow.web.mount import VIEWS  # noqa: PLC0415
+
+    assert [each["destination"] for each in VIEWS] == ["nav", "dag", "dag_run"]
+    assert len({each["url_route"] for each in VIEWS}) == 3
+    assert not any(each["href"].startswith("/") for each in VIEWS), "[api] base_url may have a path"
+
+
+def test_importing_what_the_plugin_needs_of_the_views_loads_nothing_heavy():
+    heavy = "('pyspark', 'delta', 'deltalake', 'duckdb', 'pandas', 'pyarrow', 'great_expectations')"
+    script = (
+        "import sys\n"
+        "from airflow.plugins_manager import AirflowPlugin\n"
+        "before = {*sys.modules}\n"
+        "import sluice_airflow.web.mount\n"
+        "print(sorted(name for name in {*sys.modules} - before if name.partition('.')[0] in "
+        f"('fastapi', 'jinja2', *{heavy})))\n"
+    )
+    done = python(script, env=os.environ | {"PYTHONPATH": f"{REPO}:{REPO / 'plugins'}"})
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_app_that_airflow_mounts_is_made_once():
+    from sluice_airflow.web.mount import Mounted  # noqa: PLC0415
+
+    mounted, sent = Mounted(), list[Any]()
+
+    async def send(message: Any):
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    scope = {"type": "http", "method": "GET", "path": "/x", "headers": [], "query_string": b""}
+    for _ in range(2):
+        asyncio.run(mounted(dict(scope), receive, send))
+    assert [each["status"] for each in sent if each["type"] == "http.response.start"] == [404, 404]
