@@ -113,12 +113,9 @@ def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(dra
     [
         "batches",
         "late",
-        *(
-            pytest.param(each, marks=long_form)
-            for each in ("runs", "operators", "quarantine", "checks")
-        ),
+        *(pytest.param(each, marks=long_form) for each in ("runs", "operators", "quarantine", "checks")),
     ],
-)
+)  # fmt: skip
 def test_show_shows_as_many_rows_as_there_are(drained, table):
     account = drained.report.account
     batches = len(drained.report.batches)

@@ -36,20 +36,9 @@ PATIENCE_SECONDS = 120
 READER = REPO / "tests" / "harness" / "secured_reader.py"
 TOPIC = "flights"
 TEXTS = [
-    HOSTILE,
-    '"',
-    "\\",
-    "'",
-    ";",
-    '\\\\"',
-    " edge ",
-    "a=b:c#d!e",
-    "\t",
-    "Ā\u2028é😀",
-    "\\u0041",
-    "*/",
-    "//x",
-]
+    HOSTILE, '"', "\\", "'", ";", '\\\\"', " edge ", "a=b:c#d!e", "\t", "Ā\u2028é😀", "\\u0041",
+    "*/", "//x",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -123,14 +112,9 @@ def welcome(broker: Broker) -> dict[str, dict[str, str]]:
 
 
 WAYS = (
-    "tls",
-    "mutual",
-    "mutual with a password on the key",
-    "plain",
-    "scram 256",
-    "scram 512",
+    "tls", "mutual", "mutual with a password on the key", "plain", "scram 256", "scram 512",
     "oauth",
-)
+)  # fmt: skip
 
 
 def settings(properties: dict[str, str], root: str = "/nowhere") -> Settings:
@@ -150,61 +134,27 @@ def turned_away(broker: Broker) -> dict[str, tuple[dict[str, str], tuple[str, ..
     """Every way of being turned away, and what the error must say of it."""
     stranger = str(broker.files / "stranger.crt")
     return {
-        "PLAIN, wrong password": (
-            sasl(broker, "PLAIN", "plain", CANARY),
-            ("user 'plain'", "sasl.password", "PLAIN"),
-        ),
-        "SCRAM, wrong password": (
-            sasl(broker, "SCRAM-SHA-512", "scram", CANARY),
-            ("user 'scram'", "sasl.password", "SCRAM-SHA-512"),
-        ),
-        "SCRAM, no such user": (
-            sasl(broker, "SCRAM-SHA-512", "stranger", CANARY),
-            ("user 'stranger'", "sasl.username"),
-        ),
-        "OAUTHBEARER, wrong secret": (
-            oauth(broker, CANARY),
-            ("user 'oauth'", "sasl.oauthbearer.client.secret"),
-        ),
-        "authority unknown": (
-            tls(broker, **{"ssl.ca.location": stranger}),
-            ("ssl.ca.location", broker.at("tls")),
-        ),
-        "certificate expired": (
-            tls(broker, "expired"),
-            ("certificate has expired", "Renew", broker.at("expired")),
-        ),
-        "another host's certificate": (
-            tls(broker, "elsewhere"),
-            ("not valid for '127.0.0.1'", "bootstrap.servers"),
-        ),
+        "PLAIN, wrong password": (sasl(broker, "PLAIN", "plain", CANARY), ("user 'plain'", "sasl.password", "PLAIN")),
+        "SCRAM, wrong password": (sasl(broker, "SCRAM-SHA-512", "scram", CANARY), ("user 'scram'", "sasl.password", "SCRAM-SHA-512")),
+        "SCRAM, no such user": (sasl(broker, "SCRAM-SHA-512", "stranger", CANARY), ("user 'stranger'", "sasl.username")),
+        "OAUTHBEARER, wrong secret": (oauth(broker, CANARY), ("user 'oauth'", "sasl.oauthbearer.client.secret")),
+        "authority unknown": (tls(broker, **{"ssl.ca.location": stranger}), ("ssl.ca.location", broker.at("tls"))),
+        "certificate expired": (tls(broker, "expired"), ("certificate has expired", "Renew", broker.at("expired"))),
+        "another host's certificate": (tls(broker, "elsewhere"), ("not valid for '127.0.0.1'", "bootstrap.servers")),
         "no certificate": (tls(broker, "mutual"), ("ssl.certificate.location",)),
-        "no right at all": (
-            sasl(broker, "SCRAM-SHA-512", "nobody", HOSTILE),
-            ("user 'nobody' to DESCRIBE topic 'flights'", "kafka-acls.sh"),
-        ),
-        "DESCRIBE alone": (
-            sasl(broker, "SCRAM-SHA-512", "describer", HOSTILE),
-            ("user 'describer' to READ topic", "User:describer"),
-        ),
-    }
+        "no right at all": (sasl(broker, "SCRAM-SHA-512", "nobody", HOSTILE), ("user 'nobody' to DESCRIBE topic 'flights'", "kafka-acls.sh")),
+        "DESCRIBE alone": (sasl(broker, "SCRAM-SHA-512", "describer", HOSTILE), ("user 'describer' to READ topic", "User:describer")),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "way",
     [
-        "PLAIN, wrong password",
-        "SCRAM, wrong password",
-        "SCRAM, no such user",
-        "OAUTHBEARER, wrong secret",
-        "authority unknown",
-        "certificate expired",
-        "another host's certificate",
-        "no certificate",
-        "no right at all",
-        "DESCRIBE alone",
+        "PLAIN, wrong password", "SCRAM, wrong password", "SCRAM, no such user",
+        "OAUTHBEARER, wrong secret", "authority unknown", "certificate expired",
+        "another host's certificate", "no certificate", "no right at all", "DESCRIBE alone",
     ],
-)
+)  # fmt: skip
 def test_who_is_turned_away_is_told_why_in_time_and_not_to_try_again(broker, way, capfd):
     properties, says = turned_away(broker)[way]
     began = time.monotonic()

@@ -90,12 +90,6 @@ for _name in TIMES:
 SHAPES: Final[dict[str, tuple[Topic, Wrap]]] = {
     "nested": (_declared(_IN_MS), nested),
     "debezium": (_declared({name: {"format": "us"} for name in TIMES}, envelope="debezium"), debezium),
-    "cloudevents": (
-        _declared(
-            {name: {"path": key, "part": "envelope"} for name, key in ATTRIBUTES.items()},
-            envelope="cloudevents",
-        ),
-        cloudevent,
-    ),
+    "cloudevents": (_declared({name: {"path": key, "part": "envelope"} for name, key in ATTRIBUTES.items()}, envelope="cloudevents"), cloudevent),
 }  # fmt: skip
 """Name -> how it is declared, and what makes it."""

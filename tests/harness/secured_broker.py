@@ -129,13 +129,9 @@ def _certificates(files: Path) -> dict[str, Path]:
         "tls": server,
         "mutual": server,
         "sasl": server,
-        "expired": authority.pair("broker", hosts=HERE, lives=timedelta(days=-1)).write(
-            files, "expired"
-        )[2],
-        "elsewhere": authority.pair("broker", hosts=("elsewhere.example",)).write(
-            files, "elsewhere"
-        )[2],
-    }
+        "expired": authority.pair("broker", hosts=HERE, lives=timedelta(days=-1)).write(files, "expired")[2],
+        "elsewhere": authority.pair("broker", hosts=("elsewhere.example",)).write(files, "elsewhere")[2],
+    }  # fmt: skip
 
 
 def _properties(files: Path, stores: dict[str, Path], plain: dict[str, str]) -> str:
@@ -152,13 +148,10 @@ def _properties(files: Path, stores: dict[str, Path], plain: dict[str, str]) -> 
         r"ssl.principal.mapping.rules=RULE:^CN=([^,]+).*$/$1/",
         f"{sasl}sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
         f"{sasl}plain.sasl.jaas.config={JAAS}.plain.PlainLoginModule required {users};",
-        *(
-            f"{sasl}scram-sha-{bits}.sasl.jaas.config={JAAS}.scram.ScramLoginModule required;"
-            for bits in (256, 512)
-        ),
+        *(f"{sasl}scram-sha-{bits}.sasl.jaas.config={JAAS}.scram.ScramLoginModule required;" for bits in (256, 512)),
         f"{sasl}oauthbearer.sasl.jaas.config={JAAS}.oauthbearer.OAuthBearerLoginModule required;",
         f"{sasl}oauthbearer.sasl.server.callback.handler.class={JAAS}.oauthbearer.OAuthBearerValidatorCallbackHandler",
         f"{sasl}oauthbearer.sasl.oauthbearer.jwks.endpoint.url=file://{files}/keys.json",
         f"{sasl}oauthbearer.sasl.oauthbearer.expected.audience={AUDIENCE}",
-    ]
+    ]  # fmt: skip
     return "\n".join(lines) + "\n"

@@ -196,11 +196,7 @@ def misusing(processor: str, **changes) -> Pipeline:
         (misusing("forgets_the_state"), "PROCESSOR_FAILED", r"The code of misuses returned .*it is Table; give two pyarrow Tables"),
         (misusing("takes_rows_only"), "PROCESSOR_FAILED", r"in takes_rows_only: it takes \(rows.*and Spark passes \(rows, state\) by position",),
         (
-            misusing(
-                "raises_for_buckets",
-                keys=("part",),
-                first=(Transform(sql="SELECT *, distance_miles / 7 AS part FROM rows"),),
-            ),
+            misusing("raises_for_buckets", keys=("part",), first=(Transform(sql="SELECT *, distance_miles / 7 AS part FROM rows"),)),
             "SPEC_INVALID",
             r"GroupState\.keys: part .*double",
         ),

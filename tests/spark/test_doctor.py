@@ -115,10 +115,8 @@ def refused(scene: Scene, where: Callable[[Path], Path], damage: Damage) -> None
 # Of each kind of file and mending one damage is mended, and the run goes on; the others are to be
 # refused and told.
 BACK, AGAIN, PLANNED_AGAIN = (
-    "go back to the end of batch",
-    "runs again, for its state",
-    "Spark plans it again",
-)
+    "go back to the end of batch", "runs again, for its state", "Spark plans it again",
+)  # fmt: skip
 KINDS = [
     ("rocksdb", log("commits"), tear, (empty, flip), AGAIN),
     ("rocksdb", log("offsets"), lose, (empty, tear, flip), BACK),

@@ -28,17 +28,9 @@ def examples(monkeypatch):
 
 
 IN_PROPERTIES = {
-    "whole_rows",
-    "event_time_key",
-    "for_ever",
-    "session_own_gap",
-    "update_window",
-    "carrier_ranking",
-    "busy_runways",
-    "airport_delays",
-    "complete_windows",
-    "rush_hours",
-}
+    "whole_rows", "event_time_key", "for_ever", "session_own_gap", "update_window",
+    "carrier_ranking", "busy_runways", "airport_delays", "complete_windows", "rush_hours",
+}  # fmt: skip
 """Forms that tests/spark/properties has too, in every run: here they are in the long form."""
 ELSEWHERE = {"daily_flights", "carrier_totals", "carrier_days"}
 """Also in the long form: test_operators_page.py and the properties have them in every run."""

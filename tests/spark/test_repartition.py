@@ -150,11 +150,8 @@ def images(kafka, tmp_path_factory) -> tuple[Scene, dict[str, Path]]:
 
 PLACES = [
     *("repartition.written", "repartition.counts"),
-    *(
-        pytest.param(place, marks=long_form)
-        for place in ("repartition.leased", "repartition.noted")
-    ),
-]
+    *(pytest.param(place, marks=long_form) for place in ("repartition.leased", "repartition.noted")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -127,15 +127,10 @@ def test_small_appends_are_read_without_spark_value_for_value_as_spark_reads_the
 @pytest.mark.parametrize(
     "why",
     [
-        "joined",
-        "noted again",
-        "deleted rows in place",
-        "partitions",
-        "mapped",
-        "a new column",
+        "joined", "noted again", "deleted rows in place", "partitions", "mapped", "a new column",
         "many",
     ],
-)
+)  # fmt: skip
 def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(table, monkeypatch, why):
     before = {
         "deleted rows in place": "ALTER table TABLE SET TBLPROPERTIES (delta.enableDeletionVectors = true)",

@@ -4,19 +4,9 @@ import json
 import subprocess
 
 RUN = (
-    "docker",
-    "run",
-    "--rm",
-    "--network",
-    "none",
-    "--read-only",
-    "--tmpfs",
-    "/tmp:exec",
-    "--cap-drop",
-    "ALL",
-    "--security-opt",
-    "no-new-privileges",
-)
+    "docker", "run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp:exec",
+    "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+)  # fmt: skip
 IMAGE = "sluice:local"
 SECONDS = 600
 ARCHIVED = """

@@ -33,16 +33,10 @@ PAGES = (
 )
 """The log-in, and the pages' own files, which hold no data."""
 DESCRIPTIONS = {
-    "/openapi.json",
-    "/auth/openapi.json",
-    "/auth/docs",
-    "/auth/docs/oauth2-redirect",
-    "/auth/redoc",
-    "/execution/changelog",
-    "/execution/docs",
-    "/execution/docs/oauth2-redirect",
+    "/openapi.json", "/auth/openapi.json", "/auth/docs", "/auth/docs/oauth2-redirect",
+    "/auth/redoc", "/execution/changelog", "/execution/docs", "/execution/docs/oauth2-redirect",
     "/execution/redoc",
-}
+}  # fmt: skip
 """Of the routes: the same for every Airflow of this version."""
 ROUTES = """
 import json

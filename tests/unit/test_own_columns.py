@@ -20,17 +20,8 @@ from tests.harness.refused import fails
 
 SOURCES = Path(__file__).parents[2]
 PACKAGES = (
-    "source",
-    "decode",
-    "classify",
-    "steps",
-    "sink",
-    "audit",
-    "checks",
-    "repair",
-    "rebuild",
-    "runs",
-)
+    "source", "decode", "classify", "steps", "sink", "audit", "checks", "repair", "rebuild", "runs",
+)  # fmt: skip
 NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 """Calls whose first argument names a column, or a field of a struct."""
 

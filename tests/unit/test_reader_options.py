@@ -45,12 +45,10 @@ def test_one_that_is_refused_says_why(name):
 @pytest.mark.parametrize(
     "name",
     [
-        "kafka.sasl.jaas.config",
-        "kafka.ssl.key.password",
-        "kafka.security.protocol",
+        "kafka.sasl.jaas.config", "kafka.ssl.key.password", "kafka.security.protocol",
         "kafka.client.id",
     ],
-)
+)  # fmt: skip
 def test_who_asks_is_not_a_specs_business_and_its_value_is_not_shown(name):
     text = refused(**{name: "canary"})
     assert f"reader_options is [{name!r}]" in text

@@ -142,15 +142,10 @@ def test_a_rebuild_that_an_older_sluice_began_goes_on(root, monkeypatch):
         ("topic", TopicRemade, "remade_since_table", {}),
         ("older", RebuildRefused, "older_rebuild", {}),
         ("other", RebuildRefused, "next_changed", {"who": "tester"}),
-        (
-            "classified",
-            RebuildRefused,
-            "next_changed",
-            {"differences": has("amount.required: was True, is False")},
-        ),
+        ("classified", RebuildRefused, "next_changed", {"differences": has("amount.required: was True, is False")}),
         ("reset", RebuildRefused, "never_drained", {}),
     ],
-)
+)  # fmt: skip
 def test_a_rebuild_that_cannot_be_is_refused(root, monkeypatch, made, error, reason, told):
     topic(monkeypatch, topic_id="topic-2" if made == "topic" else "topic-1")
     if made == "older":

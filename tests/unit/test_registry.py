@@ -87,16 +87,12 @@ def test_a_name_that_leaves_the_folder_is_unknown(name):
         (SPEC.format(name="other"), "name_differs", {"given": "other"}),
         ("SPEC = 1", "no_spec", {}),
         ("", "no_spec", {}),
-        (
-            "import nowhere_to_be_found",
-            "import_failed",
-            {"kind": "ModuleNotFoundError", "error": has("nowhere_to_be_found")},
-        ),
+        ("import nowhere_to_be_found", "import_failed", {"kind": "ModuleNotFoundError", "error": has("nowhere_to_be_found")}),
         ("SPEC = (", "import_failed", {"kind": "SyntaxError"}),
         ("import sys; sys.exit(0)", "import_failed", {"kind": "SystemExit", "error": "0"}),
         (SPEC.format(name="Fresh!"), "fields_refused", {"fields": "name"}),
     ],
-)
+)  # fmt: skip
 def test_a_spec_that_is_none_is_refused_by_file_and_reason(folder, text, reason, told):
     add(folder, "fresh", text)
     with fails(SpecInvalid, reason, **told):
@@ -153,20 +149,14 @@ def test_next_is_the_spec_that_follows_and_most_pipelines_have_none(folder):
             {"field": "name", "given": "other", "right": "rebuilt"},
         ),
         (
-            NEXT.format(
-                changes=f"{ANOTHER_STATE}, 'topic': FLIGHTS.model_copy(update={{'name': 'other'}})"
-            ),
+            NEXT.format(changes=f"{ANOTHER_STATE}, 'topic': FLIGHTS.model_copy(update={{'name': 'other'}})"),
             "next_field_differs",
             {"field": "topic.name", "given": "other", "right": "flights"},
         ),
         (NEXT.format(changes=f"{ANOTHER_STATE}, 'step': ()"), "fields_refused", {"fields": "step"}),
-        (
-            NEXT.format(changes=f"{ANOTHER_STATE}, 'steps': ()"),
-            "fields_refused",
-            {"fields": "steps"},
-        ),
+        (NEXT.format(changes=f"{ANOTHER_STATE}, 'steps': ()"), "fields_refused", {"fields": "steps"}),
     ],
-)
+)  # fmt: skip
 def test_a_next_that_cannot_follow_is_refused_and_spec_loads(folder, text, reason, told):
     with_next(folder, text)
     with fails(SpecInvalid, reason, **told):

@@ -16,15 +16,9 @@ REPO = Path(__file__).parents[2]
 TREES = {"spark_jobs": REPO, "sluice_airflow": REPO / "plugins"}
 MOST_FILES = 20
 HEAVY = (
-    "pyspark",
-    "delta",
-    "deltalake",
-    "pandas",
-    "pyarrow",
-    "great_expectations",
-    "airflow",
+    "pyspark", "delta", "deltalake", "pandas", "pyarrow", "great_expectations", "airflow",
     "confluent_kafka",
-)
+)  # fmt: skip
 
 
 def modules() -> Iterator[tuple[str, Path]]:

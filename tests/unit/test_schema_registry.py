@@ -249,22 +249,16 @@ def test_a_server_of_an_unknown_authority_is_refused():
 
 REFUSED = {
     "no URL": {"schema.registry.basic.auth.user.info": "a:canary"},
-    "a plain network": {
-        "schema.registry.url": "http://registry.example",
-        "schema.registry.bearer.auth.token": "canary",
-    },
+    "a plain network": {"schema.registry.url": "http://registry.example", "schema.registry.bearer.auth.token": "canary"},
     "two logins": {
         "schema.registry.url": "https://registry.example",
         "schema.registry.bearer.auth.token": "canary",
         "schema.registry.basic.auth.user.info": "a:canary",
     },
-    "no colon": {
-        "schema.registry.url": "https://registry.example",
-        "schema.registry.basic.auth.user.info": "canary",
-    },
+    "no colon": {"schema.registry.url": "https://registry.example", "schema.registry.basic.auth.user.info": "canary"},
     "another scheme": {"schema.registry.url": "ftp://registry.example"},
     "a user in the URL": {"schema.registry.url": "https://a:canary@registry.example"},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("why", REFUSED)

@@ -52,11 +52,10 @@ def test_every_variable_is_taken(monkeypatch):
 @pytest.mark.parametrize(
     "given",
     [
-        "s3a://key:hunter2@bucket/sluice",
-        "s3://key:hun/hunter2@bucket/sluice",
+        "s3a://key:hunter2@bucket/sluice", "s3://key:hun/hunter2@bucket/sluice",
         "gs://key:hunter2@bucket/sluice",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize(
     "read", [Settings.from_environment, root], ids=["all settings", "the root alone"]
 )

@@ -102,11 +102,7 @@ def test_steps_whose_key_has_the_columns_are_chosen(settings):
         ({"keys": ("colour=red",)}, "key_columns_absent", {"columns": has("colour")}),
         ({"keys": ("shop=x",), "step": 2}, "key_columns_not_of_step", {"columns": has("shop")}),
         ({"keys": ("shop=x", "id=1")}, "key_columns_absent", {"columns": has("shop and id")}),
-        (
-            {"keys": ("window_start=noon",)},
-            "key_value_unfit",
-            {"value": "noon", "kind": "timestamp", "example": "2013-01-31T22:00:00Z"},
-        ),
+        ({"keys": ("window_start=noon",)}, "key_value_unfit", {"value": "noon", "kind": "timestamp", "example": "2013-01-31T22:00:00Z"}),
         ({"keys": ("shop",)}, "key_no_pair", {"argument": "shop"}),
         ({"keys": ("=x",)}, "key_no_pair", {"argument": "=x"}),
         ({"keys": ("shop=x", "shop=y")}, "key_twice", {"column": "shop"}),
@@ -115,7 +111,7 @@ def test_steps_whose_key_has_the_columns_are_chosen(settings):
         ({"keep": True, "keys": ("shop=x",)}, "keep_of_part", {}),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_is_not_there_is_refused_with_what_there_is(settings, query, reason, told):
     with fails(StateUnreadable, reason, **told):
         ask(settings, **query)

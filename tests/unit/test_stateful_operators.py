@@ -52,41 +52,13 @@ NONE = "no watermark predicate"
 @pytest.mark.parametrize(
     ("step", "changes", "said"),
     [
-        (
-            deduplicate(),
-            {},
-            (
-                KEY,
-                f"{PASSED} its event time plus 2 hours",
-                f"{BY_DATA}, eviction by the stored value",
-            ),
-        ),
-        (
-            deduplicate(keys=("id", "at"), scope="event_time"),
-            {},
-            (NO_VALUE.replace("id", "id, at"), f"{PASSED} its event time", BY_KEY),
-        ),
+        (deduplicate(), {}, (KEY, f"{PASSED} its event time plus 2 hours", f"{BY_DATA}, eviction by the stored value")),
+        (deduplicate(keys=("id", "at"), scope="event_time"), {}, (NO_VALUE.replace("id", "id, at"), f"{PASSED} its event time", BY_KEY)),
         (deduplicate(scope="for_ever"), {"watermark_delay": None}, (NO_VALUE, NOTHING, NONE)),
         (deduplicate(scope="for_ever"), {}, (NO_VALUE, NOTHING, BY_DATA)),
-        (
-            aggregate(),
-            {},
-            (
-                f"the key is window_start, window_end, shop; {BUFFERS}",
-                f"{PASSED} the window's end",
-                BY_KEY,
-            ),
-        ),
-        (
-            aggregate(window=None, keys=()),
-            {"output_mode": "complete"},
-            (f"the key is empty, one group for all rows; {BUFFERS}", NOTHING, NONE),
-        ),
-        (
-            aggregate(),
-            {"output_mode": "complete"},
-            (f"the key is window_start, window_end, shop; {BUFFERS}", NOTHING, NONE),
-        ),
+        (aggregate(), {}, (f"the key is window_start, window_end, shop; {BUFFERS}", f"{PASSED} the window's end", BY_KEY)),
+        (aggregate(window=None, keys=()), {"output_mode": "complete"}, (f"the key is empty, one group for all rows; {BUFFERS}", NOTHING, NONE)),
+        (aggregate(), {"output_mode": "complete"}, (f"the key is window_start, window_end, shop; {BUFFERS}", NOTHING, NONE)),
         (aggregate(window=None), {"output_mode": "update"}, (f"the key is shop; {BUFFERS}", NOTHING, NONE)),
         (
             group_state(),
@@ -97,16 +69,7 @@ NONE = "no watermark predicate"
                 f"{BY_DATA}, timers by the watermark",
             ),
         ),
-        (
-            in_buckets(),
-            {},
-            (
-                "the key is shop; the value is total; Spark stores the keys in 8 buckets, as "
-                "columns",
-                NOTHING,
-                NONE,
-            ),
-        ),
+        (in_buckets(), {}, ("the key is shop; the value is total; Spark stores the keys in 8 buckets, as columns", NOTHING, NONE)),
         (
             group_state(time_mode="processing"),
             {},
@@ -118,15 +81,9 @@ NONE = "no watermark predicate"
             ),
         ),
         (
-            group_state(
-                form="apply", processor="shops", state=(Field(name="total", type="bigint"),)
-            ),
+            group_state(form="apply", processor="shops", state=(Field(name="total", type="bigint"),)),
             {},
-            (
-                "the key is shop; the value is total, and a timeout",
-                f"{CLEARED}, at the latest at an event-time timer",
-                f"{BY_DATA}, timers by the watermark",
-            ),
+            ("the key is shop; the value is total, and a timeout", f"{CLEARED}, at the latest at an event-time timer", f"{BY_DATA}, timers by the watermark"),
         ),
     ],
 )  # fmt: skip

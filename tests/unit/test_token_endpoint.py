@@ -161,14 +161,9 @@ def test_an_answer_that_is_no_is_a_refusal_whatever_words_it_has_and_told_in_one
     [
         (HERE, 1, STRANGER, "Give the certificate of its authority in https.ca.location"),
         (HERE, -1, AUTHORITY, "Renew the endpoint's certificate"),
-        (
-            ("elsewhere.example",),
-            1,
-            AUTHORITY,
-            "Name the host in sasl.oauthbearer.token.endpoint.url as its certificate does",
-        ),
+        (("elsewhere.example",), 1, AUTHORITY, "Name the host in sasl.oauthbearer.token.endpoint.url as its certificate does"),
     ],
-)
+)  # fmt: skip
 def test_a_certificate_that_is_not_accepted_is_not_the_clients_fault(
     serve, hosts, lives, authority, says
 ):

@@ -27,12 +27,8 @@ def sequence() -> Sequence:
             *_events("a", "first", 5),  # a copy
             *_events("c", "second", 705, 1_500),
         ],
-        [
-            *_events("a", "joins what was joined", 76, 82),
-            *_events("c", "before one that was open", 697),
-            *_events("c", "third", 1_506, 3_000),
-        ],
-    )
+        [*_events("a", "joins what was joined", 76, 82), *_events("c", "before one that was open", 697), *_events("c", "third", 1_506, 3_000)],
+    )  # fmt: skip
     records = [record for run in runs for record in run]
     ends = [sum(map(len, runs[: n + 1])) for n in range(len(runs))]
     drains = tuple(Drain(end) for end in ends)
