@@ -18,6 +18,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source import topic_state
 from tests.harness.certificates import HERE, Authority, Pair
+from tests.harness.refused import because, has
 
 AUTHORITY, STRANGER = Authority("unit"), Authority("a stranger")
 Serve = Callable[[Pair], str]
@@ -103,5 +104,5 @@ def test_what_turns_sparks_connector_away_amid_a_run_is_a_refusal_in_kafkas_word
     error = translate_error(
         RuntimeError(f"[STREAM_FAILED] Query terminated\n\tat x\n{java}\n\tat y"), "flight_events"
     )
-    assert isinstance(error, KafkaRefused)
-    assert java.partition("Exception: ")[2].partition("\n")[0] in error.what
+    said = java.partition("Exception: ")[2].partition("\n")[0]
+    because(error, KafkaRefused, "connector_refused", detail=has(said))

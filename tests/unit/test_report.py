@@ -133,7 +133,8 @@ def test_a_problem_becomes_its_error_again_on_the_other_side(tmp_path, error):
     )
     problem = read_report(tmp_path / "1.json").problem
     again = problem.error()
-    assert (type(again), again.what, again.remedy) == (error, "it went wrong.", "Mend it.")
+    assert (type(again), Problem.of(again)) == (error, problem)
+    assert str(again) == f"{error.code}: it went wrong. Mend it."
 
 
 def test_a_problem_that_this_sluice_does_not_know_is_not_tried_again():

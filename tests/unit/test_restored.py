@@ -85,9 +85,9 @@ def test_it_is_seen_and_told_whatever_version_it_goes_to_and_is_taken_back(
     assert found is not None
     assert (found.version, found.to, found.whole) == (9, to, 8)
     assert (found.batches, found.repairs, found.keeps) == (batches, ids, keeps)
-    with pytest.raises(TableReplaced) as refused:
+    with fails(TableReplaced, "restored") as refused:
         looked(root)
-    assert ("repair r1 with its 1 records" in refused.value.what) == bool(ids)
+    assert ("repair r1 with its 1 records" in refused.value.parameters["did"]) == bool(ids)
     mend(root)
     looked(root)
     assert root.rows() == rows

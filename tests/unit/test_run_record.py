@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from spark_jobs.errors import CheckFailed, LeaseHeld, RootUnreachable
+from spark_jobs.errors import CheckFailed, LeaseHeld, RootUnreachable, SparkFailed
 from spark_jobs.messages.report import Account, Problem, Report
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.runs.run_record import append_row
+from tests.harness.refused import because, has
 from tests.unit.specs import pipeline
 from tests.unit.test_report import report
 
@@ -35,8 +36,7 @@ def full_disk(monkeypatch):
 def test_a_run_without_a_problem_fails_with_the_error_of_the_append(tmp_path):
     failed = append_row(ended(), str(tmp_path))
     assert failed.status == "failed"
-    assert failed.problem is not None
-    assert "no space left" in failed.problem.what
+    because(failed.problem, SparkFailed, "unexpected", text=has("no space left"))
 
 
 @pytest.mark.usefixtures("full_disk")

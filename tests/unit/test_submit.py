@@ -11,6 +11,7 @@ from spark_jobs.launch import submit
 from spark_jobs.messages.job import Drain, Explain, ShowState, Stage, StateQuery, read
 from spark_jobs.settings.installation import REPO, Settings
 from tests.harness.ran import ran
+from tests.harness.refused import fails
 
 JOB = Drain(pipeline="flight_events", report="/reports/1.json", run_id="run-1")
 
@@ -32,10 +33,8 @@ def test_jars_that_are_not_there_are_missed_before_a_jvm_starts(tmp_path, conten
     for name in content or []:
         jars.mkdir(exist_ok=True)
         (jars / name).touch()
-    with pytest.raises(JarsMissing) as missing:
+    with fails(JarsMissing, "kafka_jars_absent", jars=jars):
         submit.configuration(Settings("/root", "a:1", jars, "local[2]", "3g"))
-    assert str(jars) in missing.value.what
-    assert "SLUICE_JARS" in missing.value.remedy
 
 
 def test_the_jars_and_nothing_else_are_on_the_class_path(settings):

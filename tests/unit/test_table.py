@@ -103,8 +103,5 @@ def test_a_column_that_is_gone_is_refused_with_the_command_that_shows_the_histor
     opened = deltalake.DeltaTable(str(path))
     lacking = json.loads(opened.schema().to_json())
     lacking["fields"][0]["name"] = "gone"
-    with pytest.raises(TableChanged) as raised:
+    with fails(TableChanged, "column_unfit", name="gone", sql=has("delta.")):
         table.refuse_changed(opened, StructType.fromJson(lacking))
-    assert "cannot take column gone" in raised.value.what
-    assert "DESCRIBE HISTORY delta." in raised.value.remedy
-    assert "`sluice reset`" in raised.value.remedy
