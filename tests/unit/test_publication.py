@@ -82,6 +82,16 @@ class Root(roots.Root):
             self.airflow = Announced(event.number, event.generation, event.table_version)
         return event.model_dump(mode="json") if event else None
 
+    def drained(self, generation: str, batch: int, version: int) -> None:
+        """A batch that passed its checks."""
+        self.has(generation, batch)
+        self.passed(batch, version)
+
+    def number_since_read(self) -> tuple[Any, ...]:
+        """Of the next event: its number, the version behind which it begins, its records."""
+        told = self.publish()
+        return told["number"], told["table_version_before"], told["account"]["read"]
+
     def older(self, **fact: Any) -> None:
         """What an older Sluice has left, whose event Airflow had."""
         Published(**fact).write(self.paths.version / "published.json")
@@ -99,8 +109,7 @@ def test_a_table_that_was_made_and_has_no_batch_that_passed_is_not_published(roo
 
 
 def test_an_event_covers_everything_since_the_version_that_was_published_before(root):
-    root.has("old", 0)
-    root.passed(0, 1)
+    root.drained("old", 0, 1)
     first = root.publish()
     assert (first["table_version_before"], first["table_version"]) == (None, 1)
     assert first["account"]["read"] == 10
@@ -137,8 +146,7 @@ def test_a_batch_that_an_older_sluice_accounted_for_is_published_without_the_cou
 
 
 def test_what_airflow_has_is_not_told_again(root):
-    root.has("new", 0)
-    root.passed(0, 1)
+    root.drained("new", 0, 1)
     assert root.publish() is not None
     assert root.publish() is None
     assert publication.to_publish(root.paths, SPEC) is None, "the command line knows no events"
@@ -146,8 +154,7 @@ def test_what_airflow_has_is_not_told_again(root):
 
 def test_an_event_that_was_lost_is_told_again_alike_and_what_came_since_is_the_next(root):
     for batch, version in ((0, 1), (1, 3), (2, 5)):
-        root.has("new", batch)
-        root.passed(batch, version)
+        root.drained("new", batch, version)
         lost = root.publish(lost=True)
         assert publication.to_publish(root.paths, SPEC, root.airflow) == 1
     assert (lost["number"], lost["table_version"], lost["account"]["read"]) == (1, 1, 10)
@@ -160,15 +167,12 @@ def test_an_event_that_was_lost_is_told_again_alike_and_what_came_since_is_the_n
 
 def test_two_dags_that_publish_at_once_tell_one_event_or_the_next(root):
     """The pipeline's and its backfill's: each has asked Airflow before the other told."""
-    root.has("new", 0)
-    root.passed(0, 1)
+    root.drained("new", 0, 1)
     root.publish()
     asked = root.airflow
-    root.has("new", 1)
-    root.passed(1, 3)
+    root.drained("new", 1, 3)
     one = root.publish()
-    root.has("new", 2)
-    root.passed(2, 5)
+    root.drained("new", 2, 5)
     root.airflow = asked
     assert root.publish() == one is not None
     following = root.publish()
@@ -176,14 +180,12 @@ def test_two_dags_that_publish_at_once_tell_one_event_or_the_next(root):
 
 
 def test_of_two_that_fix_one_number_the_second_tells_what_the_first_fixed(root, monkeypatch):
-    root.has("new", 0)
-    root.passed(0, 1)
+    root.drained("new", 0, 1)
     fix, told = Published.fix, []
 
     def overtaken(ours: Published, paths: Paths):
         monkeypatch.setattr(Published, "fix", fix)
-        root.has("new", 1)
-        root.passed(1, 3)
+        root.drained("new", 1, 3)
         told.append(root.publish())
         fix(ours, paths)
 
@@ -215,8 +217,7 @@ def test_what_changes_while_an_event_is_made_is_in_it_or_in_the_next_and_never_h
 
 
 def test_nothing_new_is_told_while_a_change_is_under_way(root):
-    root.has("new", 0)
-    root.passed(0, 1)
+    root.drained("new", 0, 1)
     lost = root.publish(lost=True)
     root.passed(0, 3)
     root.paths.journal.write_text(
@@ -254,15 +255,12 @@ def test_the_numbers_go_on_through_a_reset_whose_first_event_begins_at_nothing(r
 
 def test_where_airflow_has_lost_its_events_the_last_is_told_again_and_alike(root):
     for batch, version in ((0, 1), (1, 3)):
-        root.has("new", batch)
-        root.passed(batch, version)
+        root.drained("new", batch, version)
         last = root.publish()
     root.airflow = Announced()
-    root.has("new", 2)
-    root.passed(2, 5)
+    root.drained("new", 2, 5)
     assert root.publish() == last is not None
-    told = root.publish()
-    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (3, 3, 10)
+    assert root.number_since_read() == (3, 3, 10)
 
 
 @pytest.mark.parametrize("copied", [True, False])
@@ -277,8 +275,7 @@ def test_where_the_root_is_a_copy_of_before_it_goes_on_from_the_event_that_airfl
         file.unlink()
     root.has("new", 2, 5)
     root.passed(2, 5)
-    told = root.publish()
-    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (3, 3, 10)
+    assert root.number_since_read() == (3, 3, 10)
 
 
 def test_an_event_is_kept_for_as_long_as_anybody_may_be_at_work_on_its_number(root):
@@ -316,35 +313,33 @@ def test_a_decision_about_rows_that_a_rewind_has_kept_is_told_and_none_about_tho
     assert [decision["reason"] for decision in told["decisions"]] == ["ZZ is new"]
 
 
-def test_a_root_of_an_older_sluice_goes_on_from_the_event_that_airflow_has(root):
+def older(root: Root) -> None:
     """It had one file without a number, which it wrote before Airflow had the event."""
     for batch in range(3):
         root.has("new", batch)
     fact = {"table_version": 3, "batch": 1, "before_version": 1, "before_batch": 0}
     root.older(**fact, generation="new")
+
+
+def test_a_root_of_an_older_sluice_goes_on_from_the_event_that_airflow_has(root):
+    older(root)
     assert root.publish() is None
     root.passed(2, 5)
-    told = root.publish()
-    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (1, 3, 10)
+    assert root.number_since_read() == (1, 3, 10)
 
 
 @pytest.mark.parametrize("airflow", [Announced(0, "new", 1), Announced()])
 def test_an_event_that_an_older_sluice_lost_is_in_the_first_that_has_a_number(root, airflow):
-    for batch in range(3):
-        root.has("new", batch)
-    fact = {"table_version": 3, "batch": 1, "before_version": 1, "before_batch": 0}
-    root.older(**fact, generation="new")
+    older(root)
     root.airflow = airflow
     root.passed(2, 5)
-    told = root.publish()
-    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (1, 1, 20)
+    assert root.number_since_read() == (1, 1, 20)
 
 
 def test_a_version_that_was_told_is_not_told_again_after_a_rewind_that_leaves_the_verdict(root):
     """The rewind took back batches that no check had passed: the published version is as it was."""
     root.identified("old")
-    root.has("old", 0)
-    root.passed(0, 4)
+    root.drained("old", 0, 4)
     root.publish()
     root.identified("new", rewound=("old",))
     assert root.publish() is None
@@ -377,8 +372,7 @@ def test_a_torn_event_is_an_error_and_the_remedy_goes_on_from_what_airflow_was_t
     assert root.publish() is None
     root.has("new", 1, 3)
     root.passed(1, 3)
-    told = root.publish()
-    assert (told["number"], told["table_version_before"], told["account"]["read"]) == (2, 1, 10)
+    assert root.number_since_read() == (2, 1, 10)
 
 
 def test_a_verdict_of_another_generation_is_about_other_rows(root):

@@ -320,9 +320,7 @@ def test_another_topic_or_another_mode_in_spec_py_does_not_matter(root):
 @pytest.mark.parametrize("entry", ["offsets", "commits"])
 def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root, entry):
     (written(root, 4) / entry / "3").write_text("v1\n{")
-    execute = doctor(SPEC, root.settings).execute
-    assert execute is not None
-    execute()
+    doctor(SPEC, root.settings).execute()
     assert settled(root) == ""
     assert Checkpoint(root.paths.checkpoint).planned() == [0, 1, 2]
     assert root.rows == [0, 1, 2]
@@ -341,9 +339,7 @@ def test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn(
         root.account(NEWEST + 1, None)
         root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
     (root.folder / "commits" / str(NEWEST + 1)).write_text("")
-    execute = doctor(SPEC, root.settings).execute
-    assert execute is not None
-    execute()
+    doctor(SPEC, root.settings).execute()
     settle(root.paths, Held())
     assert (number(root), root.rows) == (2, [0, 1, 2])
     assert "to 4 stores" in planned(root, 4).lines[1]
@@ -358,9 +354,7 @@ def test_a_rewind_and_doctor_take_a_batch_back_that_does_not_count(root):
         execute()
     written(root, 4)
     (root.folder / "state" / "1" / "0" / f"{NEWEST + 1}_id.zip").unlink()
-    execute = doctor(SPEC, root.settings).execute
-    assert execute is not None
-    execute()
+    doctor(SPEC, root.settings).execute()
     assert settled(root) == ""
     assert (number(root), Checkpoint(root.paths.checkpoint).planned()) == (2, [0, 1])
 
@@ -370,9 +364,7 @@ def test_a_rewind_to_one_that_counts_goes_on_in_its_stores(root):
     counts(root, 4, noted=True)
     root.account(NEWEST + 1, None)
     root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
-    execute = rewind(SPEC, root.settings, NEWEST + 1).execute
-    assert execute is not None
-    execute()
+    rewind(SPEC, root.settings, NEWEST + 1).execute()
     assert under_way(root.paths) is None
     assert number(root) == 4
 
@@ -435,9 +427,7 @@ def test_a_rewind_goes_back_behind_it_and_to_the_stores_of_then(root):
     counts(root, 4)
     root.account(NEWEST + 1, None)
     root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
-    execute = rewind(SPEC, root.settings, 1).execute
-    assert execute is not None
-    execute()
+    rewind(SPEC, root.settings, 1).execute()
     assert root.identity.fingerprint[FIELD] == 2
     assert not any(path.endswith("v2/3") for path in files(root.folder))
     assert planned(root, 2).idle
@@ -466,8 +456,6 @@ def test_a_change_that_no_batch_was_made_by_can_still_be_taken_back_behind_it(ro
     written(root, 4)
     now.write(root.paths.identity)
     known = read_identity(root.paths)
-    assert known is not None
-    assert known.before is not None
     assert known.before.in_force(root.paths, owner)
     made: Identity = known.of_newest_batch(root.paths)
     assert made.fingerprint == former.fingerprint | {FIELD: 4}
@@ -483,8 +471,6 @@ def test_a_change_that_batches_were_made_by_cannot_be_taken_back_behind_a_rewind
     now = root.identity.model_copy(update=changed).of_repartition(4, root.paths)
     written(root, 4)
     now.write(root.paths.identity)
-    execute = rewind(SPEC, root.settings, NEWEST).execute
-    assert execute is not None
-    execute()
+    rewind(SPEC, root.settings, NEWEST).execute()
     made = root.identity.of_newest_batch(root.paths)
     assert made.fingerprint == former.fingerprint | {"output_mode": "update"}

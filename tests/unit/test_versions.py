@@ -227,7 +227,6 @@ def test_a_delta_table_is_that_too_and_its_log_agrees_with_each_account(batches,
     for number, batch in enumerate(filter(None, batches)):
         done = put(path, batch, number)
         log = keyed(path, done)
-        assert done.fates is not None
         assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
         assert done.fates.all == len(batch)
         assert put(path, batch, number) == done, "one that comes again is there already"

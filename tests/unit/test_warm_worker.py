@@ -213,7 +213,6 @@ def test_a_second_client_is_told_at_once_that_the_worker_is_busy(start, tmp_path
     assert second.answer == Busy(f"wait {tmp_path / 'waits'}")
     second.link.close()
     found = shown(worker.socket)
-    assert found is not None
     assert found.run == f"wait {tmp_path / 'waits'}"
     first.link.send(Stop())
     assert first.end() == Ended(42)
@@ -277,7 +276,6 @@ def test_an_idle_worker_that_is_asked_to_end_does(start, by_signal):
         worker.process.send_signal(signal.SIGTERM)
     else:
         found = shown(worker.socket, ends=True)
-        assert found is not None
         assert "worker stop" in found.ending
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert shown(worker.socket) is None
@@ -302,7 +300,6 @@ def test_one_at_work_that_is_asked_to_end_does_so_behind_its_drain(start, tmp_pa
     wait((tmp_path / "waits").exists)
     assert shown(worker.socket, ends=True) is not None
     found = shown(worker.socket)
-    assert found is not None
     assert "worker stop" in found.ending
     second = Client(worker, "say")
     second.link.close()
@@ -317,7 +314,6 @@ def test_one_at_work_that_is_asked_to_end_does_so_behind_its_drain(start, tmp_pa
 def test_whoever_says_anything_else_is_refused_and_the_next_one_is_served(start, content):
     worker = start()
     link = connected(worker.socket)
-    assert link is not None
     link._socket.sendall(len(content).to_bytes(4, "big") + content)  # noqa: SLF001 - what no client says
     with pytest.raises(Gone):
         link.receive(PATIENCE_SECONDS)
@@ -329,7 +325,6 @@ def test_a_run_whose_output_nobody_reads_goes_on(start):
     worker = start()
     read, write = os.pipe()
     link = connected(worker.socket)
-    assert link is not None
     link.send(Drain(["say"], {"A": "1"}, str(worker.folder), BORN), (write, write))
     os.close(write)
     os.close(read)
