@@ -82,12 +82,9 @@ def submitted(in_task, monkeypatch, tmp_path) -> Callable[..., None]:
         )
         operator = DrainOperator(task_id="drain", pipeline="flight_events")
         ti = SimpleNamespace(
-            try_number=1,
-            map_index=-1,
-            stats_tags={},
-            xcom_pull=lambda **_: None,
+            try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: None,
             xcom_push=lambda **_: None,
-        )
+        )  # fmt: skip
         with pytest.raises(ReportMissing):
             operator.execute({"ti": ti, "task": operator, "run_id": "manual__1"})
         operator.submission.hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open

@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,6 +27,7 @@ from tests.airflow.metadata import rest_api
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, row
+from tests.unit.specs import OURS, deployed
 
 NAME = "departure_delays"
 REPAIR_ID = "20260301T120000-abcdef"
@@ -105,12 +105,9 @@ def context(task: Any) -> Any:
 def event(chosen: str) -> dict[str, Any]:
     """The answer, as Airflow hands it to execute_complete."""
     return {
-        "chosen_options": [chosen],
-        "params_input": {},
-        "responded_at": datetime.now(UTC),
-        "responded_by_user": {"id": "1", "name": "ada"},
-        "timedout": False,
-    }
+        "chosen_options": [chosen], "params_input": {}, "responded_at": datetime.now(UTC),
+        "responded_by_user": {"id": "1", "name": "ada"}, "timedout": False,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("approval", "by"), [("not needed", None), ("needed", "ada")])
@@ -167,25 +164,13 @@ def sales(tmp_path, monkeypatch) -> Root:
     """A pipeline with a table, of which a repair waits for a person."""
     made = Root(tmp_path / ROOT)
     made.drain(0, 5)
-    deploy(tmp_path, "pipeline()", monkeypatch)
+    deployed(tmp_path, monkeypatch, OURS)
     monkeypatch.setenv("SLUICE_ROOT", made.settings.root)
     made.stage(REPAIR_ID, [(None, row(1, "d"))], approval="needed", approved_by="ada")
     known = {"pipeline": SPEC.name, "repair_id": REPAIR_ID, "generation": "g1", "kind": "repair"}
     staged = {"state": "staged", "staged_at": datetime.now(UTC)}
     repairs.put(made.paths.root, [known | staged])
     return made
-
-
-def deploy(folder: Path, spec: str, patch: pytest.MonkeyPatch):
-    """A package of its own, since a module is loaded once."""
-    package = f"asked_{uuid.uuid4().hex[:6]}"
-    at = folder / package / SPEC.name / "spec.py"
-    at.parent.mkdir(parents=True)
-    for each in (at.parent, at.parent.parent):
-        (each / "__init__.py").touch()
-    at.write_text(f"from tests.unit.specs import pipeline\n\nSPEC = {spec}\n")
-    patch.syspath_prepend(str(folder))
-    patch.setenv("SLUICE_PIPELINES", package)
 
 
 def unanswered(made: Root):
@@ -214,7 +199,8 @@ def test_nobody_is_asked_of_a_change_that_a_killed_swap_has_made(sales, monkeypa
 
 def test_nobody_is_asked_where_the_spec_has_lost_its_ranges_meanwhile(sales, tmp_path, monkeypatch):
     unanswered(sales)
-    deploy(tmp_path, 'pipeline().model_copy(update={"output_mode": "complete"})', monkeypatch)
+    complete = OURS.replace("()", "().model_copy(update={'output_mode': 'complete'})")
+    deployed(tmp_path, monkeypatch, complete)
     task = build_backfill(registry.load(SPEC.name)).get_task("approve")
     with fails(SwapRefused, "ranges_unsupported_now"):
         task.execute(context(task))
@@ -247,10 +233,8 @@ def test_a_person_is_asked_with_the_rows_if_values_are_shown_and_answers_by_the_
     assert handed.status_code == 201, handed.text
     path = f"{base}/{run}/taskInstances/approve"
     task = dag.get_task("approve")
-
     run_in_airflow(api, path, task)
     assert api.get(path).json()["state"] == "awaiting_input"
-
     question = api.get(f"{path}/-1/hitlDetails").json()
     assert question["subject"] == f"{NAME}: change the table?"
     assert question["options"] == ["Approve", "Reject"]
@@ -260,13 +244,11 @@ def test_a_person_is_asked_with_the_rows_if_values_are_shown_and_answers_by_the_
     rows = "| added, unexplained | AA | 1 |\n" r"| changed | &lt;b&gt;\|\*UA\* | 12 → **13** |"
     assert (rows in question["body"]) is shown
     assert ("UA" in question["body"]) is ("SLUICE_RECORD_BYTES" not in question["body"]) is shown
-
     wrong = api.patch(f"{path}/-1/hitlDetails", json={"chosen_options": ["Maybe"]})
     assert wrong.status_code == 400
     answer = api.patch(f"{path}/-1/hitlDetails", json={"chosen_options": ["Approve"]})
     assert answer.status_code == 200, answer.text
     assert api.get(path).json()["state"] == "scheduled"
-
     run_in_airflow(api, path, task)
     assert api.get(path).json()["state"] == "success"
     assert read_manifest(paths, REPAIR_ID).approved_by == "Anonymous", "who is signed in there"

@@ -91,7 +91,6 @@ def test_a_backfill_of_three_days_is_three_runs_each_with_its_day(api):
     asked = body(BACKFILL, dag_run_conf={"kind": "verify", "note": "why"}, max_active_runs=1)
     answer = api.post("/api/v2/backfills", json=asked)
     assert answer.status_code == 200, answer.text
-
     again = api.post("/api/v2/backfills", json=asked)
     assert again.status_code == 409, "one backfill of a DAG at a time"
     runs = api.get(f"/api/v2/dags/{BACKFILL}/dagRuns?run_type=backfill").json()["dag_runs"]
@@ -102,7 +101,6 @@ def test_a_backfill_of_three_days_is_three_runs_each_with_its_day(api):
     assert intervals == {(day, day + timedelta(days=1)) for day in DAYS[:3]}
     assert {run["run_type"] for run in runs} == {"backfill"}
     assert all(run["conf"] == asked["dag_run_conf"] for run in runs)
-
     backfill = answer.json()["id"]
     assert api.put(f"/api/v2/backfills/{backfill}/cancel").status_code == 200
     assert api.post("/api/v2/backfills/dry_run", json=asked).json()["total_entries"] == 0

@@ -94,14 +94,10 @@ def schedule(dag: DAG) -> str:
 @pytest.mark.parametrize("name", registry.names())
 def test_a_dag_plans_drains_judges_and_publishes_in_this_order(dags, name):
     edges = {task.task_id: task.downstream_task_ids for task in dags[name].tasks}
-
     assert edges == {
-        "plan": {"drain"},
-        "drain": {"check_output", "check_state"},
-        "check_output": {"publish"},
-        "check_state": {"publish"},
-        "publish": set(),
-    }
+        "plan": {"drain"}, "drain": {"check_output", "check_state"}, "check_output": {"publish"},
+        "check_state": {"publish"}, "publish": set(),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -114,7 +110,6 @@ def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(dags, 
     assert isinstance(dags[name].timetable, CronDataIntervalTimetable)
     scheduled = DagSerialization.from_dict(DagSerialization.to_dict(dags[name])).timetable
     start = registry.load(name).schedule.start
-
     first = scheduled.next_dagrun_info(
         last_automated_data_interval=None,
         restriction=TimeRestriction(instance(start), None, catchup=True),
@@ -123,7 +118,6 @@ def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(dags, 
         last_automated_data_interval=first.data_interval,
         restriction=TimeRestriction(instance(start), None, catchup=True),
     )
-
     assert second is not None
     assert first.data_interval.end - first.data_interval.start > timedelta(0)
     assert first.data_interval.end == second.data_interval.start
@@ -133,7 +127,6 @@ def test_a_scheduled_run_has_the_interval_between_two_firings_of_its_cron(dags, 
 def test_the_page_of_a_dag_says_what_the_pipeline_reads_keeps_and_checks(dags, name):
     spec = registry.load(name)
     page = dags[name].doc_md or ""
-
     assert spec.about in page
     ranged = unranged(spec) is None
     assert (f"The DAG `{name}__backfill` computes ranges of the table again." in page) == ranged
@@ -199,9 +192,7 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(monkeypatch
     monkeypatch.setattr(
         registry, "load", lambda name: bad(name) if name == "refused" else load(name)
     )
-
     bag = found()
-
     assert bag.import_errors == {}
     assert sorted(bag.dags) == sorted([*names, *BACKFILLS, *ACCEPTS, "refused", MAINTAIN])
     assert [task.task_id for task in bag.dags["refused"].tasks] == ["spec"]
@@ -229,7 +220,6 @@ def test_a_refused_pipeline_fails_with_the_reason_when_it_runs_and_has_a_row_in_
 
     given = KeyError("id") if error.reason == "dag_refused" else error
     task = refused_dag("refused", given).get_task("spec")
-
     with fails(type(error), error.reason, **error.parameters):  # as the DAG processor has told it
         task.execute({"run_id": "scheduled__1", "ti": SimpleNamespace(try_number=1)})
     [row] = deltalake.DeltaTable(str(tmp_path / "ops" / "runs")).to_pyarrow_table().to_pylist()

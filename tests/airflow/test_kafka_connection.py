@@ -16,13 +16,10 @@ from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 
 EXTRA = {
-    "bootstrap.servers": "a:1",
-    "security.protocol": "SASL_SSL",
-    "sasl.mechanism": "PLAIN",
-    "sasl.username": "reader",
-    "sasl.password": "canary",
+    "bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
+    "sasl.username": "reader", "sasl.password": "canary",
     "enable.ssl.certificate.verification": True,
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -167,7 +164,6 @@ def test_a_drain_is_submitted_with_the_file_and_without_a_secret_and_ends_withou
         f"env >{tmp_path}/env",
         f'cat "$SLUICE_KAFKA_CONFIG" >{tmp_path}/read',
     )
-
     assert "sasl.password=canary" in (tmp_path / "read").read_text()
     assert "canary" not in (tmp_path / "words").read_text() + (tmp_path / "env").read_text()
     assert list(tmp_path.glob(f"{kafka.PREFIX}*")) == []

@@ -148,13 +148,11 @@ def test_a_run_tells_offsets_version_account_columns_and_checks(installation, re
     checks = (check(about=HOSTILE), check(suite="state"))
     installation.spark_reports(report(None, *checks))
     assert ran(build(SPEC), "whole") == "success"
-
     assert [problem for event in receiver.events for problem in problems(event)] == []
     name = SPEC.name
     for task in ("plan", "drain", "check_output", "check_state", "publish"):
         kinds = [event["eventType"] for event in receiver.of(f"{name}.{task}")]
         assert kinds == ["START", "COMPLETE"], task
-
     drained = only(receiver.of(f"{name}.drain", "COMPLETE"))
     read = dataset(drained, "inputs", TOPIC)
     assert read["inputFacets"]["sluice_offsets"]["start"] == {"0": 3, "1": 0}
@@ -169,7 +167,6 @@ def test_a_run_tells_offsets_version_account_columns_and_checks(installation, re
     )
     run = drained["run"]["facets"]["sluice_run"]
     assert (run["generation"], run["batches"], run["account"]["late"]) == ("g1", [0, 1], 3)
-
     checked = only(receiver.of(f"{name}.check_output", "COMPLETE"))
     judged = dataset(checked, "inputs", installation.table)
     assert judged["facets"]["version"]["datasetVersion"] == "7"
@@ -179,7 +176,6 @@ def test_a_run_tells_offsets_version_account_columns_and_checks(installation, re
     of_state = only(receiver.of(f"{name}.check_state", "COMPLETE"))
     [said] = of_state["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert (said["name"], said["actual"]) == ("expect_column_values_to_be_between(state_rows)", "7")
-
     told = only(receiver.of(f"{name}.publish", "COMPLETE"))
     version = str(installation.root.version)
     assert (
@@ -230,7 +226,6 @@ def test_a_check_that_fails_is_told_and_a_drain_that_fails_tells_what_it_had_don
     [said] = event["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert (said["success"], said["params"]["unexpected"]) == (False, 3)
     assert receiver.of(f"{SPEC.name}.publish") == []
-
     broken = Problem.of(SparkFailed("it died."))
     installation.spark_reports(report(broken, table_version=None))
     assert ran(without_waiting(build(SPEC)), "drain") == "failed"
@@ -270,7 +265,6 @@ def test_a_repair_is_told_from_the_topic_through_staged_rows_into_the_table(
     installation.spark_reports(staged)
     dag = without_waiting(build_backfill(SPEC))
     assert ran(dag, "repair") == "success"
-
     assert [problem for event in receiver.events for problem in problems(event)] == []
     name = dag.dag_id
     stagings = table_name(str(root.paths.stagings))
@@ -280,13 +274,11 @@ def test_a_repair_is_told_from_the_topic_through_staged_rows_into_the_table(
     assert late["inputFacets"]["inputStatistics"]["rowCount"] == 1
     assert dataset(event, "outputs", stagings)["facets"]["version"]["datasetVersion"] == REPAIR
     assert event["run"]["facets"]["sluice_change"]["change"]["merged"] == 1
-
     event = only(receiver.of(f"{name}.check_change", "COMPLETE"))
     [said] = dataset(event, "inputs", stagings)["inputFacets"]["dataQualityAssertions"][
         "assertions"
     ]
     assert (said["success"], said["actual"]) == (True, "0")
-
     event = only(receiver.of(f"{name}.swap", "COMPLETE"))
     assert dataset(event, "inputs", stagings)["facets"]["version"]["datasetVersion"] == REPAIR
     table = dataset(event, "outputs", installation.table)

@@ -72,11 +72,8 @@ def test_the_plan_is_where_the_stage_reads_it_and_its_id_is_handed_over(paths, m
     )
     handed = run(kind="verify")
     assert handed == {
-        "repair_id": "20260301T120000-abcdef",
-        "kind": "backfill",
-        "offsets": 10,
-        "idle": False,
-    }
+        "repair_id": "20260301T120000-abcdef", "kind": "backfill", "offsets": 10, "idle": False,
+    }  # fmt: skip
     assert RepairPlan.read(paths.staging(handed["repair_id"]) / "plan.json") == planned(DAY)
     [request] = asked
     assert (request.kind, request.span, request.who) == ("verify", DAY, "ada")

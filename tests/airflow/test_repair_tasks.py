@@ -187,13 +187,9 @@ def installation(tmp_path, monkeypatch) -> Installation:
 
 def run(task: Any, handed_over: dict[str, Any], **context: Any) -> Any:
     ti = SimpleNamespace(
-        try_number=1,
-        max_tries=2,
-        map_index=-1,
-        stats_tags={},
-        xcom_pull=lambda *, task_ids: handed_over.get(task_ids),
-        xcom_push=lambda **_: None,
-    )
+        try_number=1, max_tries=2, map_index=-1, stats_tags={},
+        xcom_pull=lambda *, task_ids: handed_over.get(task_ids), xcom_push=lambda **_: None,
+    )  # fmt: skip
     try:
         return task.execute({"ti": ti, "task": task, "run_id": "manual__1", **context})
     finally:
@@ -222,12 +218,9 @@ class TestStage:
         assert run(dag.get_task("stage"), {"plan": PLANNED})["checks"][0]["suite"] == "change"
         words = installation.called.read_text().splitlines()
         assert read(words[-1:]) == Stage(
-            pipeline=NAME,
-            kind=PLANNED["kind"],
-            repair_id=REPAIR_ID,
-            report=str(installation.report),
-            run_id="manual__1-repair-try1",
-        )
+            pipeline=NAME, kind=PLANNED["kind"], repair_id=REPAIR_ID,
+            report=str(installation.report), run_id="manual__1-repair-try1",
+        )  # fmt: skip
         assert "-XX:TieredStopAtLevel=1" not in words, "for so many records"
 
     def test_fails_without_a_plan_before_it_starts_spark(self, installation, dag):

@@ -51,7 +51,6 @@ def test_the_reason_in_the_task_log_names_the_code():
 
 def test_the_policy_is_the_same_after_it_was_written_down_and_read_again():
     again = ExceptionRetryPolicy.deserialize(json.loads(json.dumps(POLICY.serialize())))
-
     assert [action(error("x"), again) for error in catalogue()] == [
         action(error("x")) for error in catalogue()
     ]
@@ -73,7 +72,6 @@ def test_an_error_leaves_the_block_as_one_line_without_its_cause_and_the_frames_
 
     with pytest.raises(KafkaUnreachable) as raised, one_line_errors(Log()):
         _fail()
-
     assert lines == ["KAFKA_UNREACHABLE: no broker answered. Start it."]
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__

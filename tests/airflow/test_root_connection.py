@@ -116,7 +116,6 @@ def test_a_drain_is_submitted_with_the_profile_and_without_a_key(connected, subm
         f'cat "$AWS_SHARED_CREDENTIALS_FILE" >{tmp_path}/read',
         jars=("spark/delta-spark_0.jar", "spark/sluice-files.jar", "s3/hadoop-aws-0.jar"),
     )
-
     assert "aws_secret_access_key = canary" in (tmp_path / "read").read_text()
     assert "canary" not in (tmp_path / "words").read_text() + (tmp_path / "env").read_text()
     assert "AWS_PROFILE=sluice_root" in (tmp_path / "env").read_text()

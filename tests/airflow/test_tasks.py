@@ -164,29 +164,22 @@ def check(outcome: str, severity: str = "critical", suite: str = "output") -> Ch
 
 
 class TestPlan:
-    def test_skips_every_later_task_when_there_is_nothing_to_do(self, installation, monkeypatch):
-        nothing = Plan(pipeline=NAME, new_offsets=0, reasons=(), lines=("nothing to do",))
+    @pytest.mark.parametrize(("to_publish", "left"), [(None, set()), (7, {"publish"})])
+    def test_skips_every_later_task_that_has_nothing_to_do(
+        self, installation, monkeypatch, to_publish, left
+    ):
+        """A run was killed after its checks, or somebody drained or accepted: publish has work."""
+        nothing = Plan(pipeline=NAME, new_offsets=0, reasons=(), to_publish=to_publish, lines=())
         monkeypatch.setattr(planning, "plan", lambda *_: nothing)
-
         with pytest.raises(DownstreamTasksSkipped) as skipped:
             installation.run("plan")
-        assert set(skipped.value.tasks) == {"drain", "check_output", "check_state", "publish"}
-
-    def test_leaves_publish_its_work_where_a_drain_has_none(self, installation, monkeypatch):
-        """A run was killed after its checks, or somebody drained or accepted on the command line."""
-        passed = Plan(pipeline=NAME, new_offsets=0, reasons=(), to_publish=7, lines=())
-        monkeypatch.setattr(planning, "plan", lambda *_: passed)
-
-        with pytest.raises(DownstreamTasksSkipped) as skipped:
-            installation.run("plan")
-        assert set(skipped.value.tasks) == {"drain", "check_output", "check_state"}
+        assert {*skipped.value.tasks} == {"drain", "check_output", "check_state", "publish"} - left
 
     def test_lets_the_run_go_on_and_says_why_when_there_is_something(
         self, installation, monkeypatch
     ):
         work = Plan(pipeline=NAME, new_offsets=5, reasons=("5 new offsets to read",), lines=())
         monkeypatch.setattr(planning, "plan", lambda *_: work)
-
         assert installation.run("plan")["new_offsets"] == 5
 
     def test_fails_with_sluices_own_error_when_no_broker_answers(self, installation, monkeypatch):
@@ -241,7 +234,6 @@ class TestDrain:
         if connection is not None:
             monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection)
         installation.spark_reports(report(), 0)
-
         with fails(ConnectionMissing, "no_master" if connection else "connection_absent"):
             installation.run("drain")
         assert not installation.called.exists()
@@ -288,9 +280,7 @@ class TestDrain:
         self, installation
     ):
         installation.spark_reports(report(), 0)
-
         installation.run("drain")
-
         words = installation.called.read_text().split()
         assert words[words.index("--master") + 1] == "local[2]"
         assert words[words.index("--deploy-mode") + 1] == "client"
@@ -299,17 +289,14 @@ class TestDrain:
 
     def test_hands_over_its_report(self, installation):
         installation.spark_reports(report(), 0)
-
         assert Report.model_validate(installation.run("drain")) == report()
 
     def test_is_believed_when_it_reports_success_and_its_process_ended_badly(self, installation):
         installation.spark_reports(report(), 1)
-
         assert installation.run("drain")["status"] == "succeeded"
 
     def test_has_failed_without_a_report_though_its_process_ended_well(self, installation):
         installation.spark_does("exit 0")
-
         with pytest.raises(ReportMissing):
             installation.run("drain")
         assert installation.rows() == {"manual__1-try1": "REPORT_MISSING"}
@@ -327,7 +314,6 @@ class TestDrain:
     def test_does_not_take_an_older_report_for_its_own(self, installation):
         report().write(installation.report)
         installation.spark_does("exit 1")
-
         with pytest.raises(ReportMissing):
             installation.run("drain")
 
@@ -335,7 +321,6 @@ class TestDrain:
         installation.spark_reports(
             report(StateIncompatible("keys changed.", "Revert.")), StateIncompatible.exit_status
         )
-
         with pytest.raises(StateIncompatible) as raised:
             installation.run("drain")
         assert (raised.value.what, raised.value.remedy, raised.value.__cause__) == (
@@ -350,13 +335,11 @@ class TestDrain:
         self, installation, judgement
     ):
         installation.spark_reports(report(judgement, check("failed")), judgement.exit_status)
-
         assert installation.run("drain")["problem"]["code"] == judgement.code
 
     def test_submits_nothing_without_the_jars(self, installation, tmp_path):
         installation.spark_reports(report(), 0)
         (tmp_path / "jars" / "delta-spark_0.jar").unlink()
-
         with pytest.raises(JarsMissing):
             installation.run("drain")
         assert not installation.called.exists()
@@ -388,10 +371,8 @@ class TestDrain:
             assert task.is_alive(), outcome
             assert time.monotonic() < deadline, "spark-submit has not started its three processes"
             time.sleep(0.02)
-
         installation.dag.get_task("drain").on_kill()
         task.join(timeout=PATIENCE_SECONDS)
-
         assert not task.is_alive()
         assert outcome == [ReportMissing]
         assert [pid for pid in map(int, pids.read_text().split()) if _lives(pid)] == []
@@ -413,7 +394,6 @@ class TestChecks:
         drained = report(
             CheckFailed("x"), check("failed", suite=suite), check("passed", suite=other)
         ).model_dump(mode="json")
-
         with fails(
             CheckFailed,
             "critical_failed",
@@ -425,12 +405,10 @@ class TestChecks:
     @pytest.mark.parametrize("severity", ["warning", "info"])
     def test_show_a_warning_and_pass(self, installation, severity):
         drained = report(None, check("failed", severity), check("passed")).model_dump(mode="json")
-
         assert installation.run("check_output", drained) == {"passed": 1, "failed": 1}
 
     def test_call_a_check_that_could_not_be_evaluated_broken_and_not_failed(self, installation):
         drained = report(CheckBroken("x"), check("broken"), check("failed")).model_dump(mode="json")
-
         with pytest.raises(CheckBroken):
             installation.run("check_output", drained)
 
@@ -466,7 +444,6 @@ class TestPublish:
 
     def test_tells_the_version_to_read_and_what_it_was_made_from(self, installation):
         told = self.publish(installation)
-
         assert told["table"] == str(installation.root / "tables" / NAME)
         assert told["published_table"] == str(installation.root / "published" / NAME)
         assert (told["pipeline"], told["run_id"], told["table_version"]) == (

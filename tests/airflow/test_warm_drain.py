@@ -189,7 +189,6 @@ def test_where_no_worker_comes_up_the_drain_starts_cold_and_says_why(
     assert '"do":"serve"' in first
     assert '"do":"drain"' in second
     assert any("starts cold: no worker came up" in line for line in caplog.messages)
-
     others = installation.bin / "temporary"
     (others / f"sluice-warm-{os.getuid()}").mkdir(parents=True, mode=0o777)
     (others / f"sluice-warm-{os.getuid()}").chmod(0o777)

@@ -25,13 +25,10 @@ def records(
     """Records of partition 0, at the offsets 0, 1, 2."""
     n = len(values)
     return Records(
-        pa.array(values, pa.binary()),
-        pa.array(keys or [None] * n, pa.binary()),
-        pa.array([0] * n, pa.int32()),
-        pa.array(range(n), pa.int64()),
-        pa.array([sent] * n, pa.timestamp("us", "UTC")),
-        of_headers(headers or [[]] * n),
-    )
+        pa.array(values, pa.binary()), pa.array(keys or [None] * n, pa.binary()),
+        pa.array([0] * n, pa.int32()), pa.array(range(n), pa.int64()),
+        pa.array([sent] * n, pa.timestamp("us", "UTC")), of_headers(headers or [[]] * n),
+    )  # fmt: skip
 
 
 def of_headers(given: Sequence[Sequence[Header] | None]) -> pa.Array:

@@ -97,15 +97,10 @@ class Drains(Root):
     def _accounted(self, batch: int, table_version: int | None, unaccounted: int) -> Row:
         counts = Account(covered=1, read=1, accepted=1, rows_out=1, unaccounted=unaccounted)
         row = {
-            "pipeline": SPEC.name,
-            "generation": self.identity.generation,
-            "batch_id": batch,
-            "run_id": "drain",
-            "state_rows": batch,
-            "state_bytes": 1,
-            "table_version": table_version,
-            "offsets_end": json.dumps({0: batch + 1}),
-        }
+            "pipeline": SPEC.name, "generation": self.identity.generation, "batch_id": batch,
+            "run_id": "drain", "state_rows": batch, "state_bytes": 1,
+            "table_version": table_version, "offsets_end": json.dumps({0: batch + 1}),
+        }  # fmt: skip
         return row | counts.model_dump()
 
     def drain(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0):

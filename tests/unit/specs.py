@@ -1,6 +1,10 @@
 """A small, valid pipeline, and the same with something changed."""
 
+import uuid
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from spark_jobs.spec import Aggregate, Deduplicate, Field, GroupState, Pipeline, Topic, Tumbling
 
@@ -53,9 +57,22 @@ def pipeline(**changes: Any) -> Pipeline:
     """Sales by the hour."""
     steps = (deduplicate(), aggregate())
     usual: dict[str, Any] = {
-        "name": "sales_hourly",
-        "about": "Sales.",
-        "topic": topic(),
-        "watermark_delay": "2 hours",
-    }
+        "name": "sales_hourly", "about": "Sales.", "topic": topic(), "watermark_delay": "2 hours",
+    }  # fmt: skip
     return Pipeline(**usual | {"steps": steps} | changes)
+
+
+def deployed(folder: Path, patch: pytest.MonkeyPatch, text: str, name: str = "sales_hourly"):
+    """This spec.py is all that is installed: in a package of its own, since a module is loaded once."""
+    package = f"deployed_{uuid.uuid4().hex[:6]}"
+    at = folder / package / name / "spec.py"
+    at.parent.mkdir(parents=True)
+    for each in (at.parent, at.parent.parent):
+        (each / "__init__.py").touch()
+    at.write_text(text)
+    patch.syspath_prepend(str(folder))
+    patch.setenv("SLUICE_PIPELINES", package)
+
+
+OURS = "from tests.unit.specs import pipeline\n\nSPEC = pipeline()\n"
+"""The spec.py of the pipeline."""

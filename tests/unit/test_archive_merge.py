@@ -69,12 +69,9 @@ def test_it_is_in_by_the_backfill_that_was_swapped_in_and_not_by_its_slices_alon
     archived(it, NOON, NOON, NOON)
     ops_tables.append(it.side.root, "slices", slices(it, {0: (0, 3)}))
     row = {
-        "pipeline": SPEC.name,
-        "generation": "g2",
-        "repair_id": "r",
-        "state": "staged",
+        "pipeline": SPEC.name, "generation": "g2", "repair_id": "r", "state": "staged",
         "request": f'{{"note": "{archive_merge.NOTE}"}}',
-    }
+    }  # fmt: skip
     repairs.put(it.side.root, [row])
     assert archive_merge.pending(it) == {0: (0, 3)}
     repairs.put(it.side.root, [row | {"state": "swapped"}])

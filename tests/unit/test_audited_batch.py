@@ -29,12 +29,9 @@ PROGRESS = Progress(
 
 def batch(last: datetime | None = HOUR[2], *, accepted: int = 1, **known: object) -> AuditedBatch:
     usual: dict[str, object] = {
-        "progress": PROGRESS,
-        "seconds": 1.5,
-        "written": Written(1, 8),
-        "operators": [],
+        "progress": PROGRESS, "seconds": 1.5, "written": Written(1, 8), "operators": [],
         "grouped": None,
-    }
+    }  # fmt: skip
     usual |= {"account": Account(accepted=accepted), "event_times": (HOUR[0], last)}
     return AuditedBatch(**{"batch": Batch(3, {0: 0}, {0: 10}, 2000, 1000)} | usual | known)  # type: ignore[arg-type]
 
@@ -47,13 +44,10 @@ def test_its_row_has_every_column_of_ops_batches_but_those_that_name_it():
 def test_the_cursor_moves_past_it_and_what_the_checks_have_passed_stays():
     assert batch().cursor_after(BEFORE) == BEFORE.model_copy(
         update={
-            "audited": 3,
-            "state": StateUse(rows=7, open=7, bytes=70),
-            "last_event_time": HOUR[2],
-            "still_batches": 0,
-            "timers_waiting": 0,
+            "audited": 3, "state": StateUse(rows=7, open=7, bytes=70), "last_event_time": HOUR[2],
+            "still_batches": 0, "timers_waiting": 0,
         }
-    )
+    )  # fmt: skip
 
 
 def test_what_a_batch_does_not_tell_stays_as_it_was():

@@ -94,12 +94,9 @@ def record(draw: st.DrawFn, path: str = "") -> tuple[Any, st.SearchStrategy[Any]
             kind, given, kinds = draw(leaf())
             type_, format_ = draw(st.sampled_from(kinds))
             made = Field(
-                name=f"x{len(fields)}{name}{path.replace('.', '')}",
-                type=type_,
-                format=format_,
-                path=path + name,
-                required=draw(st.booleans()),
-            )
+                name=f"x{len(fields)}{name}{path.replace('.', '')}", type=type_, format=format_,
+                path=path + name, required=draw(st.booleans()),
+            )  # fmt: skip
             fields += [made] * draw(st.integers(0, 1))
         if draw(st.booleans()):
             nulled = ["null", kind] if draw(st.booleans()) else [kind, "null"]

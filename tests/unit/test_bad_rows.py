@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,9 @@ Kept = list[tuple[int, str]]
 """Offset and run of each row of ops.quarantine."""
 
 
-def way_back(root: Root, version: int) -> Callable[[], None]:
+def way_back(root: Root, version: int, offset: int = 6) -> Callable[[], None]:
     """What a rewind to that version does with the repairs: found once, done at each call."""
-    found = taken_back(root.paths, ("g1",), version, {0: 6}, needed(SPEC))
+    found = taken_back(root.paths, ("g1",), version, {0: offset}, needed(SPEC))
 
     def take():
         with lease(root.paths.lease, "rewind") as held:
@@ -116,13 +117,8 @@ def test_a_repair_that_is_told_to_be_in_the_table_has_its_bad_records_in_quarant
 ):
     stage(root, "r1", 1)
 
-    def killed(*_: object):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(swapping.repairs, "put", killed)
-        with pytest.raises(KeyboardInterrupt):
-            root.swap("r1")
+    with killed_at(monkeypatch, "put"):
+        root.swap("r1")
     assert kept(root) == [(1, "stage-r1"), *BEFORE]
     root.swap("r1")
     assert (kept(root), root.states()) == ([(1, "stage-r1"), *BEFORE], {"r1": "swapped"})
@@ -135,27 +131,17 @@ def test_a_replayed_record_that_is_bad_again_stays_where_it_is_and_waits_again(r
     assert (kept(root), fates(root)) == (BEFORE, [("replay", 3)])
 
 
-def test_an_undo_that_puts_its_row_back_gives_its_fate_back_with_its_place_and_time(root):
+@pytest.mark.parametrize("point", ["", "swap.committed", "swap.recorded", "put", "given"])
+def test_an_undo_gives_fate_place_and_time_back_once_also_if_it_is_killed_and_given_again(
+    root, monkeypatch, point
+):
     replayed(root, 2, 3)
     before = told(root)
     stage(root, "r1", 2)
     root.swap("r1")
     assert told(root) != before
-    root.undo("r1")
-    root.undo("r1")
-    assert told(root) == before
-
-
-@pytest.mark.parametrize("point", ["swap.committed", "swap.recorded", "put", "given"])
-def test_so_does_one_that_is_killed_half_way_and_given_again(root, monkeypatch, point):
-    replayed(root, 2, 3)
-    before = told(root)
-    stage(root, "r1", 2)
-    root.swap("r1")
-    with monkeypatch.context() as patch:
-        killed_at(patch, point)
-        with pytest.raises((KeyboardInterrupt, failpoint.Failure)):
-            root.undo("r1")
+    with killed_at(monkeypatch, point):
+        root.undo("r1")
     root.undo("r1")
     assert (told(root), root.states()) == (before, {"r1": "undone", "r1/undo": "swapped"})
 
@@ -167,10 +153,8 @@ def test_a_rewind_to_before_the_repair_gives_it_back_also_if_it_is_cut_off(root,
     root.swap("r1")
     back = way_back(root, version)
     for point in ("given", "put"):
-        with monkeypatch.context() as patch:
-            killed_at(patch, point)
-            with pytest.raises(KeyboardInterrupt):
-                back()
+        with killed_at(monkeypatch, point):
+            back()
     back()
     assert told(root) == before
     back()
@@ -187,11 +171,8 @@ def test_a_rewind_to_before_an_undo_says_what_was_said_then(root, monkeypatch, p
     root.undo("r1")
     assert fates(root) == [("replay", 2), ("replay", 3)]
     back = way_back(root, version)
-    if point:
-        with monkeypatch.context() as patch:
-            killed_at(patch, point)
-            with pytest.raises(KeyboardInterrupt):
-                back()
+    with killed_at(monkeypatch, point):
+        back()
     back()
     assert (told(root), root.states()["r1"]) == (there, "swapped")
 
@@ -276,10 +257,8 @@ def test_a_swap_that_is_given_again_does_not_say_what_a_later_repair_took_out(ro
 
 def test_nor_does_one_that_was_killed_behind_its_commit(root, monkeypatch):
     by_replay(root)
-    with monkeypatch.context() as patch:
-        patch.setitem(failpoint.ACTIVE, "swap.committed", "raise")
-        with pytest.raises(failpoint.Failure):
-            root.swap("r1")
+    with killed_at(monkeypatch, "swap.committed"):
+        root.swap("r1")
     found_bad_since(root)
     root.swap("r1")
     assert taken(root) == OUT
@@ -318,25 +297,32 @@ def told(root: Root) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["repair_id"], row["offset"]))
 
 
-def killed_at(patch: pytest.MonkeyPatch, point: str):
-    """put: before ops.repairs is written; given: right behind the fates that are given back."""
-    if "." in point:
-        patch.setitem(failpoint.ACTIVE, point, "raise")
-        return
+@contextmanager
+def killed_at(monkeypatch: pytest.MonkeyPatch, point: str) -> Iterator[None]:
+    """What is done within is killed there. put: before ops.repairs is written; given: right behind
+    the fates that are given back; nowhere: it ends by itself.
+    """
+    give_back = taken_out.give_back
 
     def killed(*_: object):
         raise KeyboardInterrupt
 
-    if point == "put":
-        patch.setattr(swapping.repairs, "put", killed)
-        return
-    give_back = taken_out.give_back
-
-    def given(root: Any, of_these: str, ids: Any, held: Any):
-        give_back(root, of_these, ids, held)
+    def given(*of: Any):
+        give_back(*of)
         raise KeyboardInterrupt
 
-    patch.setattr(taken_out, "give_back", given)
+    if not point:
+        yield
+        return
+    with monkeypatch.context() as patch:
+        if "." in point:
+            patch.setitem(failpoint.ACTIVE, point, "raise")
+        elif point == "put":
+            patch.setattr(swapping.repairs, "put", killed)
+        else:
+            patch.setattr(taken_out, "give_back", given)
+        with pytest.raises(failpoint.Failure if "." in point else KeyboardInterrupt):
+            yield
 
 
 def test_a_swap_that_is_given_again_leaves_a_record_that_a_replay_has_brought_back_since(root):
@@ -363,9 +349,7 @@ def test_so_they_do_after_a_rewind_and_one_that_takes_an_undo_back_finds_them(ro
     root.swap("r2")
     assert len(kept(root)) == 3
     before = kept(root)
-    found = taken_back(root.paths, ("g1",), 6, {0: 4}, needed(SPEC))
-    with lease(root.paths.lease, "rewind") as held:
-        take_back(root.paths, ("g1",), found, held)
+    way_back(root, 6, 4)()
     assert kept(root) == before
 
 

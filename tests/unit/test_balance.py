@@ -204,23 +204,17 @@ def test_where_both_readings_found_as_many_nothing_was_removed(gone, compacted):
         (RecordCounts(read=100, aborted=11), (10, 0, 0)),
     ],
     ids=[
-        "markers",
-        "gone before Spark read",
-        "records gone after Spark read them are no gaps",
-        "a compacted topic has no markers that can be told",
-        "never more than there are gaps",
+        "markers", "gone before Spark read", "records gone after Spark read them are no gaps",
+        "a compacted topic has no markers that can be told", "never more than there are gaps",
     ],
-)
+)  # fmt: skip
 def test_gaps_are_told_apart(found, told):
     chain = CHAINS["deduplicate"]
     counts = {"malformed": 3, "premature": 2, "late": 4, "accepted": 86}
     account = balance(
-        pipeline(steps=chain),
-        Batch(7, {0: 1000}, {0: 1110}, 0, 0),
-        _progress(AGREED, len(chain)),
-        found._replace(**counts),
-        AGREED["written"],
-    )
+        pipeline(steps=chain), Batch(7, {0: 1000}, {0: 1110}, 0, 0),
+        _progress(AGREED, len(chain)), found._replace(**counts), AGREED["written"],
+    )  # fmt: skip
     assert (account.aborted, account.markers, account.removed) == told
     assert account.gaps == 10 == sum(told)
 

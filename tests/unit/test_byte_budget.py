@@ -15,13 +15,9 @@ def test_what_fits_is_kept_as_it_is_and_of_the_rest_place_and_reason():
     assert budget.row(row(b"key", b"1234")) == row(b"key", b"1234")
     beyond = budget.row(row(b"key", b"1234"))
     assert beyond == {
-        "offset": 7,
-        "key": None,
-        "value": None,
-        "headers": None,
-        "reason": "not JSON (its 7 bytes are not kept)",
-        "left_out": 7,
-    }
+        "offset": 7, "key": None, "value": None, "headers": None,
+        "reason": "not JSON (its 7 bytes are not kept)", "left_out": 7,
+    }  # fmt: skip
     headers = [{"key": "ab", "value": None}, {"key": "", "value": b"cd"}]
     with_headers = budget.row(row(None, None, headers=headers))
     assert (with_headers["headers"], with_headers["left_out"]) == (None, 4)

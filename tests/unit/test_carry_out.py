@@ -23,11 +23,11 @@ from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, SPEC, Changes, Root, row
+from tests.unit.specs import OURS, deployed
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "\x1b[31m"))]
 FIRST_HOURS = "--from", f"{DAY:%FT%RZ}", "--to", f"{DAY + timedelta(hours=3):%FT%RZ}"
 USAGE = 2
-PACKAGE = "repaired_by_hand"
 SHOWN = (
     "changed, unexplained: windowEnd 2026-03-01 02:00:00+00:00, shop a, sales 1 -> 2, "
     "mean 0.3333333333333333 -> 0.6666666666666666, ids ['a']"
@@ -52,13 +52,7 @@ class Terminal:
         ops_tables.append(self.root.paths.root, "slices", [own | read])
         self.started = 0
         says(patch, SourceState("topic-1", {0: 0}, {0: 10}))
-        deployed = folder / PACKAGE / SPEC.name / "spec.py"
-        deployed.parent.mkdir(parents=True)
-        for package in (deployed.parent, deployed.parent.parent):
-            (package / "__init__.py").touch()
-        deployed.write_text("from tests.unit.specs import pipeline\n\nSPEC = pipeline()\n")
-        patch.syspath_prepend(str(folder))
-        patch.setenv("SLUICE_PIPELINES", PACKAGE)
+        deployed(folder, patch, OURS)
         patch.setattr(foreground, "run_in_foreground", self._stage)
 
     def sluice(self, *words: str, typed: str | None = None) -> Result:

@@ -35,6 +35,7 @@ from spark_jobs.spec import from_json_schema
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness import roots
 from tests.harness.ran import ran
+from tests.unit.specs import deployed
 from tests.unit.test_rooms import HEAVY
 
 RANGE = ("--from", "--to", "--note", "--most-records", "--without-lost")
@@ -176,35 +177,23 @@ def test_validate_says_of_each_spec_that_it_is_right():
 
 
 def test_validate_warns_of_a_measure_that_two_records_can_make_fail(tmp_path, monkeypatch):
-    folder = tmp_path / "wide_pipelines" / "departure_delays"
-    folder.mkdir(parents=True)
-    (folder.parent / "__init__.py").touch()
-    (folder / "spec.py").write_text(
-        "from spark_jobs.spec import Aggregate\n"
-        "from spark_jobs.spec import Field, Topic\n"
-        "from spark_jobs.spec import Pipeline, State\n"
+    text = (
+        "from spark_jobs.spec import Aggregate, Field, Pipeline, State, Topic\n"
         "FIELDS = (Field(name='at', type='timestamp'), Field(name='n', type='bigint'))\n"
         "SPEC = Pipeline(name='departure_delays', about='A sum.', topic=Topic(name='t', fields=FIELDS,"
         " event_time='at'), steps=(Aggregate(measures={'total': 'sum(n)'}),), output_mode='update',"
         " state=State(budget_rows=9))\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("SLUICE_PIPELINES", "wide_pipelines")
+    deployed(tmp_path, monkeypatch, text, "departure_delays")
     told = " ".join(sluice("validate").stdout.split())
     assert "warning departure_delays step 1 (aggregate), measures['total']: sum(n) " in told
     assert "try_sum" in told
 
 
 def test_validate_refuses_a_wrong_spec_in_one_line_with_its_field(tmp_path, monkeypatch):
-    folder = tmp_path / "wrong_pipelines" / "sales"
-    folder.mkdir(parents=True)
-    (folder.parent / "__init__.py").touch()
     shipped = (REPO / "spark_jobs" / "pipelines" / "flight_events" / "spec.py").read_text()
-    (folder / "spec.py").write_text(
-        shipped.replace('"2 hours"', '"0 seconds"').replace('"flight_events"', '"sales"')
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("SLUICE_PIPELINES", "wrong_pipelines")
+    wrong = shipped.replace('"2 hours"', '"0 seconds"').replace('"flight_events"', '"sales"')
+    deployed(tmp_path, monkeypatch, wrong, "sales")
     assert "watermark_delay is '0:00:00'" in refused(sluice("validate"), SpecInvalid)
 
 

@@ -38,12 +38,9 @@ class Settled:
     def finds(self, monkeypatch: pytest.MonkeyPatch, error: Exception | None = None):
         """What the preflight finds, or raises."""
         found = SimpleNamespace(
-            identity=None,
-            lines=("a field differs",),
-            lost={1: (5, 9)},
-            checkpoint=None,
+            identity=None, lines=("a field differs",), lost={1: (5, 9)}, checkpoint=None,
             topic=SimpleNamespace(held={}),
-        )
+        )  # fmt: skip
 
         def look(*_: object) -> SimpleNamespace:
             self.done.append("preflight")

@@ -13,12 +13,9 @@ HERE = "from spark_jobs import failpoint; failpoint.at('audit'); print('went on'
 @pytest.mark.parametrize(("action", "status"), [("exit", -9), ("raise", 1)])
 def test_what_is_set_in_the_environment_happens(action, status):
     done = subprocess.run(
-        [sys.executable, "-c", HERE],
-        env={"SLUICE_FAILPOINTS": f"checks=raise audit={action}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        [sys.executable, "-c", HERE], env={"SLUICE_FAILPOINTS": f"checks=raise audit={action}"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert (done.returncode, done.stdout) == (status, "")
 
 

@@ -59,15 +59,11 @@ BROKEN = (*FIELDS, Field(name="ratio", type="double"))
         ("output_mode", (STEP,), {"output_mode": "update"}),
     ],
     ids=[
-        "a field has the name of a column that it adds",
-        "a key that engines compare differently",
-        "a time that they do",
-        "a time that is no column",
-        "a step behind it",
-        "state before it",
+        "a field has the name of a column that it adds", "a key that engines compare differently",
+        "a time that they do", "a time that is no column", "a step behind it", "state before it",
         "an output mode",
     ],
-)
+)  # fmt: skip
 def test_a_spec_with_a_history_is_refused(field, steps, changes):
     with fails(SpecInvalid, "fields_refused", fields=field):
         followed(*steps, **changes)

@@ -10,7 +10,7 @@ import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 
 from spark_jobs.checkpoint import made_by
-from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
@@ -40,12 +40,17 @@ def broker(**changes: Any) -> SourceState:
     )
 
 
+def settled(paths: Paths, spec: Pipeline = SPEC, **changes: Any) -> Identity:
+    """The identity of a run of the spec, where the topic has these changes."""
+    return standing(Present(spec), paths).identity(broker(**changes))
+
+
 @pytest.fixture
 def paths(tmp_path) -> Paths:
     """A pipeline that has run twice: partition 0 is read up to 12, partition 1 up to 30."""
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    standing(Present(SPEC), paths).identity(broker()).write(paths.identity)
+    settled(paths).write(paths.identity)
     Cursor().write(paths.cursor)
     folder = begin(Path(str(paths.checkpoint)))
     for batch, end in enumerate(({0: 10, 1: 10}, {0: 12, 1: 30})):
@@ -56,7 +61,7 @@ def paths(tmp_path) -> Paths:
 
 def test_a_new_checkpoint_gets_a_generation_of_its_own(tmp_path):
     paths = Paths(str(tmp_path), SPEC)
-    generations = {standing(Present(SPEC), paths).identity(broker()).generation for _ in range(3)}
+    generations = {settled(paths).generation for _ in range(3)}
     assert len(generations) == 3
     assert all(generations)
 
@@ -65,24 +70,24 @@ def test_a_first_run_that_ended_before_its_first_batch_binds_nobody(tmp_path):
     """It may have made the table, so its generation stays; no state is there to fit a spec."""
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    first = standing(Present(SPEC), paths).identity(broker())
+    first = settled(paths)
     first.write(paths.identity)
     other = pipeline(output_mode="update", steps=SPEC.steps[1:])
-    again = standing(Present(other), paths).identity(broker(id="topic-2"))
+    again = settled(paths, other, id="topic-2")
     assert again.generation == first.generation
     assert (again.topic_id, again.fingerprint["output_mode"]) == ("topic-2", "update")
     Cursor(audited=0).write(paths.cursor)
     with pytest.raises(CheckpointForeign):
-        standing(Present(SPEC), paths).identity(broker())
+        settled(paths)
 
 
 def test_settling_writes_nothing(tmp_path):
-    standing(Present(SPEC), Paths(str(tmp_path), SPEC)).identity(broker())
+    settled(Paths(str(tmp_path), SPEC))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unchanged_spec_resumes_its_checkpoint_under_its_generation(paths):
-    assert standing(Present(SPEC), paths).identity(broker()) == read_identity(paths)
+    assert settled(paths) == read_identity(paths)
 
 
 def test_more_records_and_more_partitions_are_no_change(paths):
@@ -92,9 +97,7 @@ def test_more_records_and_more_partitions_are_no_change(paths):
 
 def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_the_ways_out(paths):
     with pytest.raises(StateIncompatible) as refused:
-        standing(Present(pipeline(output_mode="update", steps=SPEC.steps[1:])), paths).identity(
-            broker()
-        )
+        settled(paths, pipeline(output_mode="update", steps=SPEC.steps[1:]))
     for said in (
         "output_mode: was 'append', is 'update'",
         "Revert the spec",
@@ -107,9 +110,7 @@ def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_th
 def test_a_field_of_another_type_is_refused_with_a_rebuild_as_a_way_out(paths):
     wider = FIELDS[3].model_copy(update={"type": "decimal(20,0)"})
     with pytest.raises(StateIncompatible) as refused:
-        standing(Present(pipeline(topic=topic(fields=(*FIELDS[:3], wider)))), paths).identity(
-            broker()
-        )
+        settled(paths, pipeline(topic=topic(fields=(*FIELDS[:3], wider))))
     assert "was 'bigint', is 'decimal(20,0)'" in refused.value.what
     assert "NEXT in spec.py and run `sluice rebuild sales_hourly`" in refused.value.remedy
 
@@ -118,21 +119,21 @@ def test_another_state_version_starts_beside_the_old_one(paths):
     spec = pipeline(state=State(version=2, shuffle_partitions=4))
     other = Paths(str(paths.root), spec)
     before = read_identity(paths)
-    assert standing(Present(spec), other).identity(broker()).generation != before.generation
+    assert settled(other, spec).generation != before.generation
     assert other.version != paths.version
     assert other.table == paths.table
 
 
 def test_a_topic_made_anew_is_refused_with_both_ids(paths):
     with pytest.raises(TopicRemade) as refused:
-        standing(Present(SPEC), paths).identity(broker(id="topic-2", latest={0: 900, 1: 900}))
+        settled(paths, id="topic-2", latest={0: 900, 1: 900})
     for said in ("'sales'", "topic-1", "topic-2"):
         assert said in refused.value.what
 
 
 def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(paths):
     with pytest.raises(OffsetsWentBack) as refused:
-        standing(Present(SPEC), paths).identity(broker(latest={0: 7, 1: 35}))
+        settled(paths, latest={0: 7, 1: 35})
     for said in ("'sales'", "partition 0 ends at 7", "to 12", "sluice reset sales_hourly"):
         assert said in str(refused.value)
     assert "partition 1" not in str(refused.value)
@@ -140,68 +141,64 @@ def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown
 
 def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths):
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
-    assert standing(Present(SPEC), paths).identity(broker(latest={0: 40, 1: 40}))
+    assert settled(paths, latest={0: 40, 1: 40})
     with fails(OffsetsWentBack, "topic_went_back", where=has("39")):
-        standing(Present(SPEC), paths).identity(broker(latest={0: 40, 1: 39}))
+        settled(paths, latest={0: 40, 1: 39})
 
 
 def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(paths):
     with pytest.raises(RecordsGone) as refused:
-        standing(Present(SPEC), paths).identity(broker(earliest={0: 15, 1: 31}))
+        settled(paths, earliest={0: 15, 1: 31})
     for said in ("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)"):
         assert said in refused.value.what
 
 
 def test_records_that_retention_took_after_they_were_read_are_nobodys_loss(paths):
-    assert standing(Present(SPEC), paths).identity(broker(earliest={0: 12, 1: 20}))
+    assert settled(paths, earliest={0: 12, 1: 20})
 
 
 def test_a_batch_that_was_planned_and_not_committed_still_needs_its_records(paths):
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     with fails(RecordsGone, "unread_removed", loss=has("12")):
-        standing(Present(SPEC), paths).identity(broker(earliest={0: 20, 1: 0}))
+        settled(paths, earliest={0: 20, 1: 0})
 
 
 def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths):
     with fails(RecordsGone, "unread_removed", loss="partition 2: 5 records (0 to 4)"):
-        standing(Present(SPEC), paths).identity(broker(earliest={0: 0, 1: 0, 2: 5}))
+        settled(paths, earliest={0: 0, 1: 0, 2: 5})
 
 
 def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(tmp_path):
     paths = Paths(str(tmp_path), SPEC)
     paths.ensure_writable()
-    standing(Present(SPEC), paths).identity(broker()).write(paths.identity)
+    settled(paths).write(paths.identity)
     plan_batch(begin(Path(str(paths.checkpoint)), {0: 5, 1: 0}), 0, {0: 50, 1: 50})
-    assert standing(Present(SPEC), paths).identity(broker(earliest={0: 5, 1: 0}))
+    assert settled(paths, earliest={0: 5, 1: 0})
     with fails(RecordsGone, "unread_removed", loss="partition 0: 2 records (5 to 6)"):
-        standing(Present(SPEC), paths).identity(broker(earliest={0: 7, 1: 0}))
+        settled(paths, earliest={0: 7, 1: 0})
 
 
 def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths):
     Cursor(audited=1).write(paths.cursor)
-    assert standing(Present(SPEC), paths).identity(broker())
+    assert settled(paths)
     (paths.checkpoint / "commits" / "1").unlink()
-    assert standing(Present(SPEC), paths).identity(broker()), (
-        "a batch without its commit is run again"
-    )
+    assert settled(paths), "a batch without its commit is run again"
     (paths.checkpoint / "offsets" / "1").unlink()
     with fails(CheckpointForeign, "behind_table", newest=0, audited=1):
-        standing(Present(SPEC), paths).identity(broker())
+        settled(paths)
 
 
 def test_a_checkpoint_that_was_deleted_beside_its_identity_is_refused(paths):
     Cursor(audited=1).write(paths.cursor)
     shutil.rmtree(str(paths.checkpoint))
     with fails(CheckpointForeign, "behind_table", newest=-1, audited=1):
-        standing(Present(SPEC), paths).identity(broker())
+        settled(paths)
 
 
 def test_another_spec_is_said_before_another_topic(paths):
     """Whoever points a pipeline at another topic hears of the spec, which is what to revert."""
     with fails(StateIncompatible, "spec_changed", differences=has("topic.name")):
-        standing(Present(pipeline(topic=topic(name="returns"))), paths).identity(
-            broker(id="topic-2")
-        )
+        settled(paths, pipeline(topic=topic(name="returns")), id="topic-2")
 
 
 def more() -> Pipeline:
@@ -212,44 +209,42 @@ def more() -> Pipeline:
 
 def test_a_change_can_be_taken_back_until_a_batch_is_made_by_it(paths):
     first = read_identity(paths)
-    changed = standing(Present(more()), paths).identity(broker())
+    changed = settled(paths, more())
     changed.write(paths.identity)  # a run began, and its first batch failed
-    assert standing(Present(SPEC), paths).identity(broker()) == first
-    assert standing(Present(more()), paths).identity(broker()) == changed
+    assert settled(paths) == first
+    assert settled(paths, more()) == changed
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
-    assert standing(Present(SPEC), paths).identity(broker()) == first, (
-        "a planned batch has made nothing yet"
-    )
+    assert settled(paths) == first, "a planned batch has made nothing yet"
     commit_batch(paths.checkpoint, 2)
     with fails(StateIncompatible, "spec_changed", differences=has("topic.fields.later")):
-        standing(Present(SPEC), paths).identity(broker())
-    bound = standing(Present(more()), paths).identity(broker())
+        settled(paths)
+    bound = settled(paths, more())
     assert (bound.fingerprint, bound.before) == (changed.fingerprint, None)
 
 
 def test_an_older_spark_comes_back_after_a_newer_whose_first_batch_failed(paths, monkeypatch):
     first = read_identity(paths)
     monkeypatch.setattr(made_by, "version", lambda _: "4.3.0")
-    standing(Present(SPEC), paths).identity(broker()).write(paths.identity)
+    settled(paths).write(paths.identity)
     monkeypatch.undo()
-    assert standing(Present(SPEC), paths).identity(broker()) == first
+    assert settled(paths) == first
 
 
 def test_a_batch_in_the_table_binds_to_the_change_though_it_is_not_committed(paths):
-    changed = standing(Present(more()), paths).identity(broker())
+    changed = settled(paths, more())
     changed.write(paths.identity)
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     done = CommitProperties(app_transactions=[Transaction(changed.owner(SPEC.name), 2)])
     rows = pa.table({"id": ["a"]})
     write_deltalake(str(paths.table), rows, commit_properties=done)
     with fails(StateIncompatible, "spec_changed", differences=has("topic.fields.later")):
-        standing(Present(SPEC), paths).identity(broker())
+        settled(paths)
 
 
 def test_a_second_change_is_held_against_the_newest_batch_and_not_against_one_that_failed(paths):
-    standing(Present(more()), paths).identity(broker()).write(paths.identity)
+    settled(paths, more()).write(paths.identity)
     other = pipeline(watermark_delay="3 hours")
-    second = standing(Present(other), paths).identity(broker())
+    second = settled(paths, other)
     second.write(paths.identity)
     [line] = standing(Present(pipeline(watermark_delay="4 hours")), paths).warnings
     assert line.startswith("watermark_delay: was '2:00:00'")
@@ -261,7 +256,7 @@ def test_an_identity_of_a_sluice_that_did_not_keep_it_is_filled_in(paths):
     text = json.loads(paths.identity.read_text())
     del text["classification"], text["before"]
     paths.identity.write_text(json.dumps(text))
-    filled = standing(Present(SPEC), paths).identity(broker())
+    filled = settled(paths)
     assert filled.classification == classification(SPEC)
     assert filled.before is None
 
@@ -270,7 +265,7 @@ def test_what_records_are_classified_with_changes_freely_and_is_kept_for_the_bat
     amount = FIELDS[3].model_copy(update={"required": True})
     other = pipeline(topic=topic(fields=(*FIELDS[:3], amount), max_ahead="2 days"))
     assert standing(Present(other), paths).warnings == ()
-    standing(Present(other), paths).identity(broker()).write(paths.identity)
+    settled(paths, other).write(paths.identity)
     known = read_identity(paths)
     assert known.classification == classification(other)
     made = known.of_newest_batch(paths).classification

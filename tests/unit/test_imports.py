@@ -100,11 +100,8 @@ def test_what_a_module_imports_is_followed_and_a_circle_ends(files):
     files.write("beside/house/deep/limits.py", "import house.deep.limits, house_rules\n")
     files.write("beside/house_rules.py", f"import spark_jobs.pipelines.{NAME}.helper\n")
     assert files.imports("from .helper import x\n") == [
-        "house.deep.limits",
-        "house_rules",
-        f"P.{NAME}.helper",
-        "P.shared.rules",
-    ]
+        "house.deep.limits", "house_rules", f"P.{NAME}.helper", "P.shared.rules",
+    ]  # fmt: skip
 
 
 def test_a_package_counts_by_its_init_if_that_has_code(files):

@@ -16,19 +16,11 @@ from spark_jobs.values.field_types import FIELD_TYPES
 from tests.unit.decoding import Decoding
 
 EVENT: dict[str, Any] = {
-    "event_id": "2013-01-01-UA-1545-EWR-000001-dep",
-    "event_type": "departure",
-    "event_time": "2013-01-01T10:17:00Z",
-    "scheduled_time": "2013-01-01T10:15:00Z",
-    "carrier": "UA",
-    "flight": 1545,
-    "tail_number": "N14228",
-    "origin": "EWR",
-    "destination": "IAH",
-    "delay_minutes": 2,
-    "cancelled": False,
-    "distance_miles": 1400,
-}
+    "event_id": "2013-01-01-UA-1545-EWR-000001-dep", "event_type": "departure",
+    "event_time": "2013-01-01T10:17:00Z", "scheduled_time": "2013-01-01T10:15:00Z",
+    "carrier": "UA", "flight": 1545, "tail_number": "N14228", "origin": "EWR",
+    "destination": "IAH", "delay_minutes": 2, "cancelled": False, "distance_miles": 1400,
+}  # fmt: skip
 GOOD = json.dumps(EVENT).encode()
 DECODER = Decoding(FLIGHTS)
 TYPES = Topic(

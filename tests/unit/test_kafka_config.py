@@ -84,14 +84,10 @@ def test_tokens_are_asked_for_by_both():
     java = config.java()
     entry = jaas.parse(java["sasl.jaas.config"])
     assert entry.options == {
-        "clientId": "reader",
-        "clientSecret": "canary",
-        "scope": "read",
-        "extension_cluster": "a",
-        "extension_pool": "b",
-        "ssl.truststore.type": "PEM",
+        "clientId": "reader", "clientSecret": "canary", "scope": "read", "extension_cluster": "a",
+        "extension_pool": "b", "ssl.truststore.type": "PEM",
         "ssl.truststore.certificates": AUTHORITY.certificate,
-    }
+    }  # fmt: skip
     assert java["sasl.login.callback.handler.class"].endswith("OAuthBearerLoginCallbackHandler")
     assert of(java) == config
     assert config.java_options() == [
@@ -110,12 +106,9 @@ def test_pem_files_are_read_so_that_executors_need_none(tmp_path, names):
     key, certificate, both = PAIR.write(tmp_path, "reader")
     (tmp_path / "ca.crt").write_text("what is before it\n" + AUTHORITY.certificate)
     files = {
-        "ca.location": tmp_path / "ca.crt",
-        "truststore.location": tmp_path / "ca.crt",
-        "key.location": key,
-        "certificate.location": certificate,
-        "keystore.location": both,
-    }
+        "ca.location": tmp_path / "ca.crt", "truststore.location": tmp_path / "ca.crt",
+        "key.location": key, "certificate.location": certificate, "keystore.location": both,
+    }  # fmt: skip
     config = of(
         {"security.protocol": "SSL"}
         | {name: str(files[name.removeprefix("ssl.")]) for name in names}
@@ -127,13 +120,10 @@ def test_pem_files_are_read_so_that_executors_need_none(tmp_path, names):
         "ssl.certificate.pem": PAIR.certificate,
     }
     assert config.java() == {
-        "security.protocol": "SSL",
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.certificates": AUTHORITY.certificate,
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.key": PAIR.key,
-        "ssl.keystore.certificate.chain": PAIR.certificate,
-    }
+        "security.protocol": "SSL", "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": AUTHORITY.certificate, "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": PAIR.key, "ssl.keystore.certificate.chain": PAIR.certificate,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])

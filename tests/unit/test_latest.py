@@ -63,16 +63,11 @@ class Change(NamedTuple):
 
     def row(self):
         return {
-            "id": self.id,
-            "lsn": self.lsn,
-            "seq": self.seq,
-            "status": self.status,
-            DELETED_AT: 0 if self.status is None else None,
-            PARTITION: 0,
-            OFFSET: self.offset,
+            "id": self.id, "lsn": self.lsn, "seq": self.seq, "status": self.status,
+            DELETED_AT: 0 if self.status is None else None, PARTITION: 0, OFFSET: self.offset,
             CONTENTS: hash(self.status) % 1000 if self.status else 0,
             DELETED: self.status is None,
-        }
+        }  # fmt: skip
 
 
 class Model:

@@ -85,11 +85,8 @@ def test_a_batch_that_an_earlier_run_had_planned_is_not_the_one_of_this_run():
     limit = RunLimits(pipeline(steps=(group_state(time_mode="processing"),)))
     later = NO_DATA._replace(clock_ms=2**62)
     assert [limit.admit(batch) for batch in (NO_DATA, DATA, later, later)] == [
-        True,
-        True,
-        True,
-        False,
-    ]
+        True, True, True, False,
+    ]  # fmt: skip
 
 
 def test_a_batch_that_is_planned_in_the_millisecond_in_which_the_run_began_is_the_one_of_this_run(

@@ -114,12 +114,9 @@ class Root(roots.Root):
     def publish(self):
         before = read_published(self.paths)
         Published(
-            number=before.number + 1,
-            table_version=self.version,
-            batch=self.batches - 1,
-            before_version=before.table_version,
-            before_batch=before.batch,
-        ).fix(self.paths)
+            number=before.number + 1, table_version=self.version, batch=self.batches - 1,
+            before_version=before.table_version, before_batch=before.batch,
+        ).fix(self.paths)  # fmt: skip
 
     def maintain(self) -> tuple[str, ...]:
         """What it showed, after it is done."""
@@ -331,7 +328,6 @@ def test_beside_a_run_it_is_refused_by_the_runs_name_and_the_next_pipeline_is_ma
     with lease(root.paths.lease, "run-7"), fails(LeaseHeld, "held_by_drain", holder=has("run-7")):
         intent.execute()
     assert count(root.place) == 2
-
     monkeypatch.setenv("SLUICE_ROOT", str(root.folder))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
     busy = SPEC.model_copy(update={"name": "busy"})

@@ -60,12 +60,9 @@ def report_of(name: str, place: int) -> Report:
     began = NOON + timedelta(hours=place)
     failed = place == 2
     check = roots.check(
-        "failed" if failed else "passed",
-        "origin",
-        type="expect_column_values_to_not_be_null",
-        observed=str(place),
-        sample=f'["{VALUE_OF}"]{HOSTILE}',
-    )
+        "failed" if failed else "passed", "origin", type="expect_column_values_to_not_be_null",
+        observed=str(place), sample=f'["{VALUE_OF}"]{HOSTILE}',
+    )  # fmt: skip
     distinct = check.model_copy(update={"column": "name", "observed": f'["{VALUE_OF}"]'})
     broken = check.model_copy(update={"outcome": "broken", "observed": f"no {VALUE_OF} in it"})
     return roots.report(
