@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -68,25 +67,10 @@ def submitted(in_task, monkeypatch, tmp_path) -> Callable[..., None]:
     def submit(*lines: str, jars: tuple[str, ...] = ("spark/delta-spark_0.jar",)):
         from sluice_airflow.tasks.operators import DrainOperator  # noqa: PLC0415 - the home comes first
         from spark_jobs.errors import ReportMissing  # noqa: PLC0415
+        from tests.airflow.installed import Installed, executed  # noqa: PLC0415
 
-        script = tmp_path / "bin" / "spark-submit"
-        for path in (script, *(tmp_path / "jars" / name for name in jars)):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-        script.write_text("\n".join(("#!/bin/sh", *lines)))
-        script.chmod(0o700)
-        monkeypatch.setattr("sys.executable", str(script.parent / "python"))
-        monkeypatch.setenv("SLUICE_JARS", str(tmp_path / "jars" / "spark"))
-        monkeypatch.setenv(
-            "AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}'
-        )
-        operator = DrainOperator(task_id="drain", pipeline="flight_events")
-        ti = SimpleNamespace(
-            try_number=1, map_index=-1, stats_tags={}, xcom_pull=lambda **_: None,
-            xcom_push=lambda **_: None,
-        )  # fmt: skip
+        Installed(tmp_path, monkeypatch, None, None, jars).spark_does(*lines)
         with pytest.raises(ReportMissing):
-            operator.execute({"ti": ti, "task": operator, "run_id": "manual__1"})
-        operator.submission.hook._submit_sp.stdout.close()  # noqa: SLF001 - the provider leaves it open
+            executed(DrainOperator(task_id="drain", pipeline="flight_events"))
 
     return submit

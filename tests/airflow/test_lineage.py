@@ -3,7 +3,6 @@
 import json
 import logging
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -18,7 +17,7 @@ from sluice_airflow.dags.dag import build
 from sluice_airflow.lineage.names import Name, table_name, topic_name
 from spark_jobs.errors import CheckFailed, SparkFailed
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.report import Account, Problem, Report
+from spark_jobs.messages.report import Account, Problem
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import COLUMNS, archive_spec
 from spark_jobs.repair.find import planner as repair_planning
@@ -26,10 +25,10 @@ from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
 from spark_jobs.spec import Archive, Pipeline
+from tests.airflow.installed import Installed
 from tests.airflow.metadata import fill, forget_events, run_dag
 from tests.airflow.reports import NOON, PERSON, check, report
 from tests.harness.openlineage import Event, Receiver, problems, receiving
-from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, hours, row
 
 HOSTILE = "<script>alert(1)</script> {{ 7 * 7 }} \u202egpj\x1b[2J\r\n\"}]}'"
@@ -67,23 +66,15 @@ def receiver(listener) -> Iterator[Receiver]:
         yield server
 
 
-class Installation:
+class Installation(Installed):
     """A root with a judged batch, a Kafka with a password, a spark-submit that reports."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
-        self.root = Root(folder / ROOT)
-        self.root.drain(0, 0)
-        self.bin = folder / "bin"
-        for path in (self.bin, folder / "jars" / "spark"):
-            path.mkdir(parents=True)
-        (folder / "jars" / "spark" / "delta-spark_0.jar").touch()
-        monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
+        super().__init__(folder, monkeypatch, kafka=None)
+        self.made = Root(self.root)
+        self.made.drain(0, 0)
         monkeypatch.setattr(registry, "load", lambda _: SPEC)
         monkeypatch.setattr(registry, "load_next", lambda _: None)
-        monkeypatch.setenv("SLUICE_ROOT", str(folder / ROOT))
-        monkeypatch.setenv("SLUICE_JARS", str(folder / "jars" / "spark"))
-        spark = {"conn_type": "spark", "host": "local[2]"}
-        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", json.dumps(spark))
         kafka = {
             "bootstrap.servers": "broker-1:9092,broker-2:9092",
             "security.protocol": "SASL_PLAINTEXT",
@@ -96,20 +87,7 @@ class Installation:
 
     @property
     def table(self) -> Name:
-        return table_name(str(self.root.paths.table))
-
-    def spark_reports(self, report: Report):
-        report.write(self.bin / "report.json")
-        submit = self.bin / "spark-submit"
-        lines = (
-            "#!/bin/sh",
-            "for job; do :; done",
-            """at=$(printf '%s' "$job" | sed 's/.*"report":"\\([^"]*\\)".*/\\1/')""",
-            'mkdir -p "$(dirname "$at")"',
-            f'cp {self.bin / "report.json"} "$at"',
-        )
-        submit.write_text("\n".join(lines))
-        submit.chmod(0o700)
+        return table_name(str(self.made.paths.table))
 
 
 @pytest.fixture
@@ -161,7 +139,7 @@ def test_a_run_tells_offsets_version_account_columns_and_checks(installation, re
     written = dataset(drained, "outputs", installation.table)
     assert written["facets"]["version"]["datasetVersion"] == "7"
     assert written["outputFacets"]["outputStatistics"]["rowCount"] == 4
-    rejected = table_name(str(installation.root.paths.ops("quarantine")))
+    rejected = table_name(str(installation.made.paths.ops("quarantine")))
     assert (
         dataset(drained, "outputs", rejected)["outputFacets"]["outputStatistics"]["rowCount"] == 3
     )
@@ -177,12 +155,12 @@ def test_a_run_tells_offsets_version_account_columns_and_checks(installation, re
     [said] = of_state["inputs"][0]["inputFacets"]["dataQualityAssertions"]["assertions"]
     assert (said["name"], said["actual"]) == ("expect_column_values_to_be_between(state_rows)", "7")
     told = only(receiver.of(f"{name}.publish", "COMPLETE"))
-    version = str(installation.root.version)
+    version = str(installation.made.version)
     assert (
         dataset(told, "inputs", installation.table)["facets"]["version"]["datasetVersion"]
         == version
     )
-    shown = dataset(told, "outputs", table_name(str(installation.root.paths.published_table)))
+    shown = dataset(told, "outputs", table_name(str(installation.made.paths.published_table)))
     [symlink] = shown["facets"]["symlinks"]["identifiers"]
     assert (symlink["namespace"], symlink["name"]) == ("x-sluice://tables", name)
     everything = "".join(receiver.bodies)
@@ -240,7 +218,7 @@ def test_a_check_that_fails_is_told_and_a_drain_that_fails_tells_what_it_had_don
 def test_a_repair_is_told_from_the_topic_through_staged_rows_into_the_table(
     installation, receiver, monkeypatch
 ):
-    root = installation.root
+    root = installation.made
     change = Change(rows_before=3, rows_after=3, changed=1, merged=1)
     before = root.version
     planned = RepairPlan(

@@ -24,6 +24,7 @@ from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
 from tests.airflow.drains_beside import END, NEXT, began
+from tests.airflow.installed import Installed
 from tests.airflow.metadata import rest_api, run_dag
 from tests.airflow.reports import NOON
 from tests.harness.refused import fails, has
@@ -41,27 +42,18 @@ def api(its_own_airflow) -> Iterator[Any]:
         yield client
 
 
-class Installation:
+class Installation(Installed):
     """A live table with the rows 0 to 4, a topic with one record more, and NEXT in spec.py."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch):
+        super().__init__(folder, patch)
         self.patch = patch
         self.live = Drains(folder / ROOT)
         self.live.drain(0, 4)
         began(self.live, "g1")
-        script = folder / "bin" / "spark-submit"
-        for path in (script, folder / "jars" / "spark" / "delta-spark_0.jar"):
-            path.parent.mkdir(parents=True)
-            path.touch()
-        script.write_text(f'#!/bin/sh\nexec {PYTHON} -m tests.airflow.drains_beside "$@"\n')
-        script.chmod(0o700)
-        patch.setattr(sys, "executable", str(script.parent / "python"))
+        self.spark_does(f'exec {PYTHON} -m tests.airflow.drains_beside "$@"')
         patch.setattr(registry, "load", lambda _: SPEC)
         self.next_is(NEXT)
-        patch.setenv("SLUICE_ROOT", str(folder / ROOT))
-        patch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
-        patch.setenv("SLUICE_JARS", str(folder / "jars" / "spark"))
-        patch.setenv("AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}')
         self.topic_has(6)
 
     def next_is(self, spec: Any):

@@ -1,8 +1,6 @@
 """The tasks of a backfill DAG: what a run asks for, the way to Spark, the checks of staged rows."""
 
-import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,9 +28,9 @@ from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import local_report_path
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline
+from tests.airflow.installed import Installed, executed
 from tests.harness import roots
 from tests.harness.refused import fails, has
-from tests.harness.roots import ROOT
 
 NAME = "departure_delays"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -149,55 +147,13 @@ def without_ranges() -> Pipeline:
     return registry.load(NAME).model_copy(update={"output_mode": "complete"})
 
 
-class Installation:
-    """A root, and a spark-submit that leaves this report."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
-        self.called = folder / "called"
-        self.bin = folder / "bin"
-        self.report = local_report_path(str(folder / ROOT), NAME, "manual__1-repair-try1")
-        for path in (self.bin, folder / "jars" / "spark"):
-            path.mkdir(parents=True)
-        (folder / "jars" / "spark" / "delta-spark_0.jar").touch()
-        monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
-        monkeypatch.setenv("SLUICE_ROOT", str(folder / ROOT))
-        monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
-        monkeypatch.setenv("SLUICE_JARS", str(folder / "jars" / "spark"))
-        monkeypatch.setenv(
-            "AIRFLOW_CONN_SLUICE_SPARK", '{"conn_type": "spark", "host": "local[2]"}'
-        )
-
-    def spark_reports(self, report: Report):
-        report.write(self.bin / "report.json")
-        submit = self.bin / "spark-submit"
-        lines = (
-            "#!/bin/sh",
-            f"printf '%s\\n' \"$@\" >>{self.called}",
-            f"mkdir -p '{self.report.parent}'",
-            f"cp {self.bin / 'report.json'} '{self.report}'",
-        )
-        submit.write_text("\n".join(lines))
-        submit.chmod(0o700)
-
-
 @pytest.fixture
-def installation(tmp_path, monkeypatch) -> Installation:
-    return Installation(tmp_path, monkeypatch)
+def installation(tmp_path, monkeypatch) -> Installed:
+    return Installed(tmp_path, monkeypatch)
 
 
 def run(task: Any, handed_over: dict[str, Any], **context: Any) -> Any:
-    ti = SimpleNamespace(
-        try_number=1, max_tries=2, map_index=-1, stats_tags={},
-        xcom_pull=lambda *, task_ids: handed_over.get(task_ids), xcom_push=lambda **_: None,
-    )  # fmt: skip
-    try:
-        return task.execute({"ti": ti, "task": task, "run_id": "manual__1", **context})
-    finally:
-        submitted = getattr(
-            getattr(getattr(task, "submission", None), "hook", None), "_submit_sp", None
-        )
-        if submitted is not None:
-            submitted.stdout.close()  # the provider leaves it open
+    return executed(task, lambda *, task_ids: handed_over.get(task_ids), **context)
 
 
 def report(*checks: CheckResult, **more: Any) -> Report:
@@ -219,7 +175,7 @@ class TestStage:
         words = installation.called.read_text().splitlines()
         assert read(words[-1:]) == Stage(
             pipeline=NAME, kind=PLANNED["kind"], repair_id=REPAIR_ID,
-            report=str(installation.report), run_id="manual__1-repair-try1",
+            report=str(local_report_path(str(installation.root), NAME, "manual__1-repair-try1")), run_id="manual__1-repair-try1",
         )  # fmt: skip
         assert "-XX:TieredStopAtLevel=1" not in words, "for so many records"
 

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import stat
-import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -49,6 +47,7 @@ from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
+from tests.airflow.installed import Installed, executed
 from tests.harness import roots
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
@@ -56,7 +55,6 @@ from tests.harness.roots import ROOT
 NAME = "flight_events"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PATIENCE_SECONDS = 60
-SPARK = '{"conn_type": "spark", "host": "local[2]"}'
 pytestmark = pytest.mark.usefixtures("in_task")
 
 
@@ -71,58 +69,19 @@ class Events(list[Any]):
         return Events(self[-limit:])
 
 
-class Installation:
-    """A root, jars that are none, and a spark-submit whose work is a few lines of shell."""
+class Installation(Installed):
+    """And the DAG of its pipeline."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, root: str = ROOT):
+        super().__init__(folder, monkeypatch, root)
         self.announced: list[Any] = []
-        self.root = folder / root
-        self.called = folder / "called"
-        self.bin = folder / "bin"
-        (folder / "jars").mkdir()
-        (folder / "jars" / "delta-spark_0.jar").touch()
-        self.bin.mkdir()
         self.dag = dags.build(registry.load(NAME))
         self.report = local_report_path(str(self.root), NAME, "manual__1-try1")
-        monkeypatch.setattr(sys, "executable", str(self.bin / "python"))
-        for name, value in {
-            "ROOT": self.root,
-            "KAFKA": "127.0.0.1:1",
-            "JARS": folder / "jars",
-        }.items():
-            monkeypatch.setenv(f"SLUICE_{name}", str(value))
-        monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", SPARK)
-
-    def spark_does(self, *lines: str):
-        submit = self.bin / "spark-submit"
-        submit.write_text("\n".join(("#!/bin/sh", f'echo "$@" >>{self.called}', *lines)))
-        submit.chmod(submit.stat().st_mode | stat.S_IXUSR)
-
-    def spark_reports(self, report: Report, exit_status: int):
-        report.write(self.bin / "report.json")
-        self.spark_does(
-            f"mkdir -p '{self.report.parent}'",
-            f"cp {self.bin / 'report.json'} '{self.report}'",
-            f"exit {exit_status}",
-        )
 
     def run(self, task: str, handed_over: Any = None, try_number: int = 1, **context: Any) -> Any:
+        events = {"inlet_events": {asset_of(NAME): Events(self.announced)}}
         operator = self.dag.get_task(task)
-        ti = SimpleNamespace(
-            try_number=try_number, max_tries=2, map_index=-1, stats_tags={},
-            xcom_pull=lambda **_: handed_over, xcom_push=lambda **_: None,
-        )  # fmt: skip
-        try:
-            given = {"ti": ti, "task": operator, "run_id": "manual__1"}
-            events = {"inlet_events": {asset_of(NAME): Events(self.announced)}}
-            return operator.execute({**given, **events, **context})
-        finally:
-            submitted = getattr(
-                getattr(getattr(operator, "submission", None), "hook", None), "_submit_sp", None
-            )
-            if submitted is not None:
-                # the provider leaves that to the garbage collector, which warns
-                submitted.stdout.close()
+        return executed(operator, lambda **_: handed_over, try_number, **events | context)
 
     def rows(self) -> dict[str, str | None]:
         """The run ids in ops.runs, each with its problem."""
@@ -214,7 +173,7 @@ class TestDrain:
     def test_the_jvm_compiles_for_as_many_records_as_plan_has_counted(
         self, installation, planned, first_compiler_only
     ):
-        installation.spark_reports(report(), 0)
+        installation.spark_reports(report())
         installation.run("drain", handed_over={"new_offsets": planned} if planned else None)
         assert ("-XX:TieredStopAtLevel=1" in installation.called.read_text()) == first_compiler_only
 
@@ -233,7 +192,7 @@ class TestDrain:
         monkeypatch.delenv("AIRFLOW_CONN_SLUICE_SPARK")
         if connection is not None:
             monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection)
-        installation.spark_reports(report(), 0)
+        installation.spark_reports(report())
         with fails(ConnectionMissing, "no_master" if connection else "connection_absent"):
             installation.run("drain")
         assert not installation.called.exists()
@@ -248,7 +207,7 @@ class TestDrain:
         plain = str(installation.root.with_name("root"))  # on a cluster an odd one is refused
         monkeypatch.setenv("SLUICE_ROOT", plain)
         installation.report = local_report_path(plain, NAME, "manual__1-try1")
-        installation.spark_reports(report(), 0)
+        installation.spark_reports(report())
         installation.run("drain")
         words = installation.called.read_text().split()
         assert words[words.index("--master") + 1] == "spark://master.example:7077"
@@ -262,7 +221,7 @@ class TestDrain:
     ):
         extra = {"conf": {"spark.executor.extraClassPath": "/x"}}
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection("local[2]", extra=extra))
-        installation.spark_reports(report(), 0)
+        installation.spark_reports(report())
         source = "connection 'sluice_spark': conf in its extra"
         with fails(SettingInvalid, "option_refused", source=source):
             installation.run("drain")
@@ -271,7 +230,7 @@ class TestDrain:
     def test_options_that_are_no_object_are_refused_and_not_shown(self, installation, monkeypatch):
         extra = {"conf": "spark.my.password=canary"}
         monkeypatch.setenv("AIRFLOW_CONN_SLUICE_SPARK", connection("local[2]", extra=extra))
-        installation.spark_reports(report(), 0)
+        installation.spark_reports(report())
         with fails(SettingInvalid, "conf_no_object") as refused:
             installation.run("drain")
         assert "canary" not in str(refused.value)
@@ -279,16 +238,16 @@ class TestDrain:
     def test_is_submitted_in_client_mode_to_the_connections_master_with_the_pipeline_and_the_path_of_the_report(
         self, installation
     ):
-        installation.spark_reports(report(), 0)
+        installation.spark_reports(report())
         installation.run("drain")
         words = installation.called.read_text().split()
         assert words[words.index("--master") + 1] == "local[2]"
         assert words[words.index("--deploy-mode") + 1] == "client"
         job = Drain(pipeline=NAME, report=str(installation.report), run_id="manual__1-try1")
-        assert installation.called.read_text().endswith(f" {job.model_dump_json()}\n")
+        assert installation.called.read_text().endswith(f"\n{job.model_dump_json()}\n")
 
     def test_hands_over_its_report(self, installation):
-        installation.spark_reports(report(), 0)
+        installation.spark_reports(report())
         assert Report.model_validate(installation.run("drain")) == report()
 
     def test_is_believed_when_it_reports_success_and_its_process_ended_badly(self, installation):
@@ -338,8 +297,8 @@ class TestDrain:
         assert installation.run("drain")["problem"]["code"] == judgement.code
 
     def test_submits_nothing_without_the_jars(self, installation, tmp_path):
-        installation.spark_reports(report(), 0)
-        (tmp_path / "jars" / "delta-spark_0.jar").unlink()
+        installation.spark_reports(report())
+        (tmp_path / "jars" / "spark" / "delta-spark_0.jar").unlink()
         with pytest.raises(JarsMissing):
             installation.run("drain")
         assert not installation.called.exists()
