@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,15 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 def its_own_airflow() -> Iterator[None]:
     with nothing_of_another_airflow():
         yield
+
+
+@pytest.fixture(scope="module")
+def api(its_own_airflow) -> Iterator[Any]:
+    """Airflow's REST API and UI."""
+    from tests.airflow.metadata import rest_api  # noqa: PLC0415 - the home comes first
+
+    with rest_api() as client:
+        yield client
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import gc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,12 @@ def rest_api(*, own_settings: bool = False) -> Iterator[Any]:
             yield client
         if own_settings:
             purge_cached_app()
+
+
+def without_waiting(dag: DAG) -> DAG:
+    for task in dag.tasks:
+        task.retries, task.retry_delay = 0, timedelta(0)
+    return dag
 
 
 def run_dag(dag: DAG, at: datetime, **conf: Any) -> str:

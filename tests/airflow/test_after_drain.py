@@ -1,7 +1,6 @@
 """What a run of a drain's DAG starts: a repair of late records, and the DAGs that run by day."""
 
 import warnings
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,7 +17,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.publish import days
 from spark_jobs.spec import Ranges
-from tests.airflow.metadata import add_dag, no_other_dags, rest_api
+from tests.airflow.metadata import add_dag, no_other_dags
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, POSITION, SPEC, Root, row
@@ -27,12 +26,6 @@ NAME = SPEC.name
 AFTER_DRAIN = SPEC.model_copy(update={"ranges": Ranges(repair="after drain")})
 BACKFILL = f"{NAME}__backfill"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def api(its_own_airflow) -> Iterator[Any]:
-    with rest_api() as client:
-        yield client
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The approval of a repair, by the real operator, with Airflow's row and the API's answer."""
 
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +22,6 @@ from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
-from tests.airflow.metadata import rest_api
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, row
@@ -33,12 +31,6 @@ NAME = "departure_delays"
 REPAIR_ID = "20260301T120000-abcdef"
 HOUR = Span(datetime(2013, 2, 1, 8, tzinfo=UTC), datetime(2013, 2, 1, 9, tzinfo=UTC))
 pytestmark = pytest.mark.usefixtures("in_task")
-
-
-@pytest.fixture(scope="module")
-def api(its_own_airflow) -> Iterator[Any]:
-    with rest_api() as client:
-        yield client
 
 
 @pytest.fixture

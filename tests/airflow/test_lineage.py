@@ -26,7 +26,7 @@ from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
 from spark_jobs.spec import Archive, Pipeline
 from tests.airflow.installed import Installed
-from tests.airflow.metadata import fill, forget_events, run_dag
+from tests.airflow.metadata import fill, forget_events, run_dag, without_waiting
 from tests.airflow.reports import NOON, PERSON, check, report
 from tests.harness.openlineage import Event, Receiver, problems, receiving
 from tests.unit.repaired import SPEC, Root, hours, row
@@ -101,12 +101,6 @@ def installation(tmp_path, monkeypatch) -> Installation:
 def ran(dag: DAG, name: str) -> str:
     """The state of one DAG run; the name tells it from others."""
     return run_dag(dag, NOON + timedelta(minutes=sum(map(ord, name))))
-
-
-def without_waiting(dag: DAG) -> DAG:
-    for task in dag.tasks:
-        task.retries, task.retry_delay = 0, timedelta(0)
-    return dag
 
 
 def only(events: list[Event]) -> Event:

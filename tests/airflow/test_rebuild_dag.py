@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +24,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
 from tests.airflow.drains_beside import END, NEXT, began
 from tests.airflow.installed import Installed
-from tests.airflow.metadata import rest_api, run_dag
+from tests.airflow.metadata import run_dag, without_waiting
 from tests.airflow.reports import NOON
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
@@ -34,12 +33,6 @@ from tests.unit.drains import SPEC, Drains
 
 PATIENCE_SECONDS = 60
 PYTHON = sys.executable
-
-
-@pytest.fixture(scope="module")
-def api(its_own_airflow) -> Iterator[Any]:
-    with rest_api() as client:
-        yield client
 
 
 class Installation(Installed):
@@ -104,12 +97,6 @@ def ran(api: Any, dag: DAG, number: int, answer: str, meanwhile: Any = None) -> 
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(person)
         return run_dag(dag, at, kind="rebuild"), asked.result()
-
-
-def without_waiting(dag: DAG) -> DAG:
-    for task in dag.tasks:
-        task.retries, task.retry_delay = 0, timedelta(0)
-    return dag
 
 
 def test_a_rebuild_is_computed_asks_is_rejected_goes_on_catches_up_and_switches(api, installation):

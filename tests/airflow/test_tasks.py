@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import deltalake
-import psutil
 import pyarrow as pa
 import pytest
 from airflow.sdk.definitions.asset import AssetUniqueKey
@@ -49,6 +48,7 @@ from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
 from tests.airflow.installed import Installed, executed
 from tests.harness import roots
+from tests.harness.process import lives
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 
@@ -334,17 +334,10 @@ class TestDrain:
         task.join(timeout=PATIENCE_SECONDS)
         assert not task.is_alive()
         assert outcome == [ReportMissing]
-        assert [pid for pid in map(int, pids.read_text().split()) if _lives(pid)] == []
+        assert [pid for pid in map(int, pids.read_text().split()) if lives(pid)] == []
 
     def test_that_has_not_begun_can_be_killed(self, installation):
         installation.dag.get_task("drain").on_kill()
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 class TestChecks:
