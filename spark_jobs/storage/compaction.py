@@ -118,10 +118,9 @@ def remove_checksums(path: UPath, *, execute: bool) -> int:
         return 0
     left = [
         checksum
-        for folder in (path, path / "_change_data", *path.glob("event_date=*"))
-        if folder.exists()
-        for checksum in folder.glob(".*.crc")
-        if not checksum.with_name(checksum.name[1:].removesuffix(".crc")).exists()
+        for checksum in path.rglob(".*.crc")
+        if "_delta_log" not in checksum.parts
+        and not checksum.with_name(checksum.name[1:].removesuffix(".crc")).exists()
         and _age(checksum) > RETENTION
     ]
     for checksum in left if execute else ():

@@ -146,6 +146,7 @@ def version_is_whole(path: UPath, version: int) -> bool:
     if not has_version(path, version):
         return False
     table.load_as_version(version)
-    folders = (path, *path.glob("*=*"))  # a partition of a table is a folder
+    parts = table.metadata().partition_columns  # each has a folder in that of the one before
+    folders = path.glob("/".join("*=*" for _ in parts)) if parts else (path,)
     present = {file.name for folder in folders for file in folder.iterdir()}
     return all(uri.rpartition("/")[2] in present for uri in table.file_uris())
