@@ -6,8 +6,10 @@ import pytest
 from pyspark import SparkContext
 
 from local.cluster import running
+from spark_jobs.errors import ClusterUnreachable, NoExecutors
 from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running
+from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -38,17 +40,15 @@ def test_a_run_that_asks_for_more_than_a_worker_has_says_so_and_ends(scene, tmp_
     scene.settings = scene.settings._replace(spark_conf="spark.executor.memory=64g")
     drain = refused(scene, tmp_path, "greedy", "NO_EXECUTORS")
     assert "waits for a first executor" in drain.said
-    assert "64g of memory" in drain.report.problem.what
-    assert "spark.executor.memory" in drain.report.problem.remedy
+    because(drain.report.problem, NoExecutors, "none_came", size=has("64g of memory"))
 
 
 def test_a_master_that_is_not_there_is_told_before_spark_starts(scene):
     """In this process, in which nothing starts a session."""
     before = SparkContext._active_spark_context  # noqa: SLF001 - it has no other form
     scene.settings = scene.settings._replace(master="spark://127.0.0.1:1")
-    problem = scene.drain("nobody").problem
-    assert problem.code == "CLUSTER_UNREACHABLE"
-    assert "127.0.0.1:1: Connection refused" in problem.what
+    failures = has("127.0.0.1:1: Connection refused")
+    because(scene.drain("nobody").problem, ClusterUnreachable, "no_master", failures=failures)
     assert SparkContext._active_spark_context is before  # noqa: SLF001
 
 
@@ -56,10 +56,10 @@ def test_a_run_without_the_clusters_secret_ends_in_words(scene, tmp_path):
     with running(tmp_path / "spark", workers=0, secret="canary-5f1c9ad2") as secured:
         scene.settings = scene.settings._replace(master=secured.master)
         without = refused(scene, tmp_path, "without", "CLUSTER_UNREACHABLE").report
-        assert "SLUICE_SPARK_SECRET_FILE" in without.problem.remedy
+        assert "SLUICE_SPARK_SECRET_FILE" in without.problem.parameters["remedy"]
         if LONG:  # the code is the same, and tests/unit/test_cluster.py has the remedy
             (file := tmp_path / "secret").touch(mode=0o600)
             file.write_text("another")
             scene.settings = scene.settings._replace(spark_secret_file=str(file))
             wrong = refused(scene, tmp_path, "wrong", "CLUSTER_UNREACHABLE").report
-            assert str(file) in wrong.problem.remedy
+            assert str(file) in wrong.problem.parameters["remedy"]

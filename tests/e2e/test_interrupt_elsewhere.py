@@ -9,9 +9,11 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.errors import Stopped
 from spark_jobs.messages.report import Report
 from spark_jobs.runs.plan import plan
 from tests.harness.process import PIPELINES, Running, none_left
+from tests.harness.refused import because
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
 
@@ -51,8 +53,8 @@ def test_before_it_reads_it_ends_with_a_report_and_while_it_is_judged_it_is_done
     scene.deliver_all()
 
     early = asked(scene, "early", "leased", tmp_path)
-    assert (early.problem.code, early.batches) == ("STOPPED", ())
-    assert "before it read anything" in early.problem.what
+    because(early.problem, Stopped, "before_reading")
+    assert early.batches == ()
     assert Checkpoint(scene.paths.checkpoint).planned() == []
 
     late = asked(scene, "late", "checks", tmp_path)

@@ -13,12 +13,13 @@ import psutil
 import pytest
 
 from local import broker, jvm
-from spark_jobs.errors import by_code
+from spark_jobs.errors import LeaseHeld, RunStalled, by_code
 from spark_jobs.root.paths import report_path
 from tests.harness import oracle, verifier
 from tests.harness.broker import JARS, start_again
 from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running, lives
+from tests.harness.refused import because, has
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
@@ -198,10 +199,8 @@ def test_of_several_triggers_at_once_one_has_the_lease_and_where_its_task_is_kil
     ]
     refused = [plain.drain("here"), *(other.report for other in others if other.end())]
     assert len(refused) == 1 + len(others)
-    assert {report.problem.code for report in refused} == {"LEASE_HELD"}
-    assert all("run trigger-0 (process " in report.problem.what for report in refused), (
-        "the holder's run"
-    )
+    for report in refused:
+        because(report.problem, LeaseHeld, "held_by_drain", holder=has("run trigger-0 (process "))
     assert sum(report.account.read for report in refused) == 0
     assert first.is_held("leased"), "and none has disturbed it"
 
@@ -228,9 +227,8 @@ def ended_stalled(running: Running, scene: Scene) -> str:
     """Its report and its row say so, and nothing of it lives; what its threads did."""
     assert running.end() != 0
     assert running.report is not None, running.said
-    assert running.report.problem.code == "RUN_STALLED", running.report.problem
     threads = report_path(scene.settings.root, scene.spec.name, "stuck").with_suffix(".threads.txt")
-    assert str(threads) in running.report.problem.what
+    because(running.report.problem, RunStalled, "stood_still", threads=has(str(threads)))
     mends(scene)
     problems = {row["run_id"]: row["problem"] for row in scene.ops("runs")}
     assert problems == {"stuck": "RUN_STALLED", "next": None}

@@ -5,7 +5,7 @@ Never by its text: that may be made better at any time.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -15,10 +15,11 @@ from spark_jobs.messages.report import Problem
 E = TypeVar("E", bound=SluiceError)
 
 
-class has(NamedTuple):
-    """A value with this in it: `path=has("offsets/2")`."""
+class has(tuple[str, ...]):
+    """A value with these in it: `path=has("offsets/2")`."""
 
-    part: str
+    def __new__(cls, *parts: str):
+        return super().__new__(cls, parts)
 
 
 @contextmanager
@@ -44,5 +45,9 @@ def because(
     assert (error.code, error.reason) == (kind.code, reason), error
     for name, expected in parameters.items():
         told = str(error.parameters[name])
-        found = expected.part in told if isinstance(expected, has) else told == str(expected)
+        found = (
+            all(each in told for each in expected)
+            if isinstance(expected, has)
+            else told == str(expected)
+        )
         assert found, (name, told, expected)

@@ -16,7 +16,7 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.errors import CheckpointBroken, RecordsUnreachable, StateUnreadable
+from spark_jobs.errors import CheckpointBroken, RecordsUnreachable, StateUnreadable, TopicRemade
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
@@ -33,7 +33,7 @@ from spark_jobs.spans.span import floor
 from spark_jobs.spec import Archive
 from tests.harness import oracle
 from tests.harness.compare import assert_same
-from tests.harness.refused import fails, has as part
+from tests.harness.refused import because, fails, has as part
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
 
@@ -251,8 +251,8 @@ def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(scene
     made.deliver()
 
     refused = archive.drain("refused")
-    assert refused.problem.code == "TOPIC_REMADE"
-    assert archive.spec.name in refused.problem.remedy
+    reset_it = part(archive.spec.name)
+    because(refused.problem, TopicRemade, "remade_since_checkpoint", reset=reset_it)
     intent = reset(archive.spec, made.settings)
     assert any("stays" in line for line in intent.lines)
     intent.execute()

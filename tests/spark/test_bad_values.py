@@ -15,11 +15,12 @@ from spark_jobs import failpoint
 from spark_jobs.admin.quarantine import quarantine
 from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.checkpoint.notes.failing import FailingRecords, read_failing
-from spark_jobs.messages.report import Report
+from spark_jobs.errors import ExpressionFailed, SparkFailed, StateIncompatible
 from spark_jobs.runs.failures import failing_search
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Session, State, Transform
 from spark_jobs.steps import chain
 from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 from tests.unit import specs
 
@@ -141,12 +142,13 @@ def test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_no
     for killed in (killed_before, killed_after):
         with monkeypatch.context() as active:
             active.setattr(FailingRecords, "put", killed)
-            assert "it is stored" in problem(made.drain(killed.__name__))
+            problem = made.drain(killed.__name__).problem
+            because(problem, SparkFailed, "unexpected", text=has("it is stored"))
         assert bool(read_failing(made.paths.failing).records) is (killed is killed_after)
     for place in ("table.committed", "audit"):
         with monkeypatch.context() as active:
             active.setitem(failpoint.ACTIVE, place, "raise")
-            assert place in problem(made.drain(place))
+            because(made.drain(place).problem, SparkFailed, "unexpected", text=has(place))
     made.run("after the kills")
     made.deliver()
     made.run("second delivery")
@@ -156,22 +158,21 @@ def test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_no
     assert sorted((row["event_id"], row["ratio"]) for row in made.table()) == wanted
 
 
-def problem(report: Report) -> str:
-    return report.problem.what
-
-
 def test_where_a_group_fails_its_records_are_proposed_and_nobody_is_quarantined(scene):
     measure = "sum(distance_miles) / (count(*) - count(*))"
     step = Aggregate(measures={"ratio": measure})
     made = scene(spec(step, output_mode="complete"), events=100, deliveries=1)
     made.deliver_all()
     report = made.drain()
-    assert report.problem.code == "EXPRESSION_FAILED", report.problem
+    because(
+        report.problem,
+        ExpressionFailed,
+        "expression_failed",
+        where=has(f"step 1 (aggregate), measures['ratio']: {measure}"),
+        condition="DIVIDE_BY_ZERO",
+        why=has(f"It fails on {len(sent(made))} record(s) of batch 0"),
+    )
     assert not report.problem.error().retry
-    where = f"step 1 (aggregate), measures['ratio']: {measure}: DIVIDE_BY_ZERO"
-    assert where in report.problem.what
-    assert f"It fails on {len(sent(made))} record(s) of batch 0" in report.problem.what
-    assert "compatible_expressions" in report.problem.remedy
     known = read_failing(made.paths.failing)
     assert (known.reasons, len(known.proposed)) == ({}, len(sent(made)))
 
@@ -186,10 +187,8 @@ def test_no_group_is_tried_on_the_heaps_store_and_a_person_names_the_records(sce
         deliveries=1,
     )
     made.deliver_all()
-    refused = made.drain().problem
-    assert refused.code == "EXPRESSION_FAILED", refused
-    assert "--record" in refused.remedy
-    assert "rocksdb" in refused.remedy
+    first = has("--record", "rocksdb")
+    because(made.drain().problem, ExpressionFailed, "expression_failed", first=first)
     assert read_failing(made.paths.failing) == FailingRecords()
     first, *others = [f"{row['partition']}:{row['offset']}" for row in sent(made)]
     intent = quarantine(made.spec, made.settings, tuple(others), "too much", "somebody")
@@ -211,11 +210,9 @@ def test_records_that_overflow_a_sum_together_are_put_aside_when_a_person_agrees
     seen = places(sent(made))
 
     made.deliver()
+    first = has(f"sluice quarantine {made.spec.name}")
     refused = made.drain("too much").problem
-    assert (refused.code, f"sluice quarantine {made.spec.name}" in refused.remedy) == (
-        "EXPRESSION_FAILED",
-        True,
-    )
+    because(refused, ExpressionFailed, "expression_failed", first=first)
     new = [row for row in sent(made) if place(row) not in seen]
     wrong = {place(row) for row in new if carrier(row) == name}
     assert {
@@ -273,20 +270,20 @@ def test_a_corrected_expression_continues_on_the_same_state(scene, monkeypatch):
     with monkeypatch.context() as active:
         active.setattr(failing_search, "MOST", 1)
         failed = made.drain("too many")
-    assert failed.problem.code == "EXPRESSION_FAILED"
-    assert "sluice quarantine bad_values" in failed.problem.remedy
+    first = has("sluice quarantine bad_values")
+    because(failed.problem, ExpressionFailed, "expression_failed", first=first)
 
-    def refusal(measure: str, *declared: str) -> str:
+    def refused(measure: str, *declared: str, reason: str, **told: has):
         made.change(steps=by_carrier(measure).steps, compatible_expressions=declared)
-        refused = made.drain("refused").problem
-        assert refused.code == "STATE_INCOMPATIBLE", refused
-        return refused.what + refused.remedy
+        because(made.drain("refused").problem, StateIncompatible, reason, **told)
 
-    assert f"add {MEAN!r} to compatible_expressions" in refusal(CORRECTED)
-    assert "avg(double), kept as struct<sum:double,count:bigint>" in refusal(
-        CORRECTED.replace("sum", "avg"), MEAN
-    )
-    assert "sum(int), kept as struct<sum:bigint>" in refusal("sum(distance_miles)", MEAN)
+    declare = has(f"add {MEAN!r} to compatible_expressions")
+    refused(CORRECTED, reason="spec_changed", declare=declare)
+    for measure, changes in (
+        (CORRECTED.replace("sum", "avg"), "avg(double), kept as struct<sum:double,count:bigint>"),
+        ("sum(distance_miles)", "sum(int), kept as struct<sum:bigint>"),
+    ):
+        refused(measure, MEAN, reason="corrected_type_differs", changes=has(changes))
 
     made.change(steps=by_carrier(CORRECTED).steps, compatible_expressions=(MEAN,))
     said: list[str] = []

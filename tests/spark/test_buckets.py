@@ -1,6 +1,5 @@
 """GroupState in buckets over real Kafka and Spark: DuckDB's table over restarts and a crash."""
 
-import re
 from collections import Counter
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs import failpoint
+from spark_jobs.errors import ProcessorFailed, SpecInvalid, StateIncompatible
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.spec import Field, GroupState, Pipeline, State, Transform
 from spark_jobs.state.view import state_view
@@ -17,6 +17,7 @@ from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.state_types import state_types
 from spark_jobs.steps.timers import Timers
 from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.refused import because, has
 from tests.harness.replay import Offsets
 from tests.harness.scene import Scene
 from tests.pipelines.services.spec import SPEC
@@ -142,9 +143,8 @@ def test_another_number_of_buckets_is_refused_in_words_and_nothing_is_read(crash
         problem = crashed.drain("sixteen").problem
     finally:
         crashed.change(steps=before.steps)
-    assert problem.code == "STATE_INCOMPATIBLE"
-    assert "steps[1].buckets: was 8, is 16" in problem.what
-    assert "sluice reset" in problem.remedy
+    changed = {"differences": has("steps[1].buckets: was 8, is 16"), "reset": has("sluice reset")}
+    because(problem, StateIncompatible, "spec_changed", **changed)
 
 
 @pytest.fixture
@@ -190,25 +190,24 @@ def misusing(processor: str, **changes) -> Pipeline:
 
 
 @pytest.mark.parametrize(
-    ("spec", "code", "said"),
+    ("spec", "kind", "reason", "told"),
     [
-        (misusing("raises_for_buckets"), "PROCESSOR_FAILED", r"misuses/logic.py line \d+, in raises_for_buckets: KeyError: 'boom'"),
-        (misusing("forgets_the_state"), "PROCESSOR_FAILED", r"The code of misuses returned .*it is Table; give two pyarrow Tables"),
-        (misusing("takes_rows_only"), "PROCESSOR_FAILED", r"in takes_rows_only: it takes \(rows.*and Spark passes \(rows, state\) by position",),
+        (misusing("raises_for_buckets"), ProcessorFailed, "code_raised_in_batch", {"where": has("misuses/logic.py line ", ", in raises_for_buckets"), "said": has("KeyError: 'boom'")}),
+        (misusing("forgets_the_state"), ProcessorFailed, "result_wrong", {"pipeline": "misuses", "text": has("it is Table; give two pyarrow Tables")}),
+        (misusing("takes_rows_only"), ProcessorFailed, "signature_unfit", {"name": "takes_rows_only", "signature": has("(rows"), "parameters": "rows, state", "how": "by position"}),
         (
             misusing("raises_for_buckets", keys=("part",), first=(Transform(sql="SELECT *, distance_miles / 7 AS part FROM rows"),)),
-            "SPEC_INVALID",
-            r"GroupState\.keys: part .*double",
+            SpecInvalid,
+            "key_unpackable",
+            {"name": "part", "kind": has("double")},
         ),
     ],
     ids=["an error of its own", "one table", "one parameter", "a key of Spark's that is double"],
 )  # fmt: skip
 def test_what_its_code_does_wrong_is_one_error_with_the_place_and_nothing_is_committed(
-    scene, spec, code, said
+    scene, spec, kind, reason, told
 ):
     made = scene(spec, events=100, deliveries=1)
     made.deliver_all()
-    problem = made.drain().problem
-    assert problem.code == code, problem
-    assert re.search(said, problem.what), problem.what
+    because(made.drain().problem, kind, reason, **told)
     assert not made.paths.table.exists() or made.table() == []

@@ -7,10 +7,12 @@ from typing import Any
 
 from local.deliveries import split
 from spark_jobs.admin.quarantine import quarantine
+from spark_jobs.errors import ExpressionFailed
 from spark_jobs.repair.manifest import approve
 from spark_jobs.spec import Deduplicate, Pipeline, Ranges, Transform
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form
+from tests.harness.refused import because, has
 from tests.harness.scene import Scene, records
 from tests.spark.test_repair import Repairs
 
@@ -65,9 +67,9 @@ def test_a_repair_goes_on_without_a_record_that_a_person_puts_aside(scene):
     made, place = drained_twice(scene, wrong)
     work = Repairs(made)
     problem = work.stage(work.plan()).problem
-    assert problem is not None
     named = f"{place[0]}:{place[1]}"
-    assert f"sluice quarantine failing_repair --record {named} --reason WHY" in problem.remedy
+    first = has(f"sluice quarantine failing_repair --record {named} --reason WHY")
+    because(problem, ExpressionFailed, "expression_failed", first=first)
     intent = quarantine(made.spec, made.settings, (named,), "it has no rate", "somebody")
     intent.execute()
     report = work.stage(plan := work.plan())
@@ -90,14 +92,19 @@ def test_a_repair_names_the_record_on_which_an_expression_fails_and_is_done_when
     spec, divisor = made.spec, f"CAST(event_id <> '{wrong}' AS INT)"
     work, before = Repairs(made), ids(made)
     problem = work.stage(work.plan()).problem
-    assert problem.code == "EXPRESSION_FAILED", problem
-    assert not problem.error().retry
     partition, offset = place
-    at = f"It fails on records of topic {made.topic}: partition {partition} offset {offset}."
-    assert at in problem.what
-    assert f"step 2 (transform), sql: SELECT event_id, event_time, 12 div {divisor}" in problem.what
-    assert "DIVIDE_BY_ZERO" in problem.what
-    assert "then plan the repair again" in problem.remedy
+    because(
+        problem,
+        ExpressionFailed,
+        "expression_failed",
+        why=has(
+            f"It fails on records of topic {made.topic}: partition {partition} offset {offset}."
+        ),
+        where=has(f"step 2 (transform), sql: SELECT event_id, event_time, 12 div {divisor}"),
+        condition="DIVIDE_BY_ZERO",
+        then=has("then plan the repair again"),
+    )
+    assert not problem.error().retry
     assert ids(made) == before
 
     old = spec.steps[1].sql_texts[0].text

@@ -5,8 +5,10 @@ import pytest
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.errors import SparkFailed
 from tests.harness.crash import OF_A_BATCH, Images, over
 from tests.harness.long_form import long_form
+from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 
 BATCHES = {"the first batch": 0, "a batch with history": 2, "a batch without data": 3}
@@ -87,8 +89,8 @@ def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(
 
     monkeypatch.setattr(failpoint, "at", at)
     while (problem := made.drain(f"after {len(failed)} failures").problem) is not None:
-        assert problem.code == "SPARK_FAILED", problem
-        assert any(f"failpoint {place}" in problem.what for place in places), problem
+        because(problem, SparkFailed, "unexpected", text=has("failpoint "))
+        assert any(f"failpoint {place}" in problem.parameters["text"] for place in places), problem
         assert len(failed) < 20
         assert not spark.streams.active, (
             "a query that writes on after its run has given back the lease"

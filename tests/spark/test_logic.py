@@ -10,12 +10,19 @@ import pytest
 from pyspark import cloudpickle
 
 from spark_jobs import failpoint
-from spark_jobs.errors import StateIncompatible
+from spark_jobs.errors import (
+    InitialStateMissing,
+    ProcessorFailed,
+    SluiceError,
+    SpecInvalid,
+    StateIncompatible,
+    StateMisused,
+)
 from spark_jobs.spec import Deduplicate, Field, GroupState, Pipeline, State, Transform
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.crash import over
 from tests.harness.long_form import long_form
-from tests.harness.refused import because
+from tests.harness.refused import because, has
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
@@ -39,12 +46,25 @@ def delivered(kafka, tmp_path_factory) -> Scene:
     return made
 
 
-def problem(made: Scene) -> str:
-    report = made.drain()
-    assert "\n" not in report.problem.what
+def refused(made: Scene, kind: type[SluiceError], reason: str, told: dict[str, str | has]) -> None:
+    problem = made.drain().problem
+    because(problem, kind, reason, **told)
+    assert "\n" not in str(problem.error())
     if made.paths.table.exists():
         assert made.table() == []
-    return f"{report.problem.code}: {report.problem.what} {report.problem.remedy}"
+
+
+def at(method: str, said: str, **more) -> tuple:
+    """What code in logic.py raised."""
+    where = has("misuses/logic.py line ", f", in {method}")
+    return ProcessorFailed, "code_raised_in_batch", {"where": where, "said": has(said), **more}
+
+
+def misused(name: str, **more) -> tuple:
+    return StateMisused, "misused", {"name": name, "where": has("misuses"), **more}
+
+
+TO_COMPATIBLE = {"resume": has("to compatible_logic in spec.py")}
 
 
 def misusing(processor: str, **changes) -> Pipeline:
@@ -60,47 +80,31 @@ def misusing(processor: str, **changes) -> Pipeline:
 
 
 @pytest.mark.parametrize(
-    ("spec", "code", "said", "remedy"),
+    ("spec", "expected"),
     [
-        (
-            misusing("Raises"),
-            "PROCESSOR_FAILED",
-            r"misuses/logic\.py line \d+, in handleInputRows: KeyError: 'boom'",
-            "Then run `sluice drain misuses`: nothing of the failed batch was committed.",
-        ),
-        pytest.param(
-            misusing("RaisesInTimer", time_mode="processing"),
-            "PROCESSOR_FAILED",
-            r"misuses/logic\.py line \d+, in handleExpiredTimer: TypeError: object of type 'int'",
-            "to compatible_logic in spec.py",
-            marks=long_form,
-        ),
-        (misusing("RaisesInInit", form="pandas"), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in init: KeyError: 'boom'", "to compatible_logic in spec.py"),
-        pytest.param(misusing("RaisesInClose"), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in close: KeyError: 'boom'", "to compatible_logic in spec.py", marks=long_form),
-        (misusing("YieldsText"), "PROCESSOR_FAILED", "what the code of misuses returned: AttributeError: 'str' object", "to compatible_logic in spec.py"),
-        (misusing("TakesLess", form="pandas"), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in handleInputRows: it takes \(_rows\)", "to compatible_logic in spec.py"),
-        (misusing("takes_less", form="apply", state=N), "PROCESSOR_FAILED", r"misuses/logic\.py line \d+, in takes_less: it takes \(key", "to compatible_logic in spec.py"),
-        pytest.param(misusing("SetsNothing"), "STATE_MISUSED", "set the state to None", "clear()", marks=long_form),
-        (misusing("TtlByEventTime"), "STATE_MISUSED", "a TTL goes by the clock", "time_mode='processing'"),
-        pytest.param(misusing("SetsTimer", time_mode="none"), "STATE_MISUSED", "the GroupState's time mode is none", "time_mode='event'", marks=long_form),
-        (misusing("set_nothing", form="apply", state=N), "STATE_MISUSED", "set the state to None", "state.remove()"),
-        pytest.param(misusing("set_duration", form="apply", state=N), "STATE_MISUSED", "another clock", "setTimeoutDuration needs", marks=long_form),
-        pytest.param(misusing("set_timestamp", form="apply", state=N, time_mode="processing"), "STATE_MISUSED", "another clock", "setTimeoutTimestamp needs", marks=long_form),
-        (misusing("set_timestamp", form="apply", state=N), "STATE_MISUSED", "behind the watermark", "getCurrentWatermarkMs"),
-        (misusing("Missing"), "SPEC_INVALID", "has no Missing", "Write it"),
-        (misusing("SetsTimer", initial_state="nowhere"), "INITIAL_STATE_MISSING", "tables/nowhere", "initial_state"),
+        (misusing("Raises"), at("handleInputRows", "KeyError: 'boom'", resume=has("Then run `sluice drain misuses`: nothing of the failed batch was committed."))),
+        pytest.param(misusing("RaisesInTimer", time_mode="processing"), at("handleExpiredTimer", "TypeError: object of type 'int'", **TO_COMPATIBLE), marks=long_form),
+        (misusing("RaisesInInit", form="pandas"), at("init", "KeyError: 'boom'", **TO_COMPATIBLE)),
+        pytest.param(misusing("RaisesInClose"), at("close", "KeyError: 'boom'", **TO_COMPATIBLE), marks=long_form),
+        (misusing("YieldsText"), (ProcessorFailed, "code_raised_in_batch", {"where": "what the code of misuses returned", "said": has("AttributeError: 'str' object"), **TO_COMPATIBLE})),
+        (misusing("TakesLess", form="pandas"), (ProcessorFailed, "signature_unfit", {"handler": has("misuses/logic.py line "), "name": "handleInputRows", "signature": has("(_rows)"), **TO_COMPATIBLE})),
+        (misusing("takes_less", form="apply", state=N), (ProcessorFailed, "signature_unfit", {"handler": has("misuses/logic.py line "), "name": "takes_less", "signature": has("(key"), **TO_COMPATIBLE})),
+        pytest.param(misusing("SetsNothing"), (StateMisused, "none_as_value", {}), marks=long_form),
+        (misusing("TtlByEventTime"), misused("STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL")),
+        pytest.param(misusing("SetsTimer", time_mode="none"), misused("STATEFUL_PROCESSOR_CANNOT_PERFORM_OPERATION_WITH_INVALID_TIME_MODE"), marks=long_form),
+        (misusing("set_nothing", form="apply", state=N), misused("CANNOT_BE_NONE")),
+        pytest.param(misusing("set_duration", form="apply", state=N), misused("CANNOT_WITHOUT"), marks=long_form),
+        pytest.param(misusing("set_timestamp", form="apply", state=N, time_mode="processing"), misused("CANNOT_WITHOUT"), marks=long_form),
+        (misusing("set_timestamp", form="apply", state=N), misused("INVALID_TIMEOUT_TIMESTAMP")),
+        (misusing("Missing"), (SpecInvalid, "logic_absent", {"pipeline": "misuses", "name": "Missing"})),
+        (misusing("SetsTimer", initial_state="nowhere"), (InitialStateMissing, "initial_table_absent", {"path": has("tables/nowhere")})),
     ],
     ids=lambda value: value.steps[0].processor if isinstance(value, Pipeline) else "",
 )  # fmt: skip
-def test_it_is_one_error_that_names_the_place_and_the_remedy(
-    delivered, tmp_path, spec, code, said, remedy
-):
+def test_it_is_one_error_that_names_the_place_and_the_remedy(delivered, tmp_path, spec, expected):
     made = over(delivered, tmp_path, spec)
     made.change(max_offsets_per_batch=100)  # what is behind the watermark is so in the second batch
-    text = problem(made)
-    assert text.startswith(code + ":"), text
-    assert re.search(said, text), text
-    assert remedy in text, text
+    refused(made, *expected)
 
 
 COUNTS = """
@@ -159,10 +163,9 @@ def test_code_that_fails_in_a_later_batch_counts_what_came_before_and_goes_on_wh
     assert failed.table_version is None
 
     write(COUNTS.format(wrong="# corrected: before may be there\n        before += 0"))
-    refused = made.drain("refused").problem
-    assert refused.code == "STATE_INCOMPATIBLE"
-    [digest] = re.findall(r"add ('\S+') to compatible_logic", failed.problem.remedy)
-    assert f"add {digest} to compatible_logic" in refused.remedy
+    [digest] = re.findall(r"add ('\S+') to compatible_logic", failed.problem.parameters["resume"])
+    declare = has(f"add {digest} to compatible_logic")
+    because(made.drain("refused").problem, StateIncompatible, "spec_changed", declare=declare)
 
     made.change(compatible_logic=(digest.strip("'"),))
     mended = made.run("mended")
@@ -190,27 +193,24 @@ def test_a_time_out_fires_on_a_key_whose_state_was_never_set(delivered, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "reason", "told"),
     [
-        (Transform(sql="SELECT * FROM rows LIMIT 5"), "max_offsets_per_batch and max_batches"),
-        (Transform(sql="SELECT DISTINCT * FROM rows"), "use the step Deduplicate"),
-        (Transform(sql="SELECT carrier, count(*) AS n FROM rows GROUP BY carrier"), "use the step Aggregate"),
-        (Transform(sql="SELECT carrier, event_time FROM rows"), "column kafka"),
-        (Transform(sql="SELECT *, explode(array(1, 2)) AS n FROM rows"), "may make more rows"),
-        (Transform(sql="SELECT nonsense FROM rows"), "nonsense"),
-        (Transform(function="nowhere"), "has no nowhere"),
+        (Transform(sql="SELECT * FROM rows LIMIT 5"), "transform_with_state", {"why": has("max_offsets_per_batch and max_batches")}),
+        (Transform(sql="SELECT DISTINCT * FROM rows"), "transform_with_state", {"why": has("use the step Deduplicate")}),
+        (Transform(sql="SELECT carrier, count(*) AS n FROM rows GROUP BY carrier"), "transform_with_state", {"why": has("use the step Aggregate")}),
+        (Transform(sql="SELECT carrier, event_time FROM rows"), "transform_loses_column", {"name": "kafka"}),
+        (Transform(sql="SELECT *, explode(array(1, 2)) AS n FROM rows"), "transform_makes_rows", {}),
+        (Transform(sql="SELECT nonsense FROM rows"), "transform_failed", {"error": has("nonsense")}),
+        (Transform(function="nowhere"), "logic_absent", {"name": "nowhere"}),
     ],
     ids=lambda value: value.sql or value.function if isinstance(value, Transform) else "",
 )  # fmt: skip
 def test_a_transform_that_keeps_state_or_loses_track_of_records_is_refused(
-    delivered, tmp_path, step, said
+    delivered, tmp_path, step, reason, told
 ):
     usual = {"name": "carrier_days", "about": "x", "topic": FLIGHTS, "watermark_delay": "2 hours"}
-    text = problem(
-        over(delivered, tmp_path, Pipeline(**usual, steps=(step, Deduplicate(keys=("carrier",)))))
-    )
-    assert text.startswith("SPEC_INVALID:"), text
-    assert said in text, text
+    spec = Pipeline(**usual, steps=(step, Deduplicate(keys=("carrier",))))
+    refused(over(delivered, tmp_path, spec), SpecInvalid, reason, told)
 
 
 def test_state_may_begin_with_what_a_delta_table_holds(scene, spark):
@@ -245,8 +245,8 @@ def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_made_again_by_
         killed.setitem(failpoint.ACTIVE, "table.committed", "raise")
         assert made.drain("killed").problem is not None
     write(COUNTS.format(wrong="before += 1"))
-    refused = made.drain("undeclared").problem
-    [digest] = re.findall(r"add ('\S+') to compatible_logic", refused.remedy)
+    undeclared = made.drain("undeclared").problem.parameters["declare"]
+    [digest] = re.findall(r"add ('\S+') to compatible_logic", undeclared)
     made.change(compatible_logic=(digest.strip("'"),))
     problem = made.drain("declared").problem
     because(problem, StateIncompatible, "batch_half_done", what="code")

@@ -9,10 +9,12 @@ import pytest
 
 from local.deliveries import MALFORMATIONS
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.errors import StateMisused
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.spec import Session, State
 from spark_jobs.steps import aggregate
 from tests.harness.long_form import long_form
+from tests.harness.refused import because
 from tests.spark import edges, operators, truth
 from tests.spark.operators import Operator
 
@@ -128,9 +130,8 @@ def test_a_row_that_a_step_yields_behind_the_watermark_of_the_next_is_an_error_a
     )
     made.deliver_all()
     report = made.drain()
-    assert report.problem.code == "STATE_MISUSED", report.problem
-    assert "yielded a row whose event time is behind the watermark" in report.problem.what
-    assert "after the watermark" in report.problem.remedy
+    name = "EMITTING_ROWS_OLDER_THAN_WATERMARK_NOT_ALLOWED"
+    because(report.problem, StateMisused, "misused", name=name)
     # The third batch is the first that holds rows against a watermark: the one of the first batch's
     # events.
     assert (

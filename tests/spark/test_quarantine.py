@@ -93,7 +93,9 @@ def taken_out(work: Repairs, span: tuple[datetime, datetime], watermark: datetim
     """A backfill takes out what is bad by now and keeps it: verify fails before it."""
     made, before = work.made, quarantined(work.made)
     failed = work.stage(work.plan("verify", *span))
-    assert f"sluice backfill {made.spec.name} --from 2013-01-01T00:00:00Z" in failed.problem.remedy
+    told = failed.problem.parameters
+    assert (failed.problem.reason, told["pipeline"]) == ("newly_bad", made.spec.name)
+    assert told["start"] == "2013-01-01T00:00:00Z"
     assert failed.change.newly_bad > MENDED
     assert quarantined(made) == before, "a verify changes nothing"
 

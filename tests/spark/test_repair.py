@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables, repairs
@@ -38,6 +39,7 @@ from tests.harness.command import answer, sluice, undone
 from tests.harness.compare import assert_same
 from tests.harness.crash import copied
 from tests.harness.long_form import LONG, long_form
+from tests.harness.refused import because
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
@@ -367,12 +369,12 @@ def test_a_spec_that_changed_since_the_plan_and_a_repair_that_is_in_the_table_ar
     plan, spec = work.plan(), made.spec
     made.change(topic=spec.topic.model_copy(update={"max_ahead": 5 * HOUR}))
     stale = work.stage(plan).problem
-    assert "changed since the plan" in stale.what
+    because(stale, StagingStale, "spec_changed_since_plan")
     made.spec = spec
     assert work.stage(plan).problem is None
     work.swap(plan)
     again = work.stage(plan).problem
-    assert "is swapped already" in again.what
+    because(again, StagingStale, "repair_ended", state="swapped")
     assert work.row(plan)["state"] == "swapped"
 
 

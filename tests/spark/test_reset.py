@@ -14,7 +14,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.notes.superseded import read_superseded
-from spark_jobs.errors import LeaseHeld, StateUnreadable
+from spark_jobs.errors import LeaseHeld, SparkFailed, StateUnreadable
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
@@ -22,7 +22,7 @@ from spark_jobs.storage import delta
 from tests.harness import oracle
 from tests.harness.crash import copied, files
 from tests.harness.long_form import long_form
-from tests.harness.refused import fails
+from tests.harness.refused import because, fails, has
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
@@ -147,7 +147,7 @@ def test_a_batch_that_had_no_account_when_one_went_back_to_it_gets_its_whole_acc
     audited = read_cursor(drained.paths.cursor).audited
     with pytest.MonkeyPatch.context() as active:
         raise_at(place, active)
-        assert "failpoint" in drained.drain("killed").problem.what
+        because(drained.drain("killed").problem, SparkFailed, "unexpected", text=has("failpoint"))
     left = [each for each in Checkpoint(drained.paths.checkpoint).committed() if each > audited]
     assert left
     rewind(drained.spec, drained.settings, left[-1]).execute()

@@ -19,7 +19,14 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.errors import CheckpointBroken, TableReplaced
+from spark_jobs.errors import (
+    CheckBroken,
+    CheckpointBroken,
+    LeaseHeld,
+    StateIncompatible,
+    TableChanged,
+    TableReplaced,
+)
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.plan import plan
@@ -27,7 +34,7 @@ from spark_jobs.sink.history import GENERATION
 from spark_jobs.spec import Check, Field, Topic
 from tests.harness.cleaned import clean_log
 from tests.harness.crash import files, over
-from tests.harness.refused import because
+from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 
 
@@ -151,9 +158,7 @@ def test_a_restore_behind_a_batch_that_has_no_account_is_refused_and_taken_back(
     table.update_incremental()
     written = table.version()
     table.restore(read_cursor(drained.paths.cursor).judged_table_version)
-    refused = drained.drain("refused").problem
-    assert refused.code == "TABLE_REPLACED"
-    assert "sluice doctor" in refused.remedy
+    because(drained.drain("refused").problem, TableReplaced, "restored")
     intent = doctor(drained.spec, drained.settings)
     assert f"to version {written}" in " ".join(intent.lines)
     intent.execute()
@@ -169,9 +174,8 @@ def test_a_persons_restore_in_sql_is_taken_back_or_kept_and_nothing_is_lost_or_d
     drained.deliver_all()
     drained.run("more")
     spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 1")
-    refused = drained.drain("refused").problem
-    assert refused.code == "TABLE_REPLACED"
-    assert f"sluice rewind {drained.spec.name} --to-batch 0" in refused.remedy
+    keeping = has(f"sluice rewind {drained.spec.name} --to-batch 0")
+    because(drained.drain("refused").problem, TableReplaced, "restored", keeping=keeping)
     spec, settings = drained.spec, drained.settings
     intent = rewind(spec, settings, 0) if kept else doctor(spec, settings)
     intent.execute()
@@ -203,24 +207,20 @@ def test_a_restore_beside_a_run_fails_it_before_a_verdict_and_the_way_back_is_re
 def test_a_check_that_cannot_be_evaluated_is_an_error_and_not_a_verdict(drained):
     broken = Check(type="expect_column_values_to_not_be_null", kwargs={"column": "no_such_column"})
     drained.change(output_checks=(broken,))
-    report = drained.drain("broken")
-    assert report.problem.code == "CHECK_BROKEN"
-    assert "no_such_column" in report.problem.what
+    problem = drained.drain("broken").problem
+    because(problem, CheckBroken, "not_evaluated", name=has("no_such_column"))
 
 
 def test_a_second_drain_is_refused_and_names_the_holder(drained):
     with lease(drained.paths.lease, "the holder"):
-        report = drained.drain("the second")
-    assert report.problem.code == "LEASE_HELD"
-    assert "the holder" in report.problem.what
+        problem = drained.drain("the second").problem
+    because(problem, LeaseHeld, "held_by_drain", holder=has("the holder"))
 
 
 def test_a_spec_that_its_state_could_not_obey_is_refused_field_by_field(drained):
     drained.change(steps=(drained.spec.steps[0].model_copy(update={"keys": ("carrier",)}),))
-    report = drained.drain("changed")
-    assert report.problem.code == "STATE_INCOMPATIBLE"
-    assert "steps[0].keys" in report.problem.what
-    assert "sluice reset" in report.problem.remedy
+    changed = {"differences": has("steps[0].keys"), "reset": has("sluice reset")}
+    because(drained.drain("changed").problem, StateIncompatible, "spec_changed", **changed)
 
 
 def test_what_the_checkpoint_froze_stays_in_force_and_the_run_says_so(drained):
@@ -259,28 +259,31 @@ def test_a_lost_checkpoint_is_refused_before_it_doubles_the_table(drained):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "name", "wanted", "actual"),
     [
         (
             lambda rows: rows.drop("carrier"),
-            "cannot take column carrier string: the table has only event_id, ",
+            "carrier",
+            "string",
+            has("the table has only event_id, "),
         ),
         (
             lambda rows: rows.withColumn("flight", F.col("flight").cast("string")),
-            "cannot take column flight integer: the table has it as string",
+            "flight",
+            "integer",
+            "the table has it as string",
         ),
     ],
     ids=["a column gone", "another type"],
 )
 def test_a_table_that_somebody_altered_is_refused_before_a_value_is_written_that_nobody_can_read(
-    drained, spark, change, said
+    drained, spark, change, name, wanted, actual
 ):
     path = str(drained.paths.table)
     altered = change(spark.read.format("delta").load(path))
     altered.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
-    report = drained.drain("altered")
-    assert report.problem.code == "TABLE_CHANGED"
-    assert said in report.problem.what
+    told = {"name": name, "wanted": wanted, "actual": actual}
+    because(drained.drain("altered").problem, TableChanged, "column_unfit", **told)
 
 
 def test_a_new_state_version_on_the_old_table_is_refused_before_it_doubles_it(drained):
@@ -455,9 +458,8 @@ def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_classified_in_
         killed.setitem(failpoint.ACTIVE, "table.committed", "raise")
         assert made.drain("killed").problem is not None
     made.change(topic=more_patient(first))
-    problem = made.drain("refused").problem
-    assert problem.code == "STATE_INCOMPATIBLE"
-    assert "with the old topic (max_ahead, required or fields)" in problem.what
+    what = has("topic (max_ahead, required or fields)")
+    because(made.drain("refused").problem, StateIncompatible, "batch_half_done", what=what)
     made.change(topic=first)
     made.run("as before")
     made.assert_exact()

@@ -180,9 +180,9 @@ def test_a_row_wider_than_its_session_goes_with_all_that_it_overlaps_or_its_rang
     made = frame(spark, [live])
     found = made.where(sessions.beside(way(), SPANS)), frame(spark, computed), frame(spark, [])
     if becomes.startswith("--from"):
-        with fails(RangeUnsupported, "session_wider") as raised:
+        _, start, _, end = becomes.split()
+        with fails(RangeUnsupported, "session_wider", start=start, end=end):
             sessions.replaced(way(), SPANS, *found)
-        assert becomes in raised.value.remedy
         return
     taken = sessions.replaced(way(), SPANS, *found)
     gone, stays = (told(rows.collect()) for rows in (taken.live, taken.carried))
@@ -207,9 +207,9 @@ def test_no_record_is_lost_or_doubled_when_records_have_left_their_sessions(spar
 
     refused = [row for row in live if wide(row)]
     none = frame(spark, [])
-    with fails(RangeUnsupported, "session_wider") as raised:
+    start = "2013-02-01T00:00:00Z"
+    with fails(RangeUnsupported, "session_wider", pipeline="sessions", start=start):
         sessions.replaced(way(), SPANS, frame(spark, live), frame(spark, given), none)
-    assert "sluice backfill sessions --from 2013-02-01T00:00:00Z --to " in raised.value.remedy
 
     # The keys without such a row.
     left = {row[2] for row in live} - {row[2] for row in refused}
@@ -260,9 +260,8 @@ def test_a_session_that_is_longer_than_declared_is_refused_with_its_times(spark,
     row = (ends - LONGEST - MINUTE, ends, "long", 30)
     none = frame(spark, [])
     live, computed = (frame(spark, [row]), none) if where == "live" else (none, frame(spark, [row]))
-    with fails(RangeUnsupported, "session_beyond_context") as raised:
+    with fails(RangeUnsupported, "session_beyond_context", start=f"{row[0]:%F %H:%M:%S} UTC"):
         sessions.replaced(way(), SPANS, live, computed, none)
-    assert f"{row[0]:%F %H:%M:%S}" in raised.value.what
 
 
 def test_a_long_session_outside_the_ranges_is_no_matter(spark):

@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from spark_jobs import failpoint
+from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.repair.compute import stage as staging
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import files
+from tests.harness.refused import because, has
 from tests.spark import operators, truth
 from tests.spark.test_archive import empty
 from tests.spark.test_repair import Repairs, drained, rows
@@ -53,5 +55,5 @@ def test_records_that_retention_takes_while_they_are_read_are_named_and_no_retry
 
     monkeypatch.setattr(staging, "compute", overtaken)
     problem = work.stage(plan).problem
-    assert (problem.code, problem.error().retry) == ("RECORDS_UNREACHABLE", False)
-    assert "partition 0: " in problem.what
+    because(problem, RecordsUnreachable, "gone_since_plan", places=has("partition 0: "))
+    assert not problem.error().retry

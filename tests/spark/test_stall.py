@@ -4,9 +4,11 @@ import threading
 from datetime import timedelta
 
 from spark_jobs import failpoint
+from spark_jobs.errors import RunStalled
 from spark_jobs.root.paths import report_path
 from tests.harness.long_form import long_form
 from tests.harness.process import Running
+from tests.harness.refused import because, has
 
 
 def test_a_run_in_which_nothing_moves_ends_with_a_thread_dump_and_the_next_goes_on(
@@ -25,9 +27,8 @@ def test_a_run_in_which_nothing_moves_ends_with_a_thread_dump_and_the_next_goes_
     releasing.start()
     report = made.drain("hung")
     releasing.join()
-    assert report.problem.code == "RUN_STALLED"
-    assert str(kept) in report.problem.what
-    assert report.problem.parameters["limit"] == "4 seconds"
+    told = {"limit": "4 seconds", "threads": has(str(kept))}
+    because(report.problem, RunStalled, "stood_still", **told)
     dump = kept.read_text()
     assert "stream execution thread for" in dump, "the JVM's"
     assert "in _wait" in dump, "Python's: it stands at the failpoint"

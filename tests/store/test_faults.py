@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from spark_jobs import failpoint
+from spark_jobs.errors import RootUnreachable
 from spark_jobs.root import store as declared
 from tests.harness.long_form import long_form
+from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 from tests.harness.store_proxy import Harm, Proxy, between
 from tests.store.root import Root
@@ -107,8 +109,8 @@ def test_a_store_that_is_gone_in_a_batch_ends_the_run_in_words_and_the_next_is_e
             patch.setattr(failpoint, "at", when("planned", lambda harm=harm: faulty.harm(harm)))
             report = faulty.scene.drain(f"cut off {number}")
         assert faulty.proxy.struck, "nothing was harmed"
-        assert report.problem.code == "ROOT_UNREACHABLE", report.problem
-        assert faulty.proxy.endpoint in report.problem.what
+        at = has(faulty.proxy.endpoint)
+        because(report.problem, RootUnreachable, "no_answer", where=at)
     faulty.mends()
 
 

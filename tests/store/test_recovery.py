@@ -19,7 +19,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.object_lease import ObjectLease
-from spark_jobs.errors import LeaseHeld, RootUnreachable, StateUnreadable
+from spark_jobs.errors import CheckpointBroken, LeaseHeld, RootUnreachable, StateUnreadable
 from spark_jobs.journal import runner
 from spark_jobs.journal.runner import settle
 from spark_jobs.messages.job import StateQuery
@@ -33,7 +33,7 @@ from spark_jobs.state.view import state_view
 from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running
 from tests.harness.ran import ran
-from tests.harness.refused import fails, has
+from tests.harness.refused import because, fails, has
 from tests.harness.scene import Scene
 from tests.harness.store_proxy import Harm, between
 from tests.store.root import Root, copied, of
@@ -88,9 +88,8 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
             patch.setenv(name, value)
         running = Running(made, tmp_path, "killed", "leased=wait table.committed=wait")
     running.hold("leased")
-    second = made.drain("second")
-    assert second.problem.code == "LEASE_HELD"
-    assert "run killed (process " in second.problem.what
+    second = made.drain("second").problem
+    because(second, LeaseHeld, "held_until", holder=has("run killed (process "))
     with fails(LeaseHeld, "held_until", holder=has("run killed")):
         reset(made.spec, made.settings).execute()
     assert_nobody_shows(store.secret_key)
@@ -233,8 +232,8 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_mends_a_torn_commit(drained, 
     torn = newest(root, f"checkpoints/{drained.spec.name}/v1/spark/commits/")
     root.write(torn, root.read(torn)[:10])
     refused = drained.drain("refused")
-    assert refused.problem.code == "CHECKPOINT_BROKEN"
-    assert f"{root.url}/{torn} does not parse" in refused.problem.what
+    what = has(f"{root.url}/{torn} does not parse")
+    because(refused.problem, CheckpointBroken, "file_damaged", what=what)
     lines, execute = doctor(drained.spec, drained.settings)
     assert execute is not None, lines
     execute()
@@ -337,8 +336,7 @@ def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no
 
 def test_the_lease_is_had_by_one_of_several_at_once(drained):
     with lease(drained.paths.lease, "the first"):
-        refused = drained.drain("the second")
-        assert refused.problem.code == "LEASE_HELD"
-        assert "run the first" in refused.problem.what
+        refused = drained.drain("the second").problem
+        because(refused, LeaseHeld, "held_until", holder=has("run the first"))
         assert "run the first" in str(holder(drained.paths.lease))
     assert holder(drained.paths.lease) is None
