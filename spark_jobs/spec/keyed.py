@@ -8,6 +8,7 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.spec.steps.following import COMPARABLE, Following
 from spark_jobs.spec.steps.union import Keyed, Step, Transform
+from spark_jobs.spec.topic import Topic
 
 
 def followed(steps: Sequence[Step]) -> Keyed | None:
@@ -51,6 +52,32 @@ def refuse_misplaced(steps: Sequence[Step], mode: OutputMode, topics: int) -> No
                 f"a {name} decides itself which rows it replaces",
                 "Leave output_mode out",
             )
+
+
+def placing(topic: Topic, steps: Sequence[object]) -> Topic:
+    """The topic, whose fields are required that the first step places changes by: a record without
+    one is malformed when it is decoded. Behind a Transform the step itself looks for nulls.
+    """
+    needed = steps[0].placed if steps and isinstance(steps[0], Following) else ()
+    if all(field.required or field.name not in needed for field in topic.fields):
+        return topic
+    fields = (
+        field.model_copy(update={"required": field.required or field.name in needed})
+        for field in topic.fields
+    )
+    return topic.model_copy(update={"fields": tuple(fields)})
+
+
+def refuse_lost_deletes(steps: Sequence[Step], topic: Topic) -> None:
+    """Refuse a step that follows a topic whose only deletes are tombstones, and dropped."""
+    step = followed(steps)
+    if step and not step.deletes and topic.tombstones == "dropped" and not topic.envelope:
+        refuse(
+            f"{type(step).__name__}.deletes",
+            step.deletes,
+            "a tombstone says that its key is gone, and a dropped one deletes nothing",
+            "Say which records delete; or leave tombstones malformed, so that they are kept",
+        )
 
 
 def refuse_incomparable(step: Following, types: dict[str, str]) -> None:

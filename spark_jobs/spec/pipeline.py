@@ -250,10 +250,14 @@ class Pipeline(Model):
     @model_validator(mode="before")
     @classmethod
     def _one_topic(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Of `topics`, `topic` is what they have in common (spec/several.py)."""
+        """Of `topics`, `topic` is what they have in common (spec/several.py). Of a topic whose
+        changes a step follows, what it places them by is required.
+        """
         topic = given.get("topic")
         if isinstance(topic, tuple | list):
             refuse("topic", type(topic).__name__, "one is a Topic", "Write topics=(ONE, TWO)")
+        if isinstance(topic, Topic):
+            given = given | {"topic": keyed.placing(topic, given.get("steps") or ())}
         if "topics" not in given or (given["topics"] == () and topic is not None):
             return given
         topics = several.refuse_none(given["topics"])
@@ -295,6 +299,7 @@ class Pipeline(Model):
             columns, time = step.columns_after(columns), step.time_after(time)
             types = step.types_after(types)
         keyed.refuse_misplaced(self.steps, self.output_mode, len(self.topics))
+        keyed.refuse_lost_deletes(self.steps, self.topic)
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
