@@ -28,6 +28,7 @@ COLUMNS = (
     "state_rows",
     "state_bytes",
     "last_event_time",
+    "topics",
 )
 
 
@@ -90,6 +91,7 @@ def _made(paths: Paths, known: Identity, rows: list[Row]) -> Cursor:
         last_event_time=max(
             (row["last_event_time"] for row in rows if row["last_event_time"]), default=None
         ),
+        newest=accounts.newest_times(rows),
         timers_waiting=None,
     )
 

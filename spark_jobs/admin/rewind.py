@@ -8,6 +8,7 @@ generation, so that Delta does not take its batches for those that it already ha
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.admin.intent import Intent, after_what_was_begun
@@ -30,7 +31,7 @@ from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.errors import LeaseHeld, StateUnreadable
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import Judged, verdict_on
 from spark_jobs.settings.installation import Settings
@@ -59,6 +60,8 @@ class Rewind(Restoring):
     """The offsets at which that batch ends."""
     audited: int
     """The newest batch that has its account then."""
+    newest: tuple[tuple[str, datetime], ...] = ()
+    """The cursor's newest event times of topics then."""
     judged: Judged
     """The newest verdict that is about rows which the table has then."""
     repairs: TakenBack
@@ -122,6 +125,10 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
     _refuse_vacuumed(paths, version, batch)
     refuse_features(delta.open_table(paths.table))
     cursor = read_cursor(paths.cursor)
+    rows = accounts.stored(paths, known, ("batch_id", "topics")) if cursor.newest else []
+    kept, gone = (
+        [row for row in rows if (row["batch_id"] > batch) == later] for later in (False, True)
+    )
     return known, Rewind(
         batch=batch,
         generation=uuid.uuid4().hex[:12],
@@ -131,6 +138,7 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
         end=(end := checkpoint.batch(batch).end),
         version=version,
         audited=min(cursor.audited, batch),
+        newest=accounts.without(cursor.newest, gone, kept),
         judged=verdict_on(paths, known, cursor, version, batch),
         repairs=taken_back(paths, known.generations, version, end, needed(spec)),
     )
@@ -178,7 +186,7 @@ def move_cursor(facts: Rewind, scene: Scene) -> None:
             "audited": facts.audited,
             "judged": facts.judged.batch,
             "open_records": None,
-            "newest": (),  # of batches that are taken back too
+            "newest": facts.newest,
             "judged_table_version": restored if facts.judged.whole else facts.judged.table_version,
         }
     ).put(scene.paths.cursor, scene.held)

@@ -6,6 +6,7 @@ kept (admin/expired.py). A row that is missing is no account without errors.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,17 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.views import NEWEST, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from spark_jobs.ops.schema import Row
     from spark_jobs.root.paths import Paths
+
+Times = tuple[tuple[str, "datetime"], ...]
+"""Of several topics, name and the largest event time, as the cursor has them."""
 
 
 def stored(paths: Paths, known: Identity, columns: Iterable[str]) -> list[Row]:
@@ -69,6 +75,36 @@ def first_lacking(ids: list[int], judged: int, audited: int) -> int | None:
     """
     times = Counter(ids)
     return next((each for each in range(judged + 1, audited + 1) if times[each] != 1), None)
+
+
+def newest_times(rows: Iterable[Row]) -> Times:
+    """Of these rows of ops.batches. Nothing is known of a topic that is not there."""
+    found: dict[str, datetime] = {}
+    for name, account in _accounts(rows):
+        if (time := moment(account.get(NEWEST))) is not None:
+            found[name] = max(time, found.get(name, time))
+    return tuple(found.items())
+
+
+def without(newest: Times, gone: Sequence[Row], kept: Iterable[Row]) -> Times:
+    """The cursor's times where the rows `gone` do not count. What no such row has moved stays: the
+    row that had it may have expired.
+    """
+    moved, has = dict(newest_times(gone)), dict(newest_times(kept))
+    # An older Sluice told no times.
+    untold = {name for name, of in _accounts(gone) if of.get("accepted") and NEWEST not in of}
+    found: dict[str, datetime] = {}
+    for name, was in newest:
+        if name not in untold and (name not in moved or moved[name] < was):
+            found[name] = was
+        elif name in has:
+            found[name] = has[name]
+    return tuple(found.items())
+
+
+def _accounts(rows: Iterable[Row]) -> Iterator[tuple[str, dict[str, int]]]:
+    for row in rows:
+        yield from json.loads(row["topics"] or "{}").items()
 
 
 def _of_checkpoint(paths: Paths, known: Identity) -> str:
