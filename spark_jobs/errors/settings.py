@@ -247,7 +247,7 @@ class SettingInvalid(SluiceError):
 
 
 class JarsMissing(SluiceError):
-    """The jars that pyspark does not ship are not in `SLUICE_JARS`."""
+    """The jars that pyspark does not ship are not in `SLUICE_JARS`, or are old."""
 
     code, exit_status = "JARS_MISSING", 14
     usual_remedy = "Run `make setup`, or correct `SLUICE_JARS`."
@@ -273,6 +273,12 @@ class JarsMissing(SluiceError):
     def timestamp_unreadable(
         self, topic: object, partition: object, offset: object, timestamp: object
     ) -> None: ...
+
+    @reason(
+        "sluice-files.jar is of another Sluice. On S3 a run that has lost its lease could commit.",
+        "Make it: `python -m local.files_jar && python -m local.archive`. The next run resumes.",
+    )
+    def files_jar_stale(self) -> None: ...
 
     @reason(
         "The folder {folder} does not exist.",

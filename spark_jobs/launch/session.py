@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.errors import SettingInvalid
+from spark_jobs.errors import JarsMissing, SettingInvalid
 from spark_jobs.pinned import language
 from spark_jobs.pinned.sql_settings import FAMILIES, PINNED
 from spark_jobs.root.store import is_s3
@@ -41,6 +41,10 @@ CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
 Spark's default renames them, which an object store cannot.
 """
 
+STORE_FORM = 1
+"""What sluice.store.ConditionalLogStore must say of itself. Raise both numbers where another class
+would let a commit pass that these refuse.
+"""
 
 FEW_RECORDS = 100_000
 """Up to so many records, making a query costs its stage more than computing them."""
@@ -109,7 +113,8 @@ def dynamic(state: State) -> dict[str, str]:
 
 def session(name: str, state: State, root: str = "") -> SparkSession:
     """The Spark session of this process, with the settings for one pipeline's state and for its
-    root, a folder or URL. Raises SettingInvalid for a JVM of another language or time zone.
+    root, a folder or URL. Raises SettingInvalid for a JVM of another language or time zone,
+    JarsMissing for one on S3 with an older sluice-files.jar.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
@@ -124,6 +129,7 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     _drop_inherited(spark, state)
     _drop_cluster_defaults(spark)
     if is_s3(root):
+        _require_store(spark)
         spark.conf.set(CHECKPOINTS, "sluice.store.ConditionalCheckpoints")
     else:  # a session may serve several roots: the tests' does
         spark.conf.unset(CHECKPOINTS)
@@ -141,6 +147,21 @@ def _require_language(spark: SparkSession) -> None:
                 found=found,
                 value=value,
             )
+
+
+def _require_store(spark: SparkSession) -> None:
+    """Raise JarsMissing if the class that writes Delta's log is not the one of this Sluice: an
+    older one lets a commit pass whose lease is another's.
+    """
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - only a run needs Spark
+
+    store: Any = spark.sparkContext._jvm.sluice.store.ConditionalLogStore  # type: ignore[union-attr]  # noqa: SLF001 - no Python form
+    try:
+        found = store.form()
+    except (Py4JError, TypeError):  # no such method, or no such class
+        found = None
+    if found != STORE_FORM:
+        raise JarsMissing.files_jar_stale()
 
 
 def _drop_inherited(spark: SparkSession, state: State) -> None:

@@ -12,13 +12,17 @@ from py4j.protocol import Py4JJavaError
 
 from spark_jobs.checkpoint import object_lease
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.errors import JarsMissing
+from spark_jobs.launch import session
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.store import opened
 from spark_jobs.sink import commit
+from spark_jobs.spec import State
 from spark_jobs.storage import delta
 from spark_jobs.storage.held import Held
 from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore
+from tests.harness.refused import fails
 from tests.harness.store_proxy import Harm, Proxy, between
 from tests.store.root import Root
 
@@ -234,6 +238,14 @@ def test_what_may_be_overwritten_in_deltas_log_is_overwritten_whole_or_not_at_al
     with pytest.raises(Py4JJavaError, match="ClassCastException"):
         store.write(path(spark._jvm, log), torn.iterator(), True, hadoop)  # noqa: SLF001
     assert root.read("t/_delta_log/_last_checkpoint") == b"first\nsecond\n"
+
+
+@pytest.mark.parametrize("wanted", [0, session.STORE_FORM + 1])
+def test_a_jar_of_another_sluice_is_refused_before_a_run_writes(spark, root, monkeypatch, wanted):
+    assert session.session("first", State(), root.url)
+    monkeypatch.setattr(session, "STORE_FORM", wanted)
+    with fails(JarsMissing, "files_jar_stale"):
+        session.session("again", State(), root.url)
 
 
 def checkpoints(spark: Any, url: str) -> Any:
