@@ -153,7 +153,7 @@ def _require_store(spark: SparkSession) -> None:
     """Raise JarsMissing if the class that writes Delta's log is not the one of this Sluice: an
     older one lets a commit pass whose lease is another's.
     """
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - only a run needs Spark
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 - only a run needs Spark
 
     store: Any = spark.sparkContext._jvm.sluice.store.ConditionalLogStore  # type: ignore[union-attr]  # noqa: SLF001 - no Python form
     try:

@@ -37,13 +37,35 @@ class Commands:
         made: Given | None = getattr(self, f"_{kind.replace(' ', '_')}")(random.Random(number))
         return made
 
-    def _drain(self, _: random.Random) -> Given:
+    def _drain(self, _: random.Random, *, closes: bool = False) -> Given:
         drained: list[int] = []
 
         def batches(model: Model) -> Model:
-            return model.drained(drained[-1] + 1 if drained else None, self.world.topic.seen)
+            until, first = drained[-1] + 1 if drained else None, self.world.topic.seen
+            done = model.drained(until, first, empty=self.world.closed)
+            if closes and not drained:
+                return done.perhaps(done.drained(None, first, empty=True))
+            return done
 
-        return Given("drain", lambda: drained.append(self.world.drain()), batches)
+        def act() -> None:
+            drained.append(self.world.drain(closes=closes))
+
+        return Given("drain that closes" if closes else "drain", act, batches)
+
+    def _closing_drain(self, chance: random.Random) -> Given:
+        return self._drain(chance, closes=True)
+
+    def _repartition(self, chance: random.Random) -> Given:
+        stores, said = chance.choice((1, 2, 3)), list[str]()
+
+        def moved(model: Model) -> Model:
+            return model if said and "there were" not in said[-1] else model.moved()
+
+        return Given(
+            f"repartition {stores}",
+            lambda: said.extend(self.world.repartition(stores)),
+            moved,
+        )
 
     def _repair(self, chance: random.Random, *, changes: bool = True) -> Given:
         name, key = f"r{len(self.staged) + 1}", _key(chance, ("b", "c"))

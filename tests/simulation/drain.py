@@ -12,9 +12,11 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import StructType
 from upath import UPath
 
+from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
 from spark_jobs.journal.runner import leased, settle
@@ -34,13 +36,16 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.held import Held
 from spark_jobs.storage.object_store import require_writable
+from tests.simulation import spark
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, SHOPS, Key, Model, Rows
 from tests.simulation.rows import EVENING, row_of, rows_in
+from tests.simulation.spark import State
 from tests.simulation.topic import Topic
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.repaired import DAY, SPEC, STRUCT, Root
 
+CLOSING = NoDataBatch(0, "its windows are due")
 CHECK = "expect_x"
 COLUMNS = StructType.fromJson(STRUCT)
 
@@ -54,6 +59,8 @@ class Drain(NamedTuple):
     model: Model
     topic: Topic
     run_id: str
+    closes: bool = False
+    """Whether it ends with a batch that Sluice plans, which reads nothing."""
 
     def run(self) -> int:
         """Complete what an earlier drain left, then one batch; judge; its number. Raises what
@@ -92,6 +99,10 @@ class Drain(NamedTuple):
             batch = left[0] if left else max(committed, default=-1) + 1
             self._batch(batch, checkpoint, known, held)
             cursor = self._account(checkpoint.batch(batch), known, cursor, held)
+            if self.closes:
+                batch = no_data_batch.write(checkpoint, CLOSING, datetime.now(UTC))
+                self._batch(batch, checkpoint, known, held)
+                cursor = self._account(checkpoint.batch(batch), known, cursor, held)
             return self._judged(batch, known, cursor, held, report)
 
     def _claim_table(self, known: Identity, folder: UPath, held: Held) -> Identity:
@@ -125,14 +136,18 @@ class Drain(NamedTuple):
 
     def _write(self, batch: int, checkpoint: Checkpoint, known: Identity, held: Held) -> None:
         folder = checkpoint.folder
+        stores = spark.resumes(checkpoint, batch)
         if batch not in checkpoint.planned():
-            plan_batch(folder, batch, {0: _first(checkpoint, batch) + 1}, topic="sales")
-        read, owner = checkpoint.batch(batch).start[0], known.owner(SPEC.name)
+            end = {0: _first(checkpoint, batch) + 1}
+            plan_batch(folder, batch, end, topic="sales", partitions=stores)
+        planned = checkpoint.batch(batch)
+        read, owner = planned.start[0], known.owner(SPEC.name)
         if table.newest_batch(self.paths.table, owner) < batch:
-            if read < self.topic.now.offset:
+            if planned.covered and read < self.topic.now.offset:
                 raise RecordsGone.unread_removed(loss="offsets", reset="sluice reset")
             of = self.topic.now._replace(offset=read)
             rows = [row_of(Key(read, shop), self.model.sales(of, shop)) for shop in SHOPS]
+            rows = rows if planned.covered else []
             note = {"sluice": owner, "batch": batch, "run": self.run_id}
             held.confirm()
             Root(self.settings.root, paths=self.paths).append(
@@ -140,13 +155,12 @@ class Drain(NamedTuple):
                 {"userMetadata": json.dumps(note)},
                 [deltalake.Transaction(owner, batch)],
             )
-        store = folder / "state" / "0" / "0"
-        store.mkdir(parents=True, exist_ok=True)
-        (store / f"{batch + 1}.snapshot").write_bytes(b"state")
+        spark.keep(folder, batch, State(planned.end[0], stores))
         commit_batch(folder, batch)
 
     def _account(self, done: Batch, known: Identity, cursor: Cursor, held: Held) -> Cursor:
-        counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
+        read = done.covered
+        counts = Account(covered=read, read=read, accepted=read, rows_out=read).model_dump()
         now, batch = table.version(self.paths.table), done.id
         told = counts | {
             "pipeline": SPEC.name,

@@ -25,11 +25,13 @@ class Begins(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A batch of a drain wrote the rows of one record."""
+    """A batch wrote the rows of one record."""
 
     number: int
     of: Begins
-    """The record."""
+    """The record; of a batch that reads none the last one before it."""
+    reads: bool = True
+    """Not if it is of a repartition, or was planned by Sluice."""
 
 
 class Swap(NamedTuple):
@@ -84,10 +86,23 @@ class Model(NamedTuple):
         added = tuple(deeds)
         return self._replace(possible=frozenset(_with(each, added) for each in self.possible))
 
-    def drained(self, until: int | None, first: Collection[Begins]) -> Model:
-        """All batches before this one were, or one more; a place began at one of these."""
-        found = {_filled(each, until, at) for each in self.possible for at in first}
+    def drained(
+        self, until: int | None, first: Collection[Begins], *, empty: bool = False
+    ) -> Model:
+        """All batches before this one were, or one more; a place began at one of these. `empty`:
+        any of them may have read nothing.
+        """
+        found = {
+            made
+            for each in self.possible
+            for at in first
+            for made in _filled(each, until, at, empty=empty)
+        }
         return self._replace(possible=frozenset(found))
+
+    def moved(self) -> Model:
+        """A batch read nothing."""
+        return self._replace(possible=frozenset(map(_moved, self.possible)))
 
     def rewound(self, batch: int) -> Model:
         """Back to the end of that batch."""
@@ -104,7 +119,8 @@ class Model(NamedTuple):
         found = set()
         for each in self.possible:
             began = next((deed.of for deed in each if isinstance(deed, Batch)), Begins(1, 0))
-            found.add((*_filled((Switch(_alone(each)),), batch + 1, began), Delete(None)))
+            [drained] = _filled((Switch(_alone(each)),), batch + 1, began)
+            found.add((*drained, Delete(None)))
         return self._replace(possible=frozenset(found))
 
     def back(self) -> Model:
@@ -131,7 +147,7 @@ class Model(NamedTuple):
         swaps = {each.repair: each for each in deeds if isinstance(each, Swap)}
         for deed in deeds:
             match deed:
-                case Batch(_, of):
+                case Batch(_, of, True):
                     rows |= {Key(of.offset, shop): self.sales(of, shop) for shop in SHOPS}
                 case Swap(_, key, _, after):
                     rows[key] = after
@@ -191,15 +207,24 @@ def _with(deeds: Deeds, added: Deeds) -> Deeds:
     return deeds
 
 
-def _filled(deeds: Deeds, until: int | None, first: Begins) -> Deeds:
-    """With all batches before that one, or with one more."""
-    done = [deed for deed in deeds if isinstance(deed, Batch)]
-    number, at = (done[-1].number + 1, _next(done[-1].of)) if done else (0, first)
+def _filled(deeds: Deeds, until: int | None, first: Begins, *, empty: bool = False) -> list[Deeds]:
+    """With all batches before that one, or with one more; each way in which they may have come."""
+    last = _last(deeds)
+    number, at = (last.number + 1, _next(last.of)) if last else (0, first)
     until = number + 1 if until is None else until
-    while number < until:
-        deeds = (*deeds, Batch(number, at))
-        number, at = number + 1, _next(at)
-    return deeds
+    if number >= until:
+        return [deeds]
+    ways = [(*deeds, Batch(number, at)), *([_moved(deeds)] if empty and last else [])]
+    return [made for way in ways for made in _filled(way, until, first, empty=empty)]
+
+
+def _moved(deeds: Deeds) -> Deeds:
+    last = _last(deeds)
+    return (*deeds, Batch(last.number + 1, last.of, reads=False)) if last else deeds
+
+
+def _last(deeds: Deeds) -> Batch | None:
+    return next((deed for deed in reversed(deeds) if isinstance(deed, Batch)), None)
 
 
 def _next(of: Begins) -> Begins:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from spark_jobs.checkpoint import lease
 from spark_jobs.errors import SluiceError
-from tests.simulation import bucket, clock, invariants
+from tests.simulation import bucket, clock, invariants, spark
 from tests.simulation.clock import Clock
 from tests.simulation.commands import Commands, Given
 from tests.simulation.invariants import Violation
@@ -34,7 +34,7 @@ KINDS = (
     *("swap", "undo", "undo", "rewind", "rewind", "accept", "accept", "reset", "delete bad"),
     *("maintain", "delete", "optimize", "vacuum", "newer", "restore", "stage", "doctor"),
     *("rebuild", "rebuild", "back", "lose live", "discard", "maintain later"),
-    *("retention", "topic anew"),
+    *("retention", "topic anew", "repartition", "repartition", "closing drain"),
 )
 OWN_NUMBER = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|now-\S+|\d+")
 """In the name of a write: without it, it is the kind."""
@@ -113,6 +113,7 @@ def run(schedule: Sequence[Round], seed: int) -> Outcome:
     with (
         TemporaryDirectory(prefix=ROOTS, dir=FOLDER) as folder,
         bucket.in_reach(),
+        spark.stood_in(),
         watched(),
         clock.machines(),
         time.told(),

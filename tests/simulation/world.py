@@ -35,6 +35,7 @@ from spark_jobs.root.live_place import live_version
 from spark_jobs.root.paths import Paths, checkpoints
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
+from spark_jobs.runs.repartition import repartition
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.sources import SOURCES
 from spark_jobs.spec import Pipeline, Topic as Kafka
@@ -84,6 +85,8 @@ class World:
         """Whether the cursor has ever said that a row passed which failed its check."""
         self.older_note = ""
         """The note of a change, as this version wrote it, while there is one of a newer version."""
+        self.closed = False
+        """Whether any batch was planned by Sluice."""
         self.publishes = 0
         """How many publish now."""
         self.restores = 0
@@ -168,14 +171,19 @@ class World:
 
     # Commands
 
-    def drain(self) -> int:
-        """The number of its batch."""
-        return self._drain(self.spec, self.paths)
+    def drain(self, *, closes: bool = False) -> int:
+        """The number of its last batch."""
+        self.closed |= closes
+        return self._drain(self.spec, self.paths, closes=closes)
 
-    def _drain(self, spec: Pipeline, paths: Paths) -> int:
+    def _drain(self, spec: Pipeline, paths: Paths, *, closes: bool = False) -> int:
         self.drains += 1
         run_id = f"drain-{self.drains}"
-        return Drain(spec, paths, self.settings, self.model, self.topic, run_id).run()
+        return Drain(spec, paths, self.settings, self.model, self.topic, run_id, closes).run()
+
+    def repartition(self, stores: int) -> list[str]:
+        """Move the state; what is said of it."""
+        return list(repartition(self.spec, self.settings, stores))
 
     def rebuild(self, done: list[int]) -> None:
         """Compute all beside, and switch to it. Behind that `done` has the last batch."""
