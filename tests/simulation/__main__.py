@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.simulation.simulate import Outcome, Round, rounds, run
+from tests.simulation.simulate import Outcome, Round, is_keyed, played, rounds, run
 
 SHORTENED = 3
 """Violations of a kind that are shortened; of the others the seed is told."""
@@ -18,7 +18,7 @@ def main(seconds: float, seed: int) -> int:
     counts, hits, violations = Counter[str](), Counter[str](), Counter[str]()
     writes = Counter[str]()
     while time.monotonic() - began < seconds:
-        outcome = run(rounds(now), now)
+        outcome = played(now)
         counts.update(schedules=1, changes=outcome.changes)
         writes.update(outcome.places)
         hits.update(outcome.hits)
@@ -48,7 +48,7 @@ def shortened(
     while smaller:
         smaller = False
         for less in _less(schedule):
-            tried = run(less, seed)
+            tried = run(less, seed, keyed=is_keyed(seed))
             if tried.violation and tried.violation.kind == outcome.violation.kind:
                 schedule, outcome, smaller = less, tried, True
                 break
@@ -70,11 +70,12 @@ def _less(schedule: tuple[Round, ...]) -> Iterator[tuple[Round, ...]]:
 
 def tell(seed: int, schedule: tuple[Round, ...], outcome: Outcome) -> None:
     where = "an object store" if seed % 2 else "a disk"
+    keyed = ", keyed=True" if is_keyed(seed) else ""
     print(f"seed {seed}, {len(schedule)} rounds on {where}:")
     for line in outcome.lines:
         print(f"  {line}")
     print(f"  -> {outcome.violation}")
-    print(f"  run({schedule!r}, {seed})\n".replace("Round(commands=", "Round("), flush=True)
+    print(f"  run({schedule!r}, {seed}{keyed})\n".replace("Round(commands=", "Round("), flush=True)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
+from spark_jobs.sink.history import Note
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
@@ -36,9 +37,9 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.held import Held
 from spark_jobs.storage.object_store import require_writable
-from tests.simulation import spark
+from tests.simulation import keyed, spark
 from tests.simulation.bucket import local
-from tests.simulation.model import BAD_SALES, SHOPS, Key, Model, Rows
+from tests.simulation.model import BAD_SALES, SHOPS, Begins, Key, Model, Rows
 from tests.simulation.rows import EVENING, row_of, rows_in
 from tests.simulation.spark import State
 from tests.simulation.topic import Topic
@@ -109,7 +110,8 @@ class Drain(NamedTuple):
         """With its table; behind a reset both are new."""
         if read_identity(self.paths) is None:
             known.put(self.paths.identity, held)
-        version = table.ensure(self.paths.table, COLUMNS, self.spec, known.generation, (), held)
+        columns = keyed.COLUMNS if self.spec.keyed else COLUMNS
+        version = table.ensure(self.paths.table, columns, self.spec, known.generation, (), held)
         known = known.model_copy(
             update={"table_id": known.table_id or table.identifier(self.paths.table)}
         )
@@ -145,20 +147,26 @@ class Drain(NamedTuple):
         if table.newest_batch(self.paths.table, owner) < batch:
             if planned.covered and read < self.topic.now.offset:
                 raise RecordsGone.unread_removed(loss="offsets", reset="sluice reset")
-            of = self.topic.now._replace(offset=read)
-            rows = [row_of(Key(read, shop), self.model.sales(of, shop)) for shop in SHOPS]
-            rows = rows if planned.covered else []
-            note = {"sluice": owner, "batch": batch, "run": self.run_id}
-            held.confirm()
-            Root(self.settings.root, paths=self.paths).append(
-                rows,
-                {"userMetadata": json.dumps(note)},
-                [deltalake.Transaction(owner, batch)],
-            )
+            of = self.topic.now._replace(offset=read) if planned.covered else None
+            note: Note = {"sluice": owner, "batch": batch, "run": self.run_id}
+            if self.spec.keyed:
+                keyed.merge(of, self.model, (batch, note), self.paths, held)
+            else:
+                self._append(of, note, deltalake.Transaction(owner, batch), held)
         spark.keep(folder, batch, State(planned.end[0], stores))
         commit_batch(folder, batch)
 
+    def _append(
+        self, of: Begins | None, note: Note, mark: deltalake.Transaction, held: Held
+    ) -> None:
+        rows = [row_of(Key(of.offset, shop), self.model.sales(of, shop)) for shop in SHOPS if of]
+        held.confirm()
+        said = {"userMetadata": json.dumps(note)}
+        Root(self.settings.root, paths=self.paths).append(rows, said, [mark])
+
     def _account(self, done: Batch, known: Identity, cursor: Cursor, held: Held) -> Cursor:
+        if self.spec.keyed:
+            keyed.account_holds(self.paths.table, known.owner(SPEC.name), done.id)
         read = done.covered
         counts = Account(covered=read, read=read, accepted=read, rows_out=read).model_dump()
         now, batch = table.version(self.paths.table), done.id

@@ -21,7 +21,9 @@ def is_table(folder: Path) -> bool:
 def records(folder: Path, at: int | None = None) -> list[dict[str, Any]]:
     """Its rows at a version, or now; none without a table."""
     found: list[dict[str, Any]] = []
-    for name in _entries(folder, at):
+    for name, parts in _entries(folder, at).items():
+        if parts.get("_sluice_deleted") == "true":
+            continue  # a delete that is remembered
         found += _content(str((folder / name).resolve(strict=True)))
     return found
 
@@ -31,8 +33,9 @@ def files(folder: Path, at: int | None = None) -> frozenset[str]:
     return frozenset(Path(each).name for each in _entries(folder, at))
 
 
-def _entries(folder: Path, at: int | None) -> list[str]:
-    added: dict[str, None] = {}
+def _entries(folder: Path, at: int | None) -> dict[str, dict[str, str]]:
+    """File -> the values by which it is a part of the table."""
+    added: dict[str, dict[str, str]] = {}
     for commit in sorted((folder / "_delta_log").glob("*.json")):
         if at is not None and int(commit.stem) > at:
             break
@@ -43,8 +46,8 @@ def _entries(folder: Path, at: int | None) -> list[str]:
         for action in actions:
             if "add" in action:
                 assert not action["add"].get("deletionVector")
-                added[action["add"]["path"]] = None
-    return [*added]
+                added[action["add"]["path"]] = action["add"]["partitionValues"]
+    return added
 
 
 @cache

@@ -34,6 +34,16 @@ class Batch(NamedTuple):
     """Not if it is of a repartition, or was planned by Sluice."""
 
 
+class Change(NamedTuple):
+    """What a record says of a shop, where the table follows the shop as a key."""
+
+    key: Key
+    sales: int
+    """0 deletes it."""
+    place: tuple[int, int]
+    """A change counts if its place is above that of what is known of the shop."""
+
+
 class Swap(NamedTuple):
     """A repair gave one row another number."""
 
@@ -80,6 +90,8 @@ class Model(NamedTuple):
     bad: frozenset[int]
     """The offsets that bring a bad row."""
     possible: frozenset[Deeds] = frozenset({()})
+    keyed: bool = False
+    """Whether the table follows a key, the shop."""
 
     def done(self, deeds: Iterable[Deed]) -> Model:
         """These were done."""
@@ -143,6 +155,8 @@ class Model(NamedTuple):
 
     def rows(self, deeds: Deeds) -> Rows:
         """What these deeds make of nothing."""
+        if self.keyed:
+            return self._present(deeds)
         rows: Rows = {}
         swaps = {each.repair: each for each in deeds if isinstance(each, Swap)}
         for deed in deeds:
@@ -159,9 +173,36 @@ class Model(NamedTuple):
                     rows.pop(key, None)
         return rows
 
+    def _present(self, deeds: Deeds) -> Rows:
+        """One record after the other, and of each shop what is newest."""
+        known: dict[str, Change] = {}
+        for deed in deeds:
+            match deed:
+                case Batch(_, of, True):
+                    for shop in SHOPS:
+                        new = change(of, shop, self.sales(of, shop))
+                        if shop not in known or new.place > known[shop].place:
+                            known[shop] = new
+                case Delete(key):
+                    gone = (lambda each: each.sales == BAD_SALES) if key is None else None
+                    known = {
+                        shop: each
+                        for shop, each in known.items()
+                        if not (gone(each) if gone else each.key == key)
+                    }
+        return {each.key: each.sales for each in known.values() if each.sales}
+
     def sales(self, of: Begins, shop: str) -> int:
         """The number that a record brings for a shop."""
         return BAD_SALES if of.offset in self.bad and shop == "a" else of.topic
+
+
+def change(of: Begins, shop: str, sales: int) -> Change:
+    """Some come late, and some delete."""
+    turn = of.offset + SHOPS.index(shop)
+    deletes, late = turn % 5 == 4, turn % 3 == 2
+    place = of.offset - 4 * late
+    return Change(Key(of.offset, shop), 0 if deletes else sales, (place, of.offset))
 
 
 def standing(deeds: Deeds) -> dict[str, bool]:

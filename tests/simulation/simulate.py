@@ -36,6 +36,13 @@ KINDS = (
     *("rebuild", "rebuild", "back", "lose live", "discard", "maintain later"),
     *("retention", "topic anew", "repartition", "repartition", "closing drain"),
 )
+OF_A_KEY = (
+    *("drain",) * 6,
+    *("publish",) * 4,
+    *("rewind", "rewind", "accept", "reset", "delete bad", "delete", "restore", "doctor"),
+    *("maintain", "maintain later", "optimize", "vacuum", "newer", "retention", "topic anew"),
+)
+"""Where the table follows a key: no range of it can be computed."""
 OWN_NUMBER = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|now-\S+|\d+")
 """In the name of a write: without it, it is the kind."""
 FAR = 140
@@ -80,15 +87,25 @@ class Outcome(NamedTuple):
     """Who went on, and from which write: all that was decided."""
 
 
+def is_keyed(seed: int) -> bool:
+    """Whether a seed's table follows a key: on a disk, and over an object store."""
+    return seed % 8 in {4, 5}
+
+
+def played(seed: int) -> Outcome:
+    """Of the schedule of a seed."""
+    return run(rounds(seed), seed, keyed=is_keyed(seed))
+
+
 def rounds(seed: int) -> tuple[Round, ...]:
     """The schedule of a seed."""
     chance = random.Random(seed)
-    made = []
+    kinds, made = OF_A_KEY if is_keyed(seed) else KINDS, []
     for _ in range(chance.randint(2, 7)):
         several = chance.choice((1, 1, 1, 2, 2, 3))
         asleep = int(FAR * chance.random() ** 2) * chance.choice((0, 0, 1))
         commands = tuple(
-            (chance.choice(KINDS), chance.randrange(1 << 30))
+            (chance.choice(kinds), chance.randrange(1 << 30))
             for _ in range(several + (1 if asleep else 0))
         )
         hits = chance.choice((0, 0, 1, 1, 2))
@@ -106,8 +123,10 @@ def _nobody_waits() -> Iterator[None]:
         lease.LOCK_WAIT_SECONDS = before
 
 
-def run(schedule: Sequence[Round], seed: int) -> Outcome:
-    """Play it. The seed says where, and which batches bring a bad row."""
+def run(schedule: Sequence[Round], seed: int, *, keyed: bool = False) -> Outcome:
+    """Play it. The seed says where, and which batches bring a bad row; `keyed`, whether the table
+    follows a key.
+    """
     chance, time = random.Random(seed), Clock()
     bad = frozenset(n for n in range(FIRST + 1, FIRST + 30) if chance.random() < 0.2)
     with (
@@ -119,7 +138,7 @@ def run(schedule: Sequence[Round], seed: int) -> Outcome:
         time.told(),
         _nobody_waits(),
     ):
-        world = World.begun(Path(folder) / "root", bad, remote=bool(seed % 2))
+        world = World.begun(Path(folder) / "root", bad, remote=bool(seed % 2), keyed=keyed)
         with world.remembered(), world.with_topic():
             return _Play(world, time).through(schedule)
 
@@ -280,7 +299,7 @@ def _possible(model: Model, outcomes: Sequence[tuple[Actor, Callable[[Model], Mo
     """What may be true behind commands that ran at once: in every order, the unsure ones or not."""
     if not outcomes:
         return model
-    found = Model(model.bad, frozenset())
+    found = model._replace(possible=frozenset())
     for at, (actor, then) in enumerate(outcomes):
         rest = [*outcomes[:at], *outcomes[at + 1 :]]
         if actor.may_be_done:

@@ -7,9 +7,9 @@ import sys
 
 PLAY = """
 import sys
-from tests.simulation.simulate import rounds, run
+from tests.simulation.simulate import played
 for seed in map(int, sys.argv[1:]):
-    outcome = run(rounds(seed), seed)
+    outcome = played(seed)
 print(*outcome.trace, outcome.violation, sep="\\n")
 """
 OBJECTS, DISK = 1003, 1002

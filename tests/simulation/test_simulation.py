@@ -1,10 +1,12 @@
 """Commands at once, hit at their writes, in these seeds' orders, on a disk and a store."""
 
+import pyarrow as pa
 import pytest
 
 from spark_jobs.journal import runner
+from spark_jobs.sink.keyed import commit
 from tests.simulation.schedule import At
-from tests.simulation.simulate import Round, rounds, run
+from tests.simulation.simulate import Round, played, run
 
 SEEDS = range(9000, 9024)
 A_TEST = 8
@@ -13,7 +15,7 @@ A_TEST = 8
 @pytest.mark.parametrize("first", SEEDS[::A_TEST])
 def test_what_was_hit_and_interleaved_ends_as_the_model_says(first):
     for seed in range(first, first + A_TEST):
-        outcome = run(rounds(seed), seed)
+        outcome = played(seed)
         assert outcome.violation is None, (seed, outcome.lines)
 
 
@@ -200,6 +202,14 @@ def test_a_swap_that_nobody_completes_is_seen(monkeypatch):
     killed = Round((("repair", NUMBER),), at=At("dies", "delta write_deltalake", 5))
     outcome = run((killed,), 2)
     assert outcome.violation.kind == "fates"
+
+
+def test_an_older_change_of_a_key_that_wins_is_seen(monkeypatch):
+    drains = [Round((("drain", NUMBER),))] * 2
+    assert run(drains, GOOD[0], keyed=True).violation is None
+    monkeypatch.setattr(commit, "newer", lambda *_: "true")
+    monkeypatch.setattr(commit, "wins", lambda held, _: pa.array([True] * held.num_rows))
+    assert run(drains, GOOD[0], keyed=True).violation.kind in {"rows", "trace"}
 
 
 def test_a_rebuild_begins_beside_a_discard_or_is_refused_in_words():

@@ -40,6 +40,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source.sources import SOURCES
 from spark_jobs.spec import Pipeline, Topic as Kafka
 from spark_jobs.storage import delta
+from tests.simulation import keyed as of_a_key
 from tests.simulation.drain import CHECK, Drain
 from tests.simulation.log import files, is_table
 from tests.simulation.model import BAD_SALES, Found, Key, Model, Rows, Swap
@@ -55,24 +56,28 @@ TRIES = 15
 """Batches of a rebuild, some of which bring bad rows."""
 NEWER = 99
 """A form that this version does not know."""
-_MADE: list[TemporaryDirectory[str]] = []
-"""A root with its first batches, made once and copied."""
+_MADE: dict[bool, TemporaryDirectory[str]] = {}
+"""Roots with their first batches, made once and copied: whose table follows a key, or not."""
 
 
-def spec_of(number: int) -> Pipeline:
+def spec_of(number: int, of: Pipeline = SPEC) -> Pipeline:
     """SPEC, and each NEXT after it."""
-    return SPEC.model_copy(update={"state": SPEC.state.model_copy(update={"version": number})})
+    return of.model_copy(update={"state": of.state.model_copy(update={"version": number})})
 
 
 class World:
     """A root, what its commands do, and what consumers have been told."""
 
-    def __init__(self, folder: Path, bad: frozenset[int], *, remote: bool) -> None:
-        """`folder` is below FOLDER. `remote`: the product finds it in an object store."""
-        self.folder, self.remote = folder, remote
+    def __init__(
+        self, folder: Path, bad: frozenset[int], *, remote: bool, keyed: bool = False
+    ) -> None:
+        """`folder` is below FOLDER. `remote`: the product finds it in an object store. `keyed`: its
+        table follows a key.
+        """
+        self.folder, self.remote, self.keyed = folder, remote, keyed
         root = f"s3://{folder.relative_to(FOLDER)}" if remote else str(folder)
         self.settings = Settings(root, "broker:9092", Path("jars"), "local[1]", "1g")
-        self.model = Model(bad)
+        self.model = Model(bad, keyed=keyed)
         self.topic = Topic()
         self.drains = 0
         self.airflow: list[Event] = []
@@ -97,18 +102,21 @@ class World:
         """Rows that failed, and that a person began to accept."""
 
     @classmethod
-    def begun(cls, folder: Path, bad: frozenset[int], *, remote: bool) -> World:
+    def begun(
+        cls, folder: Path, bad: frozenset[int], *, remote: bool, keyed: bool = False
+    ) -> World:
         """One with its first batches, all of which are good."""
-        if not _MADE:
+        if keyed not in _MADE:
             made = TemporaryDirectory(prefix=f"{ROOTS}first-", dir=FOLDER)
-            Root(Path(made.name))
-            first = cls(Path(made.name), frozenset(), remote=False)
+            if not keyed:
+                Root(Path(made.name))
+            first = cls(Path(made.name), frozenset(), remote=False, keyed=keyed)
             with first.with_topic():
                 for _ in range(FIRST + 1):
                     first.drain()
-            _MADE.append(made)
-        shutil.copytree(_MADE[0].name, folder)
-        world = cls(folder, bad, remote=remote)
+            _MADE[keyed] = made
+        shutil.copytree(_MADE[keyed].name, folder)
+        world = cls(folder, bad, remote=remote, keyed=keyed)
         world.model = world.model.drained(FIRST + 1, world.topic.seen)
         return world
 
@@ -117,7 +125,8 @@ class World:
     @property
     def spec(self) -> Pipeline:
         """That of the state version which drains now."""
-        return spec_of(live_version(checkpoints(self.settings.root, SPEC.name)) or 1)
+        version = live_version(checkpoints(self.settings.root, SPEC.name)) or 1
+        return spec_of(version, of_a_key.SPEC if self.keyed else SPEC)
 
     @property
     def paths(self) -> Paths:
