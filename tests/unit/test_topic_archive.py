@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from typer.testing import CliRunner
 from upath import UPath
 
-from spark_jobs import pipelines
+from spark_jobs import failpoint, pipelines
 from spark_jobs.admin import dead_places
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
@@ -37,6 +37,7 @@ from spark_jobs.errors import (
     SpecInvalid,
 )
 from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.journal.runner import leased
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import (
@@ -425,6 +426,32 @@ def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path
     root.paths = Paths(root.settings.root, SPEC)
     assert not root.paths.identity.exists()
     assert not root.paths.table.exists(), "nobody knows of which topic it is"
+
+
+@pytest.mark.parametrize("place", range(4), ids=["begun", "released", "live", "removed"])
+def test_an_archives_reset_that_was_killed_is_completed_by_whoever_comes_next(
+    tmp_path, monkeypatch, place
+):
+    root, left = Root(tmp_path), [place]
+    root.batches([1])
+    says(monkeypatch, SourceState("topic-2", {0: 0}, {0: 1}))
+
+    def dies(_: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as active:
+        active.setattr(failpoint, "at", dies)
+        with pytest.raises(KeyboardInterrupt):
+            reset(SPEC, root.settings).execute()
+    before, root.paths = root.paths.version, Paths(root.settings.root, SPEC)
+    with leased(root.paths, "the next run"):
+        assert table.released(root.paths.table)
+        assert root.paths.version != before
+    root.begin("g2", "topic-2")
+    root.append("topic-2", 0, NOW)
+    assert root.offsets == [("topic-1", 0), ("topic-2", 0)]
 
 
 def test_a_reset_leaves_a_table_in_which_a_change_that_nobody_completes_is_half_done(
