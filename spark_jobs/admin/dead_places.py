@@ -61,8 +61,7 @@ def remove_place(paths: Paths, dead: Dead, held: Held) -> None:
     fact, rebuild = read_live(paths), read_begun(paths)
     if fact is None or (rebuild and rebuild.folder == dead.folder):
         return
-    live = fact.folder or f"v{fact.version}"
-    if dead not in fact.dead or dead.folder in {live, paths.place.folder}:
+    if dead not in fact.dead or dead.folder in {fact.place("").folder, paths.place.folder}:
         return
     others = [each for each in fact.dead if each.folder != dead.folder]
     folder = paths.above / dead.folder

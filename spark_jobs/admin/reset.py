@@ -102,10 +102,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
 def _draining(paths: Paths, spec: Pipeline) -> Paths:
     """Those of the place that drains now: behind a switch it may be another than the spec's."""
     fact = read_live(paths)
-    if fact is None:
-        return paths
-    folder, table = fact.folder or f"v{fact.version}", fact.table or first_table(spec)
-    return Paths(str(paths.root), spec, Place(folder, table))
+    return Paths(str(paths.root), spec, fact.place(first_table(spec))) if fact else paths
 
 
 def _next(paths: Paths, *, goes_on: bool) -> Place:

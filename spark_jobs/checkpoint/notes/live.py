@@ -79,6 +79,10 @@ class Live(Stored):
     """What a switch replaced; None behind the way back, and behind a reset."""
     dead: tuple[Dead, ...] = ()
 
+    def place(self, first: str) -> Place:
+        """What drains. `first` is the name of the pipeline's first table."""
+        return Place(self.folder or f"v{self.version}", self.table or first)
+
     def write_whole(self, above: UPath, held: Held | None) -> None:
         """Make the place live, after its copy is in its folder. May be repeated. Raises
         LeaseLost.
@@ -108,8 +112,7 @@ def following(paths: Paths, version: int, place: Place, before: Replaced | None 
     known: tuple[Dead, ...] = ()
     left = paths.place
     if fact:
-        folder, table = fact.folder or f"v{fact.version}", fact.table or paths.pipeline
-        known, left = fact.dead, Place(folder, table)
+        known, left = fact.dead, fact.place(paths.pipeline)
     gone = Dead(folder=left.folder, table=left.table, since=now)
     return Live(
         version=version,
@@ -180,14 +183,14 @@ def refuse_dead(paths: Paths) -> None:
         begun = rebuilt(paths.above)
         if begun is None or begun["folder"] != paths.place.folder:
             raise _moved(paths)
-    elif (fact.folder or f"v{fact.version}") != paths.place.folder:
+    elif fact.place("").folder != paths.place.folder:
         raise _moved(paths)
 
 
 def _moved(paths: Paths) -> VersionNotLive:
     fact = read_live(paths)
     live = (
-        f"state version {fact.version}, in {paths.above / (fact.folder or f'v{fact.version}')}, "
+        f"state version {fact.version}, in {paths.above / fact.place('').folder}, "
         f"is live since {fact.since:%F %H:%M:%S} UTC"
         if fact
         else "another place is live"

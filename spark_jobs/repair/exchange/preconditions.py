@@ -32,12 +32,7 @@ class Claim(NamedTuple):
     def transaction(self) -> str:
         """The application id of the commit."""
         made = self.manifest
-        return transaction(made.pipeline, made.generation, self.repair_id)
-
-
-def transaction(pipeline: str, generation: str, repair_id: str) -> str:
-    """The application id of the commit of a swap or an undo."""
-    return f"{pipeline}/{generation}/repair/{repair_id}"
+        return f"{made.pipeline}/{made.generation}/repair/{self.repair_id}"
 
 
 def refuse_foreign(paths: Paths, claim: Claim) -> Identity:
