@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+import deltalake
 import pytest
 
 from spark_jobs.checkpoint.log import Checkpoint
@@ -106,6 +107,14 @@ def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(dra
     before = drained.files()
     assert "nothing to do" in answer(drained.command("drain", PIPELINE))
     assert drained.files() == before
+
+
+def test_run_publishes_what_has_passed_also_where_nothing_is_new(drained):
+    assert ": event 1, " in answer(drained.command("run", PIPELINE))
+    paths = drained.scene.paths
+    shown = deltalake.DeltaTable(str(paths.published_table)).to_pyarrow_table()
+    assert shown.num_rows == drained.report.account.rows_out > 0
+    assert ": event " not in answer(drained.command("run", PIPELINE))
 
 
 @pytest.mark.parametrize(
