@@ -20,7 +20,7 @@ IMAGE := sluice:local
 BUILD ?=
 STACK := docker compose --profile demo
 
-.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants simulate lint object-store bench operators screenshots reference up down clean lock \
+.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants simulate lint object-store bench operators screenshots reference up down clean lock wheel \
   need image stack stack-ready stack-secrets stack-demo stack-down
 
 help: ## show this
@@ -89,6 +89,9 @@ up: $(READY) ## start Kafka and Airflow's UI and leave them running
 down: ## stop what `make up` started
 	@$(BIN)/python -m local.up down
 
+wheel: $(PACKAGES) ## build dist/sluice-*.whl: Airflow's side, and `sluice install`, which makes Spark's
+	@$(BIN)/python -m local.wheel dist
+
 image: ## build the one image of Airflow, Spark and the command line; BUILD='--network host' and the like go to docker build
 	@docker/ready image
 	@docker build $(BUILD) --build-arg REVISION=$$(git rev-parse --short HEAD 2>/dev/null || echo unknown) -t $(IMAGE) .
@@ -125,10 +128,13 @@ clean: ## remove everything that setup, demo and up have made
 
 lock: $(READY) ## resolve the dependencies anew and write requirements/lock.txt
 	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
-	  --group airflow --group spark --group demo --group dev -o requirements/lock.txt
+	  --group airflow --extra spark --group demo --group dev -o requirements/lock.txt
 	@# The image's part of it: nothing that only tests need.
 	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
-	  --group airflow --group spark --group demo -c requirements/lock.txt -o requirements/image.txt
+	  --group airflow --extra spark --group demo -c requirements/lock.txt -o requirements/image.txt
+	@# What `sluice install` takes: Spark's side alone, and the records of which it makes the class-data archive.
+	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
+	  --extra spark --group demo -c requirements/lock.txt -o requirements/spark.txt
 
 need:
 	@command -v java >/dev/null || { echo 'Java 17 is missing. Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17' >&2; exit 1; }

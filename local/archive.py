@@ -25,7 +25,7 @@ from local.publish import publish
 from spark_jobs.errors import SluiceError
 from spark_jobs.launch import submit
 from spark_jobs.root.files import replacing
-from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.settings.installation import Settings
 
 EVENTS = 1_000
 SECONDS = 600.0
@@ -60,7 +60,7 @@ def _drained(settings: Settings, unfinished: Path) -> None:
     ]
     with TemporaryDirectory(prefix="sluice-archive-") as home:
         try:
-            brokers = broker.start(Path(home) / "kafka", REPO / "jars" / "kafka")
+            brokers = broker.start(Path(home) / "kafka", settings.jars.parent / "kafka")
             ours = settings._replace(root=str(Path(home) / "root"), kafka=brokers)
             subprocess.run(
                 command,

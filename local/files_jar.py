@@ -22,8 +22,6 @@ from spark_jobs.root.files import replacing
 from spark_jobs.settings.installation import REPO, Settings
 
 SOURCES = REPO / "spark_jobs" / "java"
-COMPILER = REPO / "jars" / "build"
-OTHERS = REPO / "jars" / "spark"
 NEEDED_OF_OTHERS = ("delta-storage-*.jar", "spark-sql-kafka-*.jar", "kafka-clients-*.jar")
 """Of the jars that pyspark does not ship."""
 NEEDED = (
@@ -51,7 +49,7 @@ def make(settings: Settings) -> Path:
     if not final.parent.is_dir():
         raise JarsMissing.jars_folder_absent(folder=final.parent)
     with TemporaryDirectory(prefix="sluice-files-") as folder:
-        _compile(Path(folder))
+        _compile(Path(folder), settings.jars)
         with replacing(final) as unfinished, ZipFile(unfinished, "w") as jar:
             for path in sorted(Path(folder).rglob("*.class")):
                 # One date for all, so that the same sources give the same bytes.
@@ -61,11 +59,11 @@ def make(settings: Settings) -> Path:
     return final
 
 
-def _compile(folder: Path) -> None:
-    compiler = _the_one(COMPILER, "ecj-*.jar")
+def _compile(folder: Path, jars: Path) -> None:
+    compiler = _the_one(jars.parent / "build", "ecj-*.jar")
     needed = [
         *(_the_one(_spark_jars(), name) for name in NEEDED),
-        *(_the_one(OTHERS, name) for name in NEEDED_OF_OTHERS),
+        *(_the_one(jars, name) for name in NEEDED_OF_OTHERS),
     ]
     sources = sorted(map(str, SOURCES.rglob("*.java")))
     path = os.pathsep.join(map(str, needed))

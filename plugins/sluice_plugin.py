@@ -1,19 +1,8 @@
-"""Sluice's Airflow plugin.
-
-Airflow imports every .py under this folder that .airflowignore does not name, each as its own
-module. So this is the only such file; the code is in the package beside it.
+"""Where Sluice's wheel is not installed, Airflow finds its plugin by this file. It imports every .py
+of a plugins folder that .airflowignore does not name, each as its own module: so there is no other.
 """
 
-from airflow.plugins_manager import AirflowPlugin
+from importlib.metadata import entry_points
 
-from sluice_airflow.dags.timetable import OnRequest
-from sluice_airflow.web.mount import APPS, VIEWS
-
-
-class SluicePlugin(AirflowPlugin):
-    """Airflow shows it under Admin > Plugins, reads DAGs by its timetable, and shows its views."""
-
-    name = "sluice"
-    timetables = [OnRequest]  # noqa: RUF012 - Airflow's attribute
-    fastapi_apps = APPS
-    external_views = VIEWS
+if not entry_points(group="airflow.plugins", name="sluice"):  # twice it would be an error
+    from sluice_airflow.plugin import SluicePlugin  # noqa: F401 - Airflow looks for the name

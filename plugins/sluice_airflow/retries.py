@@ -6,55 +6,26 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
-from airflow.sdk import Context, ExceptionRetryPolicy, RetryAction, RetryRule
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowFailException
 
-from spark_jobs.errors import SluiceError, StagingStale, catalogue
+from spark_jobs.errors import SluiceError
 from spark_jobs.root.store_errors import translate_store_error
-
-
-def _rule(error: type[SluiceError], *, subclasses: bool) -> RetryRule:
-    return RetryRule(
-        exception=error,
-        action=RetryAction.RETRY if error.retry else RetryAction.FAIL,
-        reason=f"{error.code}: {'a retry can help' if error.retry else 'a retry cannot help'}",
-        match_subclasses=subclasses,
-    )
-
-
-# The base class comes last and covers its subclasses: an error that this Sluice does not know is
-# not retried.
-POLICY = ExceptionRetryPolicy(
-    rules=[
-        *(_rule(error, subclasses=False) for error in catalogue()),
-        _rule(SluiceError, subclasses=True),
-    ]
-)
-"""For other errors (a lost worker, a bug) only the number of retries counts."""
 
 ARGUMENTS: dict[str, Any] = {
     "retries": 2,
     "retry_delay": timedelta(seconds=15),
     "retry_exponential_backoff": 2.0,
     "max_retry_delay": timedelta(minutes=5),
-    "retry_policy": POLICY,
 }
-"""The retry arguments of every task of a pipeline."""
+"""The retry arguments of every task of a pipeline. They count for an error of which a retry can
+help, and for one that is not Sluice's: a lost worker, a bug.
+"""
 
 SWAP_ARGUMENTS: dict[str, Any] = {
     "retries": 40,
     "retry_delay": timedelta(seconds=15),
     "retry_exponential_backoff": 0,
-    "retry_policy": ExceptionRetryPolicy(
-        rules=[
-            RetryRule(
-                exception=StagingStale,
-                action=RetryAction.FAIL,
-                reason=f"{StagingStale.code}: clear the task plan, which plans and stages again",
-                match_subclasses=False,
-            ),
-            *POLICY.rules,
-        ]
-    ),
 }
 """Those of a swap: for ten minutes it waits for the drain that holds the lease."""
 
@@ -75,14 +46,16 @@ def last_try(context: Context, error: Exception) -> bool:
 
 class one_line_errors:
     """Logs a SluiceError or an object store's error as one line, and raises it as a SluiceError
-    without its stack frames.
+    without its stack frames; as one that Airflow does not try again, if a retry cannot help, or if
+    it is one of `final`.
 
     Airflow logs the traceback of every error that fails a task. Without frames that traceback
     repeats only the line.
     """
 
-    def __init__(self, log: Any) -> None:
+    def __init__(self, log: Any, final: type[SluiceError] | None = None) -> None:
         self._log = log
+        self._final = final
 
     def __enter__(self) -> None:
         pass
@@ -98,6 +71,18 @@ class one_line_errors:
             if error is None or isinstance(error, SluiceError)
             else translate_store_error(error)
         )
-        if known is not None:
-            self._log.error("%s", known)
-            raise known.with_traceback(None) from None
+        if known is None:
+            return
+        self._log.error("%s", known)
+        again = known.retry and not isinstance(known, self._final or ())
+        raise (known if again else _untried(known)).with_traceback(None) from None
+
+
+def _untried(error: SluiceError) -> SluiceError:
+    """The same error as one that Airflow does not try again."""
+    if isinstance(error, AirflowFailException):
+        return error
+    kind = type(error)
+    both = type(kind.__name__, (kind, AirflowFailException), {"__doc__": kind.__doc__})
+    untried: SluiceError = both(*error.args)
+    return untried

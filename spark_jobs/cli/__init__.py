@@ -14,6 +14,7 @@ import typer
 from spark_jobs.cli import (
     admin,
     coverage,
+    install,
     look,
     publish,
     rebuild,
@@ -41,7 +42,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for group in (run, publish, look, schema, coverage, report, repair, rebuild, admin, worker):
+for group in (
+    run,
+    publish,
+    look,
+    schema,
+    coverage,
+    report,
+    repair,
+    rebuild,
+    admin,
+    worker,
+    install,
+):
     app.add_typer(group.commands)
 
 

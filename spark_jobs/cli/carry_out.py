@@ -102,7 +102,9 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
         told=True,
     )
     words = command(settings, job, plan.offsets)
-    run_in_foreground(words, {**os.environ, **environment(settings)}, application())
+    run_in_foreground(
+        words, {**os.environ, **environment(settings)}, application(settings.spark_env)
+    )
     report = read_report(report_at)
     for check in report.checks:
         if check.outcome != "passed":

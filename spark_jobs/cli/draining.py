@@ -57,7 +57,7 @@ def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
                 run.follow()
             else:
                 words = command(settings, _job(pipeline, due, run_id), due.records)
-                run_in_foreground(words, _variables(settings), application())
+                run_in_foreground(words, _variables(settings), application(settings.spark_env))
             summarise(read_report(due.report), due.report)
 
 

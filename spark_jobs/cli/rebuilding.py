@@ -33,7 +33,9 @@ def in_foreground(settings: Settings, pipeline: str) -> Submit:
         at.unlink(missing_ok=True)
         job = arguments(at).model_copy(update={"told": True})
         words = command(beside, job, records)
-        run_in_foreground(words, {**os.environ, **environment(beside)}, application())
+        run_in_foreground(
+            words, {**os.environ, **environment(beside)}, application(beside.spark_env)
+        )
         report = read_report(at)
         for line in summary(report):
             LOG.info("%s", line)

@@ -56,7 +56,12 @@ from spark_jobs.errors.run import (
     SparkFailed,
     Stopped,
 )
-from spark_jobs.errors.settings import ConnectionMissing, JarsMissing, SettingInvalid
+from spark_jobs.errors.settings import (
+    ConnectionMissing,
+    InstallFailed,
+    JarsMissing,
+    SettingInvalid,
+)
 from spark_jobs.errors.spec import PipelineUnknown, SpecInvalid
 from spark_jobs.errors.state import (
     InitialStateMissing,
@@ -89,6 +94,7 @@ __all__ = [
     "ExpressionFailed",
     "FormatNewer",
     "InitialStateMissing",
+    "InstallFailed",
     "JarsMissing",
     "KafkaConfigInvalid",
     "KafkaRefused",

@@ -45,6 +45,18 @@ class SettingInvalid(SluiceError):
     def package_absent(self, package: object, error: object) -> None: ...
 
     @reason(
+        "SLUICE_SPARK_ENV is {folder}. `sluice install` has not made it, or not to its end.",
+        "Run `sluice install {folder}`.",
+    )
+    def spark_env_unmade(self, folder: object) -> None: ...
+
+    @reason(
+        "SLUICE_SPARK_ENV is {folder}. It has Sluice {there}, and this process Sluice {here}.",
+        "Run `sluice install {folder}` with Sluice {here}.",
+    )
+    def spark_env_version(self, folder: object, there: object, here: object) -> None: ...
+
+    @reason(
         "{folder} is not this user's alone, and {risk}.",
         "Remove it, or set TMPDIR to a folder of your own.",
     )
@@ -285,6 +297,46 @@ class JarsMissing(SluiceError):
         "Run `make setup`, or point SLUICE_JARS at the jars.",
     )
     def jars_folder_absent(self, folder: object) -> None: ...
+
+
+class InstallFailed(SluiceError):
+    """`sluice install` has not made an environment."""
+
+    code, exit_status = "INSTALL_FAILED", 18
+    usual_remedy = "Mend what the line names, and run the command again."
+
+    @reason(
+        "{folder} has files, and `sluice install` has not made it.",
+        "Name a new folder, or remove that one.",
+    )
+    def folder_used(self, folder: object) -> None: ...
+
+    @reason(
+        "{python} is Python {found}. Sluice needs one of {wanted}.",
+        "Name another: `--python python3.12`.",
+    )
+    def python_unfit(self, python: object, found: object, wanted: object) -> None: ...
+
+    @reason(
+        "There is no `mvn` on the PATH, which fetches the jars.",
+        "Install Maven. Debian and Ubuntu: apt-get install maven.",
+    )
+    def maven_absent(self) -> None: ...
+
+    @reason(
+        "Java is {found}. Spark needs Java {wanted}.",
+        "Install it, or let JAVA_HOME name it. Debian: apt-get install openjdk-17-jre-headless.",
+    )
+    def java_unfit(self, found: object, wanted: object) -> None: ...
+
+    @reason("{what} failed: {said}")
+    def step_failed(self, what: object, said: object) -> None: ...
+
+    @reason(
+        "{jar} has the SHA-256 sum {found}, and not {wanted}.",
+        "Remove it from Maven's local repository, and ask whose copy that is.",
+    )
+    def jar_differs(self, jar: object, found: object, wanted: object) -> None: ...
 
 
 class ConnectionMissing(SluiceError):

@@ -5,19 +5,19 @@ run. Imports no pyspark.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import shipment
+from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Drain, Printing, Repartition, Run, Serve, Stage
 from spark_jobs.pinned import language
 from spark_jobs.registry import find as registry
 from spark_jobs.root.path_forms import refuse_for_cluster
 from spark_jobs.root.store import Store, is_s3
-from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import spark_options
 from spark_jobs.spec.spark_options import Options
 
@@ -81,9 +81,11 @@ Delta's own class overwrites what another writer committed in the meantime.
 """
 
 
-def application() -> str:
-    """The path of the application, for spark-submit."""
-    return str(PACKAGE / "main.py")
+def application(spark_env: str = "") -> str:
+    """The path of the application in the environment that SLUICE_SPARK_ENV names, for spark-submit.
+    Raises SettingInvalid.
+    """
+    return str(spark_side(spark_env).application)
 
 
 def archive(settings: Settings) -> Path:
@@ -178,7 +180,7 @@ def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: in
         ),
         "spark.executor.extraJavaOptions": " ".join(options),
         # Named too: otherwise the driver would use the executors' Python.
-        "spark.pyspark.driver.python": sys.executable,
+        "spark.pyspark.driver.python": str(spark_side(settings.spark_env).python),
         **shipment.configuration(settings),
     }
 
@@ -238,8 +240,10 @@ def environment(settings: Settings) -> dict[str, str]:
     # Last on the driver's class path: the part before it must stay the one that the class-data
     # archive is for.
     s3 = [f"{s3_jars(settings)}/*"] if is_s3(settings.root) else []
+    side = spark_side(settings.spark_env)
     return {
         **settings.environment(),
+        **({"SPARK_HOME": str(side.home)} if side.home else {}),
         **(
             {
                 "SPARK_DIST_CLASSPATH": os.pathsep.join(
@@ -249,9 +253,11 @@ def environment(settings: Settings) -> dict[str, str]:
             if s3
             else {}
         ),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(REPO), os.environ.get("PYTHONPATH", "")])),
+        "PYSPARK_PYTHON": str(side.python),
+        "PYSPARK_DRIVER_PYTHON": str(side.python),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [side.search, os.environ.get("PYTHONPATH", "")])
+        ),
         # Else main.py's folder stands first on its path, and a pipeline's own module `storage` or
         # `log` would be Sluice's.
         "PYTHONSAFEPATH": "1",
@@ -301,5 +307,5 @@ def submit_command(
         }.items()
         for word in ("--conf", f"{key}={value}")
     ]
-    submit = str(Path(sys.executable).parent / "spark-submit")
-    return [submit, "--master", settings.master, *conf, application(), *words]
+    side = spark_side(settings.spark_env)
+    return [str(side.submit), "--master", settings.master, *conf, str(side.application), *words]

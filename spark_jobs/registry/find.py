@@ -15,7 +15,7 @@ from spark_jobs.errors import PipelineUnknown, SettingInvalid, SluiceError, Spec
 from spark_jobs.registry.archive_spec import ArchiveSpec, archive_spec
 from spark_jobs.registry.imports import Modules, imported_modules as modules_of
 from spark_jobs.registry.logic import refuse_unfit
-from spark_jobs.registry.project import Project
+from spark_jobs.registry.project import Project, installed
 from spark_jobs.settings.installation import VARIABLES
 from spark_jobs.spec import Pipeline, State, Topic
 from spark_jobs.spec.archive import PREFIX, archive_name
@@ -47,6 +47,15 @@ def imported_modules(name: str) -> Modules:
     Raises SpecInvalid if one is missing or is not valid Python.
     """
     return modules_of(module(name, "logic"), logic_path(name), Project(package(), _folder()))
+
+
+def own_path() -> Path | None:
+    """The folder on the path that has the pipelines' top package; None where Sluice or a package
+    manager has brought it.
+    """
+    top, *inner = package().split(".")
+    above = _folder().parents[len(inner)]
+    return None if top == __name__.partition(".")[0] or installed(above) else above
 
 
 def _folder() -> Path:

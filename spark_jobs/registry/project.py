@@ -36,7 +36,7 @@ class Project:
             return False
         places = _places(top)
         ours = top == self._package.partition(".")[0]
-        return bool(places) and (ours or not any(map(_installed, places)))
+        return bool(places) and (ours or not any(installed(place.parent) for place in places))
 
     def find(self, module: str) -> Path | None:
         """The module's file, or its folder if it is a package without `__init__.py`.
@@ -95,7 +95,6 @@ def _module_file(folder: Path, name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _installed(place: Path) -> bool:
-    """Whether a package manager put it there."""
-    folder = place.parent
-    return bool(_INSTALLED & {*place.parts}) or next(folder.glob("*.dist-info"), None) is not None
+def installed(folder: Path) -> bool:
+    """Whether a package manager fills this folder of the path."""
+    return bool(_INSTALLED & {*folder.parts}) or next(folder.glob("*.dist-info"), None) is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,6 +21,15 @@ from spark_jobs.spec import spark_options
 from spark_jobs.spec.cron import invalid_because
 
 REPO = Path(__file__).parent.parent.parent
+MADE = "sluice.json"
+"""In an environment that `sluice install` has made, the last that it writes."""
+
+
+def _home() -> Path:
+    """Where the jars are: in the environment that `sluice install` has made, or in a clone."""
+    named = os.environ.get("SLUICE_SPARK_ENV") or sys.prefix
+    return Path(named) if (Path(named) / MADE).exists() else REPO
+
 
 VARIABLES = {
     "SLUICE_ROOT": (
@@ -28,8 +38,8 @@ VARIABLES = {
     ),
     "SLUICE_KAFKA": ("the brokers, host:port separated by commas", None),
     "SLUICE_JARS": (
-        "the folder with the jars that `make setup` downloads",
-        str(REPO / "jars" / "spark"),
+        "the folder with the jars that `make setup` or `sluice install` downloads",
+        str(_home() / "jars" / "spark"),
     ),
     "SLUICE_MASTER": (
         "Spark's master for the command line; Airflow uses its connection sluice_spark",
@@ -116,6 +126,11 @@ VARIABLES = {
         "on: the command is about NEXT, which a rebuild computes beside the live table; else off",
         "off",
     ),
+    "SLUICE_SPARK_ENV": (
+        "the environment that `sluice install` has made, in which runs start: docs/deploy.md; "
+        "default: this process's own",
+        "",
+    ),
     "SLUICE_KAFKA_CONFIG": (
         "the properties file with Kafka's brokers, security and credentials: docs/deploy.md",
         "",
@@ -163,6 +178,7 @@ class Settings(NamedTuple):
     warm_idle_minutes: str = "15"
     warm_memory_mb: str = "4096"
     next: str = "off"
+    spark_env: str = ""
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
@@ -246,6 +262,7 @@ class Settings(NamedTuple):
             ),
             warm_memory_mb=_whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
             next=_one_of("SLUICE_NEXT", values["SLUICE_NEXT"], NEXT, "with on, it is about NEXT"),
+            spark_env=values["SLUICE_SPARK_ENV"],
             kafka_config=kafka_config,
         )
 

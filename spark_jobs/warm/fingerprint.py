@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from spark_jobs.registry import find as registry
-from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.installation import MADE, Settings
 from spark_jobs.warm.variables import of_the_worker
 
 LEFT_OUT = "__pycache__"
@@ -42,6 +42,7 @@ def taken(
     return {
         "Spark's options": _digest(command),
         "Python": _digest([sys.executable, sys.version]),
+        "Spark's environment": _of_files(_made(settings)),
         "installed packages": _of_files(_installed()),
         "jars": _of_files(_files_in(settings.jars), touched=False),
         "Spark's configuration files": _of_files(_spark_files(variables)),
@@ -104,6 +105,11 @@ def _installed() -> list[Path]:
     own = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     places = own | {place for place in sys.path if Path(place).name in PACKAGES}
     return [path for place in places for path in Path(place).glob("*-info")]
+
+
+def _made(settings: Settings) -> list[Path]:
+    """What `sluice install` writes last of the environment in which the worker runs."""
+    return [Path(settings.spark_env) / MADE] if settings.spark_env else []
 
 
 def _process_limits() -> list[str]:

@@ -10,17 +10,14 @@ from airflow.sdk import DAG
 
 from sluice_airflow.dags import text
 from sluice_airflow.dags.backfill_dag import build_backfill
-from sluice_airflow.retries import SWAP_ARGUMENTS
 from sluice_airflow.tasks.form import request_of
 from sluice_airflow.tasks.publish import asset_of, days_of, repairs_of
 from spark_jobs.errors import (
     ChangeUnexplained,
     CheckBroken,
     CheckFailed,
-    LeaseHeld,
     RangeInvalid,
     ReportMissing,
-    StagingStale,
 )
 from spark_jobs.messages.job import Stage, read
 from spark_jobs.messages.report import CheckResult, Report
@@ -118,12 +115,6 @@ class TestDag:
     def test_a_swap_waits_ten_minutes_for_a_drain_and_not_for_stale_rows(self, dag):
         swap = dag.get_task("swap")
         assert swap.retries * swap.retry_delay == timedelta(minutes=10)
-        policy = SWAP_ARGUMENTS["retry_policy"]
-        actions = {
-            error: policy.evaluate(error("x"), 1, 40).action.value
-            for error in (LeaseHeld, StagingStale)
-        }
-        assert actions == {LeaseHeld: "retry", StagingStale: "fail"}
 
     def test_the_asset_is_told_by_an_alias_so_that_one_dag_alone_makes_it(self, dag):
         publish = dag.get_task("publish")

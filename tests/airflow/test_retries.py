@@ -1,32 +1,36 @@
 """Which failures Airflow tries again."""
 
-import json
+import logging
 import traceback
 from pathlib import Path
 
 import pytest
-from airflow.sdk import ExceptionRetryPolicy, RetryAction
+from airflow.sdk.exceptions import AirflowFailException
 
-from sluice_airflow.retries import POLICY, one_line_errors
-from spark_jobs.errors import KafkaUnreachable, SluiceError, StateIncompatible, catalogue
+from sluice_airflow.retries import one_line_errors
+from spark_jobs.errors import KafkaUnreachable, LeaseHeld, SluiceError, StagingStale, catalogue
+from spark_jobs.messages.report import Problem
 
 
 class FromANewerSluice(SluiceError):
-    """Not in the catalogue: it is made after the policy."""
+    """Not in the catalogue."""
 
     code = "NEWER"
-    retry = False
 
 
-def action(error: BaseException, policy: ExceptionRetryPolicy = POLICY) -> RetryAction:
-    return policy.evaluate(error, try_number=1, max_tries=2).action
+def raised(error, final=None):
+    """What Airflow gets of it."""
+    with pytest.raises(type(error)) as caught, one_line_errors(logging.getLogger(), final):
+        raise error
+    return caught.value
 
 
 @pytest.mark.parametrize("error", catalogue(), ids=lambda error: str(error.code))
 def test_an_error_is_tried_again_exactly_if_its_class_says_that_this_can_help(error):
-    assert action(error("it went wrong.")) is (
-        RetryAction.RETRY if error.retry else RetryAction.FAIL
-    )
+    told = raised(error("it went wrong.", "Mend it.", "why", {"n": 1}))
+    assert isinstance(told, AirflowFailException) is not error.retry
+    assert isinstance(told, error)
+    assert Problem.of(told) == Problem.of(error("it went wrong.", "Mend it.", "why", {"n": 1}))
 
 
 def test_the_catalogue_has_errors_of_both_kinds():
@@ -37,23 +41,18 @@ def test_the_catalogue_has_errors_of_both_kinds():
     "error", [SluiceError("a code that nobody knows."), FromANewerSluice("new.")]
 )
 def test_an_error_that_this_sluice_does_not_know_is_not_tried_again(error):
-    assert action(error) is RetryAction.FAIL
+    assert isinstance(raised(error), AirflowFailException)
 
 
-@pytest.mark.parametrize("error", [ValueError("a bug"), OSError("a lost disk"), TimeoutError()])
+@pytest.mark.parametrize("error", [ValueError("a bug"), TimeoutError()])
 def test_what_is_not_sluices_own_follows_the_number_of_retries(error):
-    assert action(error) is RetryAction.DEFAULT
+    assert raised(error) is error
 
 
-def test_the_reason_in_the_task_log_names_the_code():
-    assert StateIncompatible.code in (POLICY.evaluate(StateIncompatible("x"), 1, 2).reason or "")
-
-
-def test_the_policy_is_the_same_after_it_was_written_down_and_read_again():
-    again = ExceptionRetryPolicy.deserialize(json.loads(json.dumps(POLICY.serialize())))
-    assert [action(error("x"), again) for error in catalogue()] == [
-        action(error("x")) for error in catalogue()
-    ]
+def test_a_task_may_say_that_an_error_needs_another_task_first():
+    assert StagingStale.retry
+    assert isinstance(raised(StagingStale("x"), StagingStale), AirflowFailException)
+    assert not isinstance(raised(LeaseHeld("x"), StagingStale), AirflowFailException)
 
 
 def _fail():
@@ -72,6 +71,7 @@ def test_an_error_leaves_the_block_as_one_line_without_its_cause_and_the_frames_
 
     with pytest.raises(KafkaUnreachable) as raised, one_line_errors(Log()):
         _fail()
+
     assert lines == ["KAFKA_UNREACHABLE: no broker answered. Start it."]
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__

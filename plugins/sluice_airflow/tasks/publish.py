@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import airflow.sdk
 from airflow.sdk import Asset, AssetAlias, BaseOperator, Context
 from airflow.sdk.exceptions import AirflowSkipException
 
@@ -18,6 +19,9 @@ from spark_jobs.settings.installation import root
 
 if TYPE_CHECKING:
     from spark_jobs.runs.publish.due import Announced
+
+PARTITIONS = "PartitionedAtRuntime" in airflow.sdk.__all__
+"""Whether this Airflow's events may have partitions: from 3.3 on."""
 
 
 def asset_of(pipeline: str) -> Asset:
@@ -68,7 +72,7 @@ class PublishOperator(TellsLineage, BaseOperator):
         self.through = through
         self.extra: dict[str, Any] | None = None
         self.days = days_of(pipeline)
-        outlets = [through or self.asset, *([self.days] if by_day else [])]
+        outlets = [through or self.asset, *([self.days] if by_day and PARTITIONS else [])]
         super().__init__(inlets=[self.asset], outlets=outlets, **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:

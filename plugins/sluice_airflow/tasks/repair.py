@@ -19,6 +19,7 @@ from sluice_airflow.tasks.submission import Submission
 from sluice_airflow.tasks.submit import CONNECTION, SubmitOperator, recorded_run
 from sluice_airflow.tasks.xcom import planned_repair, plans_rebuild
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.errors import StagingStale
 from spark_jobs.messages.job import Run, Stage
 from spark_jobs.messages.kind import KINDS, Kind, Writes
 from spark_jobs.registry import find as registry
@@ -148,7 +149,8 @@ class SwapOperator(TellsLineage, BaseOperator):
                 return rebuild.swap(planned, context, run, own, (self.submission, keys))
         from spark_jobs.repair.exchange.swap import swap  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
-        with one_line_errors(self.log), root_credentials():
+        # Of stale rows the task plan is cleared, which plans and stages again.
+        with one_line_errors(self.log, final=StagingStale), root_credentials():
             where = root()
             done = swap(
                 live_spec(registry.load(self.pipeline), where),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +21,7 @@ from sluice_airflow.connections.kafka import config_in_file, task_settings
 from spark_jobs.errors import ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import end_tree
+from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Drain, Run
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.withheld import for_tasks
@@ -86,7 +86,7 @@ class Submission:
             job = job_at(path)
             if not self._run_warm(settings, records, job):
                 self.hook = self._hook_for(settings, records, job)
-                self._submit(self.hook)
+                self._submit(self.hook, submit.application(settings.spark_env))
         return for_tasks(read_report(path))
 
     def kill(self) -> None:
@@ -148,9 +148,9 @@ class Submission:
         said.join(SAID_SECONDS)
         return True
 
-    def _submit(self, hook: SparkSubmitHook) -> None:
+    def _submit(self, hook: SparkSubmitHook, application: str) -> None:
         try:
-            hook.submit(submit.application())
+            hook.submit(application)
         except FileNotFoundError:
             raise SparkFailed.no_spark_submit() from None
         except AirflowException:
@@ -176,9 +176,9 @@ def _log_lines(read: int) -> None:
 
 def _variables(settings: Settings) -> dict[str, str]:
     """Of the environment of spark-submit, what this process has not."""
-    # The provider finds spark-submit by its name only, so this interpreter's folder comes first on
-    # the PATH.
-    search = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    # The provider finds spark-submit by its name only, so its folder comes first on the PATH.
+    submit_at = spark_side(settings.spark_env).submit
+    search = os.pathsep.join((str(submit_at.parent), os.environ.get("PATH", os.defpath)))
     return {**submit.environment(settings), "PATH": search}
 
 

@@ -1,0 +1,38 @@
+"""The command that makes the environment of Spark's side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_jobs.cli.terminal import examples, one_line_errors, say
+
+commands = typer.Typer(rich_markup_mode="rich")
+
+
+@commands.command(
+    rich_help_panel="Install",
+    epilog=examples(
+        "sluice install /opt/sluice",
+        "export SLUICE_SPARK_ENV=/opt/sluice            (runs start there from now on)",
+    ),
+)
+def install(
+    folder: Annotated[Path, typer.Argument(help="A new folder, or one that it has made.")],
+    python: Annotated[
+        str | None,
+        typer.Option(help="The Python of the environment: 3.11 to 3.13. Default: this one."),
+    ] = None,
+) -> None:
+    """Make the environment in which runs start: Spark, Delta, Great Expectations, jars, all locked.
+
+    Airflow's environment keeps its packages. Needs pip's index, Maven's repository and Java 17;
+    takes some minutes. An environment of another version is made anew: let no run work meanwhile.
+    """
+    from spark_jobs.install.environment import install as make  # noqa: PLC0415 - no other command needs it
+
+    with one_line_errors():
+        new = make(folder, python, say)
+        say(f"{'made' if new else 'there already:'} {folder}: export SLUICE_SPARK_ENV={folder}")

@@ -1,0 +1,157 @@
+"""Environment: Spark's side in a folder of its own: a virtual environment with locked packages and
+this very Sluice, the jars by their sums, and the class-data archive.
+
+The file sluice.json is written last: what was cut off is not taken for an environment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import spark_jobs
+from spark_jobs.errors import InstallFailed
+from spark_jobs.install.needed import maven, python, require_java
+from spark_jobs.settings.installation import MADE, REPO
+
+PACKAGE: Final = Path(spark_jobs.__file__).parent
+PARTS: Final = ("spark", "s3", "kafka", "build")
+"""Profiles of pom.xml. The last two serve the making alone: a broker, and a compiler of Java."""
+PASSING: Final = ("kafka", "build")
+
+
+def brought() -> Path:
+    """What a wheel brings for this, and a clone has at its top: pom.xml, requirements, local."""
+    inside = PACKAGE / "install" / "brought"
+    return inside if inside.exists() else REPO
+
+
+def install(folder: Path, interpreter: str | None, say: Callable[[str], None]) -> bool:
+    """Make it, and tell each step; False where this version is there already.
+
+    An environment of another version is made anew. Raises InstallFailed.
+    """
+    folder = folder.absolute()
+    if made(folder) == spark_jobs.__version__:
+        return False
+    if folder.exists() and made(folder) is None and any(folder.iterdir()):
+        raise InstallFailed.folder_used(folder=folder)
+    chosen, mvn = python(interpreter), maven()
+    require_java()
+    shutil.rmtree(folder, ignore_errors=True)
+    say("  Python packages ...")
+    _packages(folder, chosen)
+    _sluice(folder)
+    say("  jars ...")
+    _jars(folder, mvn)
+    say("  class-data archive, by which every run starts sooner ...")
+    _made_here(folder)
+    for part in PASSING:
+        shutil.rmtree(folder / "jars" / part)
+    version = {"sluice": spark_jobs.__version__, "python": chosen}
+    (folder / MADE).write_text(json.dumps(version, indent=2))
+    return True
+
+
+def made(folder: Path) -> str | None:
+    """The version of Sluice that an environment was made with; None if it is none."""
+    try:
+        return str(json.loads((folder / MADE).read_text())["sluice"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _packages(folder: Path, chosen: str) -> None:
+    _run("a virtual environment", [chosen, "-m", "venv", str(folder)])
+    words = ["install", "-q", "--disable-pip-version-check", "--no-deps", "--require-hashes"]
+    listed = brought() / "requirements" / "spark.txt"
+    _run("pip", [str(folder / "bin" / "pip"), *words, "-r", str(listed)])
+
+
+def _sluice(folder: Path) -> None:
+    """This Sluice's own files, whatever index or clone it came from: both sides are the same."""
+    [site] = folder.glob("lib/python3*/site-packages")
+    left_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, site / PACKAGE.name, ignore=left_out)
+    inside = site / PACKAGE.name / "install" / "brought"
+    if not inside.exists():
+        inside.mkdir()
+        for name in ("pom.xml", "requirements", "local"):
+            _copy(brought() / name, inside / name)
+    command = folder / "bin" / "sluice"
+    command.write_text(f"#!{folder}/bin/python\nfrom spark_jobs.cli import app\n\napp()\n")
+    command.chmod(0o755)
+    _run("Python", [str(folder / "bin" / "python"), "-m", "compileall", "-q", str(site)])
+
+
+def _copy(old: Path, new: Path) -> None:
+    if old.is_dir():
+        shutil.copytree(old, new, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        shutil.copy(old, new)
+
+
+def _jars(folder: Path, mvn: str) -> None:
+    for part in PARTS:
+        where = folder / "jars" / part
+        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+        words = [mvn, "-q", "-B", "-ntp", "-f", str(brought() / "pom.xml"), f"-P{part}", *goal]
+        _run("Maven", [*words, f"-DoutputDirectory={where}"])
+    _sums(folder / "jars", brought() / "requirements" / "jars.sha256")
+
+
+def _sums(jars: Path, listed: Path) -> None:
+    for line in listed.read_text().splitlines():
+        wanted, name = line.split(maxsplit=1)
+        path = jars / name.lstrip("*")
+        found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "no file"
+        if found != wanted:
+            raise InstallFailed.jar_differs(jar=path, found=found, wanted=wanted)
+
+
+def _made_here(folder: Path) -> None:
+    """By the environment's own Python: what is made fits that alone."""
+    own = folder / "bin" / "python"
+    for module in ("local.pyspark_zip", "local.files_jar", "local.archive"):
+        _run(module, [str(own), "-m", module], _alone(folder))
+
+
+def _alone(folder: Path) -> dict[str, str]:
+    """Variables in which nothing of this process's environment is on the path."""
+    [site] = folder.glob("lib/python3*/site-packages")
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+    ours.pop("SPARK_HOME", None)
+    jars = str(folder / "jars" / "spark")
+    return ours | {
+        "PYTHONPATH": str(site / PACKAGE.name / "install" / "brought"),
+        "SLUICE_JARS": jars,
+    }
+
+
+def _run(what: str, words: Sequence[str], variables: dict[str, str] | None = None) -> None:
+    """Raises InstallFailed with the end of what the command said."""
+    try:
+        done = subprocess.run(
+            words,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    except OSError as error:
+        raise InstallFailed.step_failed(what=what, said=error.strerror or str(error)) from None
+    if done.returncode:
+        said = done.stdout.decode(errors="replace").strip().splitlines()
+        raise InstallFailed.step_failed(what=what, said=" | ".join(said[-6:]))
+    if what.startswith("local."):
+        sys.stderr.write(
+            done.stdout.decode(errors="replace") if b"To make it:" in done.stdout else ""
+        )
