@@ -1,5 +1,7 @@
-"""Where Sluice's wheel is not installed, Airflow finds its plugin by this file. It imports every .py
-of a plugins folder that .airflowignore does not name, each as its own module: so there is no other.
+"""Where Sluice's wheel is not installed, Airflow finds its plugin by this file.
+
+Airflow imports every .py of a plugins folder that .airflowignore does not name, each as its own
+module. So there is no other.
 """
 
 from importlib.metadata import entry_points

@@ -45,6 +45,13 @@ class SettingInvalid(SluiceError):
     def package_absent(self, package: object, error: object) -> None: ...
 
     @reason(
+        "SLUICE_DAG_PREFIX is {value!r}. An id of a DAG may begin with at most 60 letters, digits, "
+        "- and _.",
+        "Write for example orders_.",
+    )
+    def prefix_invalid(self, value: object) -> None: ...
+
+    @reason(
         "SLUICE_SPARK_ENV is {folder}. `sluice install` has not made it, or not to its end.",
         "Run `sluice install {folder}`.",
     )

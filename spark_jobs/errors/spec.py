@@ -246,6 +246,12 @@ class PipelineUnknown(SluiceError):
     def folder_absent(self, pipeline: object, package: object, hint: object) -> None: ...
 
     @reason(
+        "dags(of=...) has arguments for {name!r}. There is no such pipeline.",
+        "The pipelines are: {known}.",
+    )
+    def of_dags(self, name: object, known: object) -> None: ...
+
+    @reason(
         "No topic declares the archive {pipeline!r}.",
         "Declare it: Topic(..., archive=Archive()). The archives are: {archives}.",
     )

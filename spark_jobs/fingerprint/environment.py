@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
+import sys
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from importlib.metadata import distributions
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,7 +23,7 @@ from spark_jobs.fingerprint.fields import Change, Declared, Fingerprint, changes
 from spark_jobs.pinned import language
 from spark_jobs.pinned.sql_settings import PINNED
 from spark_jobs.registry import find as registry, logic
-from spark_jobs.settings.installation import VARIABLES
+from spark_jobs.settings.installation import jars, spark_env
 from spark_jobs.spec import Pipeline
 
 MISSING = "(missing)"
@@ -167,13 +166,14 @@ def _imports(name: str) -> dict[str, str]:
 
 def _versions() -> dict[str, str]:
     """Delta's version is that of its jar: the jar writes the table."""
-    folder = Path(os.environ.get("SLUICE_JARS") or str(VARIABLES["SLUICE_JARS"][1]))
     delta = [
         match[1]
-        for jar in sorted(folder.glob("delta-spark*.jar"))
+        for jar in sorted(jars().glob("delta-spark*.jar"))
         if (match := re.fullmatch(r"delta-spark_.+-(\d[\w.]*)\.jar", jar.name))
     ]
     found = {"Sluice": spark_jobs.__version__, "Delta": delta[-1] if delta else ""}
-    with suppress(PackageNotFoundError):
-        found["msgspec"] = version("msgspec")
+    # Of the environment that decodes: Airflow's may be another.
+    packages = [str(each) for each in spark_env().glob("lib/python3*/site-packages")]
+    for each in distributions(name="msgspec", path=packages or sys.path):
+        found["msgspec"] = each.version
     return {name: text for name, text in sorted(found.items()) if text}

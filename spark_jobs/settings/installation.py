@@ -24,13 +24,6 @@ REPO = Path(__file__).parent.parent.parent
 MADE = "sluice.json"
 """In an environment that `sluice install` has made, the last that it writes."""
 
-
-def _home() -> Path:
-    """Where the jars are: in the environment that `sluice install` has made, or in a clone."""
-    named = os.environ.get("SLUICE_SPARK_ENV") or sys.prefix
-    return Path(named) if (Path(named) / MADE).exists() else REPO
-
-
 VARIABLES = {
     "SLUICE_ROOT": (
         "the folder or URL that holds tables, checkpoints and ops tables",
@@ -38,8 +31,8 @@ VARIABLES = {
     ),
     "SLUICE_KAFKA": ("the brokers, host:port separated by commas", None),
     "SLUICE_JARS": (
-        "the folder with the jars that `make setup` or `sluice install` downloads",
-        str(_home() / "jars" / "spark"),
+        "the folder with the jars; default: jars/spark of SLUICE_SPARK_ENV, or of a clone",
+        "",
     ),
     "SLUICE_MASTER": (
         "Spark's master for the command line; Airflow uses its connection sluice_spark",
@@ -102,6 +95,10 @@ VARIABLES = {
         "when Airflow's DAG sluice_maintain runs, in UTC: five cron fields, or never",
         "17 3 * * 0",
     ),
+    "SLUICE_DAG_PREFIX": (
+        "what the ids of Sluice's DAGs begin with: letters, digits, - and _",
+        "",
+    ),
     "SLUICE_RECORD_BYTES": (
         "whether Airflow shows values of records: its tasks' logs, XCom and approvals to all who "
         "may read them, and the views, with records and rows of state, to those who may edit the "
@@ -144,6 +141,7 @@ LOCKS = ("safe", "one-host")
 RECORD_BYTES = ("hidden", "shown")
 WARM = ("off", "on")
 NEXT = ("off", "on")
+_PREFIX = re.compile(r"[A-Za-z0-9_-]{0,60}")
 FOREVER = "forever"
 NEVER = "never"
 _PART = re.compile(r"[A-Za-z0-9._=-]+")
@@ -172,6 +170,7 @@ class Settings(NamedTuple):
     rejected_days: str = FOREVER
     quarantine_megabytes: str = "256"
     maintain_cron: str = "17 3 * * 0"
+    dag_prefix: str = ""
     record_bytes: str = "hidden"
     warm: str = "off"
     warm_drains: str = "100"
@@ -218,7 +217,7 @@ class Settings(NamedTuple):
         return cls(
             root=_checked_root(values["SLUICE_ROOT"]),
             kafka=values["SLUICE_KAFKA"],
-            jars=Path(values["SLUICE_JARS"]),
+            jars=jars(),
             master=values["SLUICE_MASTER"],
             driver_memory=values["SLUICE_DRIVER_MEMORY"],
             pipelines=values["SLUICE_PIPELINES"],
@@ -249,6 +248,7 @@ class Settings(NamedTuple):
                 "SLUICE_QUARANTINE_MEGABYTES", values["SLUICE_QUARANTINE_MEGABYTES"]
             ),
             maintain_cron=_cron(values["SLUICE_MAINTAIN_CRON"]),
+            dag_prefix=_prefix(values["SLUICE_DAG_PREFIX"]),
             record_bytes=_one_of(
                 "SLUICE_RECORD_BYTES",
                 values["SLUICE_RECORD_BYTES"],
@@ -303,9 +303,29 @@ def log_format() -> Literal["text", "json"]:
     return "json" if os.environ.get("SLUICE_LOG") == "json" else "text"
 
 
+def spark_env() -> Path:
+    """The environment in which runs start: that of SLUICE_SPARK_ENV, or this process's."""
+    return Path(os.environ.get("SLUICE_SPARK_ENV") or sys.prefix)
+
+
+def jars() -> Path:
+    """SLUICE_JARS; else those of the environment that `sluice install` has made, or of a clone."""
+    if given := os.environ.get("SLUICE_JARS"):
+        return Path(given)
+    return (spark_env() if (spark_env() / MADE).exists() else REPO) / "jars" / "spark"
+
+
 def one_host() -> bool:
     """SLUICE_LOCKS, for the lease: whether its user says that one machine alone starts runs."""
     return os.environ.get("SLUICE_LOCKS") == "one-host"
+
+
+def dag_prefix() -> str:
+    """SLUICE_DAG_PREFIX, for Airflow's DAG processor and views; none where the value is wrong:
+    Settings refuse that value, in the DAGs' tasks.
+    """
+    given = os.environ.get("SLUICE_DAG_PREFIX", "")
+    return given if _PREFIX.fullmatch(given) else ""
 
 
 def record_bytes() -> bool:
@@ -433,6 +453,12 @@ def _cron(value: str) -> str:
             why=why,
             never=NEVER,
         )
+    return value
+
+
+def _prefix(value: str) -> str:
+    if not _PREFIX.fullmatch(value):
+        raise SettingInvalid.prefix_invalid(value=value)
     return value
 
 

@@ -12,7 +12,8 @@ from airflow.providers.standard.exceptions import HITLTimeoutError
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
-from sluice_airflow.dags.backfill_dag import backfill_id, build_backfill
+from sluice_airflow.dags.backfill_dag import build_backfill
+from sluice_airflow.ids import backfills
 from spark_jobs import failpoint
 from spark_jobs.errors import SwapRefused
 from spark_jobs.ops import repairs
@@ -217,7 +218,7 @@ def test_a_person_is_asked_with_the_rows_if_values_are_shown_and_answers_by_the_
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown" if shown else "hidden")
     staged(paths, "needed")
     run = f"asked-{uuid.uuid4().hex[:6]}"
-    base = f"/api/v2/dags/{backfill_id(NAME)}/dagRuns"
+    base = f"/api/v2/dags/{backfills(NAME)}/dagRuns"
     begun = api.post(base, json={"dag_run_id": run, "logical_date": None})
     assert begun.status_code == 200, begun.text
     planned = {"key": "return_value", "value": {"repair_id": REPAIR_ID, "kind": "backfill"}}

@@ -13,9 +13,10 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import TimeRestriction
 from pendulum import instance
 
-from sluice_airflow.dags.accept import accept_id
-from sluice_airflow.dags.backfill_dag import backfill_id
-from sluice_airflow.dags.maintain import DAG_ID as MAINTAIN, maintain_dag
+from sluice_airflow import ids
+from sluice_airflow.dags.all import dags as all_dags
+from sluice_airflow.dags.maintain import maintain_dag
+from sluice_airflow.ids import accepts as accept_id, backfills as backfill_id, maintains
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import PipelineUnknown, SpecInvalid
 from spark_jobs.registry import find as registry
@@ -25,6 +26,7 @@ from tests.harness.refused import fails
 
 REPO = Path(__file__).parents[2]
 LATER = ["drain", "check_output", "check_state", "publish"]
+MAINTAIN = maintains()
 BACKFILLS = [backfill_id(name) for name in registry.names()]
 ACCEPTS = [accept_id(name) for name in registry.names()]
 
@@ -269,6 +271,26 @@ def test_airflow_reads_the_plugin_and_does_not_run_the_package_beside_it():
     assert last_line(script) == (
         "['sluice'] {} False False ['sluice_airflow.dags.timetable.OnRequest']"
     )
+
+
+def test_a_company_gives_its_dags_a_prefix_tags_and_arguments(monkeypatch):
+    monkeypatch.setenv("SLUICE_DAG_PREFIX", "eu-")
+    of = {"flight_events": {"queue": "large"}}
+    made = all_dags(tags=["team a"], default_args={"owner": "ana", "pool": "kafka"}, of=of)
+    by_id = {dag.dag_id: dag for dag in made.values()}
+    assert {"eu-flight_events", "eu-flight_events__backfill", "eu-sluice_maintain"} <= by_id.keys()
+    assert all("team a" in dag.tags for dag in by_id.values())
+    tasks = [task for dag in by_id.values() for task in dag.tasks]
+    assert {(task.owner, task.pool) for task in tasks} == {("ana", "kafka")}
+    queues = {dag_id: {task.queue for task in dag.tasks} for dag_id, dag in by_id.items()}
+    assert queues["eu-flight_events"] == queues["eu-flight_events__accept"] == {"large"}
+    assert queues["eu-departure_delays"] == {"default"}
+    assert {ids.pipeline_of(each) for each in by_id} == {*registry.names(), "sluice_maintain"}
+
+
+def test_arguments_for_a_pipeline_that_is_not_there_are_refused():
+    with fails(PipelineUnknown, "of_dags", name="flights"):
+        all_dags(of={"flights": {"queue": "large"}})
 
 
 def test_airflow_ends_a_drain_that_takes_longer_than_the_spec_allows(dags):

@@ -64,6 +64,7 @@ OPTIONS = {
     "quarantine": ("--record", "--reason", "--execute"),
     "maintain": ("--execute",),
     "worker": (),
+    "install": ("--python",),
     "schema": (),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
@@ -141,7 +142,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(
             (f"{command} fl", ["flight_events"])
             for command in OPTIONS
-            if command not in {"show", "archive", "worker"}
+            if command not in {"show", "archive", "worker", "install"}
         ),
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),

@@ -10,8 +10,10 @@ from typing import Any
 
 from airflow.sdk import DAG, BaseOperator, Context, Param
 
+from sluice_airflow import ids
 from sluice_airflow.connections.kafka import task_settings
 from sluice_airflow.connections.root import root_credentials
+from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.retries import one_line_errors
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.registry import find as registry
@@ -21,11 +23,6 @@ ABOUT = """Publish rows of `{0}` although a critical check failed. Trigger it wi
 failed (the task check_output or check_state names them) and the reason. The next run of `{0}`
 publishes; consumers see the decision in the asset event, and `ops.checks` keeps it. The rows must
 be those that the last run judged, or the task fails and says why."""
-
-
-def accept_id(pipeline: str) -> str:
-    """The id of the DAG."""
-    return f"{pipeline}__accept"
 
 
 class AcceptOperator(BaseOperator):
@@ -50,10 +47,10 @@ class AcceptOperator(BaseOperator):
                 self.log.info("%s", line)
 
 
-def accept_dag(pipeline: str) -> DAG:
+def accept_dag(pipeline: str, own: Own = NONE) -> DAG:
     """The DAG of a pipeline. It has no schedule: a person triggers it."""
     with DAG(
-        dag_id=accept_id(pipeline),
+        dag_id=ids.accepts(pipeline),
         description=f"publish rows of {pipeline} although a critical check failed: a person's "
         "decision",
         doc_md=ABOUT.format(pipeline),
@@ -61,7 +58,8 @@ def accept_dag(pipeline: str) -> DAG:
         catchup=False,
         # A paused DAG runs nothing, and says nothing of it.
         is_paused_upon_creation=False,
-        tags=[TAG],
+        tags=[TAG, *own.tags],
+        default_args={**own.arguments},
         params={
             "checks": Param(
                 type="array",

@@ -5,36 +5,59 @@ tables. It names no pipeline.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from airflow.sdk import DAG
 
 from sluice_airflow.dags.accept import accept_dag
 from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.dags.dag import TAG, build
 from sluice_airflow.dags.maintain import maintain_dag
+from sluice_airflow.dags.own import Own
 from sluice_airflow.dags.refused import refused_dag
+from spark_jobs.errors import PipelineUnknown
 from spark_jobs.registry import find as registry
 
 
-def dags() -> dict[str, DAG]:
-    """Name in the DAG file -> DAG."""
-    made = [maintain_dag(TAG)]
-    made += [dag for name in registry.names() for dag in _of_pipeline(name)]
-    made += [_of_archive(name) for name in registry.archives()]
+def dags(
+    *,
+    tags: Sequence[str] = (),
+    default_args: Mapping[str, Any] | None = None,
+    of: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, DAG]:
+    """Name in the DAG file -> DAG.
+
+    `default_args` has arguments of every task by Airflow's names: owner, pool, queue,
+    priority_weight, executor_config and the like. `of` has more of them for single pipelines:
+    `{"orders": {"queue": "large"}}`. `tags` are on every DAG. SLUICE_DAG_PREFIX begins their ids.
+    """
+    given = dict(of or {})
+
+    def own(name: str) -> Own:
+        return Own(tags, {**(default_args or {}), **given.get(name, {})})
+
+    known = [*registry.names(), *registry.archives()]
+    if unknown := sorted(given.keys() - set(known)):
+        raise PipelineUnknown.of_dags(name=unknown[0], known=", ".join(known))
+    made = [maintain_dag(TAG, own(""))]
+    made += [dag for name in registry.names() for dag in _of_pipeline(name, own(name))]
+    made += [_of_archive(name, own(name)) for name in registry.archives()]
     return {f"dag_of_{dag.dag_id}": dag for dag in made}
 
 
-def _of_pipeline(pipeline: str) -> list[DAG]:
+def _of_pipeline(pipeline: str, own: Own) -> list[DAG]:
     """Its DAGs; for an invalid spec, one DAG that fails with the reason."""
     try:
         spec = registry.load(pipeline)
-        return [build(spec), build_backfill(spec), accept_dag(pipeline)]
+        return [build(spec, own), build_backfill(spec, own), accept_dag(pipeline, own)]
     except Exception as error:  # noqa: BLE001 - an invalid spec must not remove the other pipelines' DAGs
-        return [refused_dag(pipeline, error)]
+        return [refused_dag(pipeline, error, own)]
 
 
-def _of_archive(name: str) -> DAG:
+def _of_archive(name: str, own: Own) -> DAG:
     """The DAG of a topic's archive; one that fails with the reason if it is declared wrongly."""
     try:
-        return build(registry.load(name))
+        return build(registry.load(name), own)
     except Exception as error:  # noqa: BLE001 - as above
-        return refused_dag(name, error)
+        return refused_dag(name, error, own)

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from airflow.sdk import DAG
 
+from sluice_airflow import ids
 from sluice_airflow.dags import backfill_text
+from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.dags.run_types import OF_BACKFILLS, OF_REBUILDS
 from sluice_airflow.dags.timetable import OnRequest
 from sluice_airflow.retries import ARGUMENTS, SWAP_ARGUMENTS
@@ -25,18 +27,13 @@ EVERY = {"hour": "0 * * * *", "day": "0 0 * * *"}
 """`ranges.every` -> the cron expression whose intervals Airflow's backfill has, in UTC."""
 
 
-def backfill_id(pipeline: str) -> str:
-    """The id of the DAG."""
-    return f"{pipeline}__backfill"
-
-
-def build_backfill(spec: Pipeline) -> DAG:
+def build_backfill(spec: Pipeline, own: Own = NONE) -> DAG:
     """The DAG of a pipeline. Nothing schedules it: a person triggers it, or makes a backfill with
     it. Of one without ranges (analysis/ranged.py) it takes a rebuild alone, and no backfill.
     """
     name, why = spec.name, unranged(spec)
     with DAG(
-        dag_id=backfill_id(name),
+        dag_id=ids.backfills(name),
         description=f"compute all of {name} again beside the live table: a rebuild"
         if why
         else f"compute ranges of {name} again: late or bad records, a backfill, a proof",
@@ -48,8 +45,8 @@ def build_backfill(spec: Pipeline) -> DAG:
         allowed_run_types=OF_REBUILDS if why else OF_BACKFILLS,
         # A paused DAG runs no backfill, and says nothing of it.
         is_paused_upon_creation=False,
-        tags=[TAG],
-        default_args=ARGUMENTS | CALLBACKS,
+        tags=[TAG, *own.tags],
+        default_args={**ARGUMENTS, **CALLBACKS, **own.arguments},
         params=params(why),
         auto_register=False,
     ) as dag:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, TriggerRule
 
+from sluice_airflow import ids
 from sluice_airflow.dags import text
+from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.dags.run_types import OF_DRAINS
 from sluice_airflow.retries import ARGUMENTS
 from sluice_airflow.tasks.checks import CheckOperator
@@ -20,13 +22,13 @@ from spark_jobs.spec import Pipeline
 TAG = "sluice"
 
 
-def build(spec: Pipeline) -> DAG:
+def build(spec: Pipeline, own: Own = NONE) -> DAG:
     """The DAG of one pipeline.
 
     Raises Airflow's own errors, for example about a cron expression that never fires.
     """
     with DAG(
-        dag_id=spec.name,
+        dag_id=ids.drains(spec.name),
         description=spec.about,
         doc_md=text.page(spec),
         # Explicit, since a bare cron string gives data intervals of zero length in Airflow 3.
@@ -35,8 +37,8 @@ def build(spec: Pipeline) -> DAG:
         catchup=False,
         max_active_runs=1,
         allowed_run_types=OF_DRAINS,
-        tags=[TAG],
-        default_args=ARGUMENTS | CALLBACKS,
+        tags=[TAG, *own.tags],
+        default_args={**ARGUMENTS, **CALLBACKS, **own.arguments},
         # Airflow finds the DAG as a name in dags/sluice.py. A DAG that fails the validation below
         # must not be found.
         auto_register=False,

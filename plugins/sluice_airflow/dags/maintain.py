@@ -7,15 +7,16 @@ from typing import Any
 
 from airflow.sdk import DAG, BaseOperator, Context, CronTriggerTimetable
 
+from sluice_airflow import ids
 from sluice_airflow.connections.kafka import task_settings
 from sluice_airflow.connections.root import root_credentials
+from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.retries import ARGUMENTS, one_line_errors
 from sluice_airflow.telling.told import CALLBACKS
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import maintain_cron
 
-DAG_ID = "sluice_maintain"
 ABOUT = """Joins small files of the pipelines' tables and of the ops tables, and removes old files,
 ops rows and reports that nobody needs. One task a pipeline, one at a time, each under the
 pipeline's lease: while a drain works, the task is retried. `SLUICE_MAINTAIN_CRON` sets the
@@ -55,11 +56,11 @@ class MaintainOperator(BaseOperator):
                     ops.execute()
 
 
-def maintain_dag(tag: str) -> DAG:
+def maintain_dag(tag: str, own: Own = NONE) -> DAG:
     """The DAG. A schedule that is not valid is replaced by the default: its tasks say so."""
     cron = maintain_cron()
     with DAG(
-        dag_id=DAG_ID,
+        dag_id=ids.maintains(),
         description="join small files, remove what has expired",
         doc_md=ABOUT,
         schedule=CronTriggerTimetable(cron, timezone="UTC") if cron else None,
@@ -67,8 +68,8 @@ def maintain_dag(tag: str) -> DAG:
         catchup=False,
         max_active_runs=1,
         max_active_tasks=1,
-        tags=[tag],
-        default_args=ARGUMENTS | PATIENCE | CALLBACKS,
+        tags=[tag, *own.tags],
+        default_args={**ARGUMENTS, **PATIENCE, **CALLBACKS, **own.arguments},
         auto_register=False,
     ) as dag:
         for name in (*registry.names(), *registry.archives()):

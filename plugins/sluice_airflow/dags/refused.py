@@ -12,8 +12,10 @@ from typing import Any
 
 from airflow.sdk import DAG, BaseOperator, Context, CronDataIntervalTimetable
 
+from sluice_airflow import ids
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.dags.dag import TAG
+from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.retries import attempt, one_line_errors
 from sluice_airflow.telling.told import CALLBACKS
 from spark_jobs.errors import SluiceError, SpecInvalid
@@ -41,19 +43,20 @@ class RefusedOperator(BaseOperator):
             raise Problem.model_validate_json(self.problem).error()
 
 
-def refused_dag(pipeline: str, error: Exception) -> DAG:
+def refused_dag(pipeline: str, error: Exception, own: Own = NONE) -> DAG:
     """A DAG with the pipeline's id that fails every hour with the error."""
     if not isinstance(error, SluiceError):
         error = SpecInvalid.dag_refused(why=f"{type(error).__name__}: {error}")
     with DAG(
-        dag_id=pipeline,
+        dag_id=ids.drains(pipeline),
         description=f"REFUSED: {error.what}"[:1000],
         doc_md=f"### {pipeline}: {error.code}\n\n```\n{error.what}\n{error.remedy}\n```\n",
         schedule=CronDataIntervalTimetable("0 * * * *", timezone="UTC"),
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
         max_active_runs=1,
-        tags=[TAG, "spec refused"],
+        tags=[TAG, "spec refused", *own.tags],
+        default_args={**own.arguments},
         auto_register=False,
     ) as dag:
         problem = Problem.of(error).model_dump_json()

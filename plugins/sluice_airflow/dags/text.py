@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sluice_airflow import ids
 from spark_jobs.analysis import state_checks
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.registry.archive_spec import ArchiveSpec
@@ -160,12 +161,13 @@ def _again(spec: Pipeline) -> str:
     why = unranged(spec)
     if why:
         return (
-            f"Its ranges cannot be computed again: {why}. The DAG `{spec.name}__backfill` computes "
-            "the whole table again, by NEXT in spec.py with a raised state version: a rebuild, "
+            f"Its ranges cannot be computed again: {why}. The DAG `{ids.backfills(spec.name)}` "
+            "computes the whole table again, by NEXT in spec.py with a raised state version: a "
+            "rebuild, "
             "from what Kafka has. An archive of the topic is read only if ranges of NEXT can be "
             "computed."
         )
-    told = f"The DAG `{spec.name}__backfill` computes ranges of the table again."
+    told = f"The DAG `{ids.backfills(spec.name)}` computes ranges of the table again."
     if spec.ranges.repair == "by hand":
         return told
     return f"{told} `repair` starts it when late records wait that no repair has tried yet."

@@ -8,6 +8,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
+from sluice_airflow import ids
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.retries import attempt, one_line_errors
 from spark_jobs.checkpoint.notes.live import live_spec
@@ -32,7 +33,7 @@ class RepairOperator(TriggerDagRunOperator):
 
     def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
         super().__init__(
-            trigger_dag_id=f"{pipeline}__backfill",
+            trigger_dag_id=ids.backfills(pipeline),
             conf={"kind": "repair", "note": "late records, found behind a drain"},
             # A date would hide one day from a later backfill by Airflow's form.
             logical_date=None,

@@ -15,6 +15,7 @@ from typing import Any
 
 from airflow.sdk import Context, Variable
 
+from sluice_airflow import ids
 from sluice_airflow.tasks.checks import CheckOperator
 from sluice_airflow.tasks.xcom import DRAIN, PLAN, PUBLISH, REPAIR, report_from_xcom
 from sluice_airflow.telling.bounded import Bounded
@@ -147,7 +148,7 @@ def _remembered(variable: str) -> dict[str, list[str]]:
 
 def _place(context: Context) -> Place:
     ti = context["ti"]
-    pipeline = getattr(context["task"], "pipeline", ti.dag_id.removesuffix("__backfill"))
+    pipeline = getattr(context["task"], "pipeline", ids.pipeline_of(ti.dag_id))
     return Place(
         pipeline, ti.dag_id, ti.task_id, str(context["run_id"]), str(getattr(ti, "log_url", ""))
     )

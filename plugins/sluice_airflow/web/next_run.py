@@ -10,6 +10,7 @@ from airflow.models.dag import DagModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
+from sluice_airflow import ids
 from spark_jobs.ops.shown import Overview
 
 
@@ -22,11 +23,11 @@ class Due(NamedTuple):
 
 def with_next_runs(found: Overview) -> Overview:
     """The overview, with what Airflow knows of each DAG."""
-    known = due([line.pipeline for line in found.pipelines])
+    known = due([ids.drains(line.pipeline) for line in found.pipelines])
     return Overview(
         pipelines=tuple(
             line.model_copy(update={"next_run": _at(each), "paused": each.paused})
-            if (each := known.get(line.pipeline))
+            if (each := known.get(ids.drains(line.pipeline)))
             else line
             for line in found.pipelines
         )
@@ -38,12 +39,12 @@ def _at(of: Due) -> datetime | None:
     return None if of.paused else of.at
 
 
-def due(names: Sequence[str]) -> dict[str, Due]:
+def due(dag_ids: Sequence[str]) -> dict[str, Due]:
     """DAG -> what Airflow's metadata says of it. One that it does not know is not among them."""
     with create_session(scoped=False) as session:
         rows = session.execute(
             select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after).where(
-                DagModel.dag_id.in_(names)
+                DagModel.dag_id.in_(dag_ids)
             )
         )
         return {name: Due(bool(paused), at) for name, paused, at in rows}

@@ -12,6 +12,7 @@ from airflow.api_fastapi.app import API_ROOT_PATH
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
+from sluice_airflow import ids
 from sluice_airflow.web import readings
 from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.ops import installed
@@ -25,7 +26,6 @@ from sluice_airflow.web.rights import (
     WithheldOfDag,
     not_found,
     permitted,
-    pipeline_of,
 )
 from sluice_airflow.web.trigger import trigger
 from spark_jobs.analysis.ranged import ranged, unranged
@@ -169,15 +169,15 @@ def repair(
 @router.get("/dags/{dag_id}")
 def of_dag(dag_id: str, names: Readable) -> Response:
     """The tab of a DAG: its pipeline. The DAG of backfills has its own id."""
-    return pipeline(permitted(pipeline_of(dag_id), names))
+    return pipeline(permitted(ids.pipeline_of(dag_id), names))
 
 
 @router.get("/dags/{dag_id}/runs/{dag_run_id:path}")
 def of_dag_run(dag_id: str, dag_run_id: str, names: Readable, withheld: WithheldOfDag) -> Response:
     """The tab of a DAG run: its tries, the last one whole."""
-    name = permitted(pipeline_of(dag_id), names)
+    name = permitted(ids.pipeline_of(dag_id), names)
     with installed() as root:
-        tries = history.tries(root, name, dag_run_id, drains=dag_id == name)
+        tries = history.tries(root, name, dag_run_id, drains=dag_id == ids.drains(name))
     found = readings.run(name, tries[0].run_id, withheld) if tries else None
     if found is None:
         return message(200, "No run yet", "No task of this DAG run has started a run of Sluice.")
@@ -259,7 +259,7 @@ def _to_repair(pipeline: str) -> tuple[Touched | None, str]:
 
 def _form(pipeline: str) -> str:
     """The address of the backfill DAG in Airflow's UI."""
-    return f"{API_ROOT_PATH}dags/{pipeline}__backfill"
+    return f"{API_ROOT_PATH}dags/{ids.backfills(pipeline)}"
 
 
 def _page(template: str, status: int = 200, **values: Any) -> Response:

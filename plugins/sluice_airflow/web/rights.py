@@ -15,6 +15,7 @@ from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, status
 
+from sluice_airflow import ids
 from spark_jobs.ops.shown import Withheld
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import record_bytes
@@ -24,10 +25,12 @@ Person = Annotated[BaseUser, Depends(get_user)]
 
 def readable(user: Person) -> list[str]:
     """The pipelines whose DAG, and its runs, the person may read; sorted."""
-    names = registry.names()
-    teams = DagModel.get_dag_id_to_team_name_mapping(names)
+    of_dags = {ids.drains(name): name for name in registry.names()}
+    teams = DagModel.get_dag_id_to_team_name_mapping([*of_dags])
     return [
-        name for name in names if _granted(user, DagDetails(id=name, team_name=teams.get(name)))
+        name
+        for dag_id, name in of_dags.items()
+        if _granted(user, DagDetails(id=dag_id, team_name=teams.get(dag_id)))
     ]
 
 
@@ -46,11 +49,6 @@ Readable = Annotated[list[str], Depends(readable)]
 def not_found() -> HTTPException:
     """The answer to all that is not there, or not there for this person."""
     return HTTPException(status.HTTP_404_NOT_FOUND, "there is nothing here that you may see")
-
-
-def pipeline_of(dag_id: str) -> str:
-    """The pipeline of one of its DAGs."""
-    return dag_id.removesuffix("__backfill").removesuffix("__accept")
 
 
 def permitted(pipeline: str, names: Readable) -> str:
@@ -72,15 +70,16 @@ def bytes_withheld(pipeline: Permitted, user: Person) -> Withheld | None:
     """
     if not record_bytes():
         return "setting"
-    team = DagModel.get_dag_id_to_team_name_mapping([pipeline]).get(pipeline)
-    dag = DagDetails(id=pipeline, team_name=team)
+    dag_id = ids.drains(pipeline)
+    team = DagModel.get_dag_id_to_team_name_mapping([dag_id]).get(dag_id)
+    dag = DagDetails(id=dag_id, team_name=team)
     granted = get_auth_manager().is_authorized_dag(method="PUT", details=dag, user=user)
     return None if granted else "right"
 
 
 def may_trigger(pipeline: Permitted, user: Person) -> bool:
     """Whether the person may trigger the pipeline's backfill DAG. Airflow's API asks again."""
-    dag_id = f"{pipeline}__backfill"
+    dag_id = ids.backfills(pipeline)
     team = DagModel.get_dag_id_to_team_name_mapping([dag_id]).get(dag_id)
     granted: bool = get_auth_manager().is_authorized_dag(
         method="POST",
@@ -96,7 +95,7 @@ BytesWithheld = Annotated[Withheld | None, Depends(bytes_withheld)]
 
 
 def _withheld_of_dag(dag_id: str, names: Readable, user: Person) -> Withheld | None:
-    return bytes_withheld(permitted(pipeline_of(dag_id), names), user)
+    return bytes_withheld(permitted(ids.pipeline_of(dag_id), names), user)
 
 
 WithheldOfDag = Annotated[Withheld | None, Depends(_withheld_of_dag)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from sluice_airflow import ids
 from sluice_airflow.web.next_run import due
 from spark_jobs.messages.request import form
 
@@ -55,7 +56,7 @@ def trigger(pipeline: str, given: Given, unranged: str | None = None) -> Trigger
     """The form of the pipeline's backfill DAG. `given` has the values of some fields, as text.
     `unranged`: as messages/request.py has it.
     """
-    dag_id = f"{pipeline}__backfill"
+    dag_id = ids.backfills(pipeline)
     known = due([dag_id]).get(dag_id)
     asked = form(unranged)
     fields = tuple(_field(name, schema, given.get(name)) for name, schema in asked.items())

@@ -1,0 +1,112 @@
+"""The environment in which runs start: its own, or the one that SLUICE_SPARK_ENV names."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import spark_jobs
+from spark_jobs.errors import InstallFailed, SettingInvalid
+from spark_jobs.install.environment import install
+from spark_jobs.launch import submit
+from spark_jobs.launch.spark_side import spark_side
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import MADE, REPO, Settings
+from tests.harness.refused import fails
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings("/root", "a:1", tmp_path, "local[2]", "3g")
+
+
+def environment(folder: Path, version: str = spark_jobs.__version__) -> Path:
+    """What of an environment is looked at before a run starts."""
+    (folder / "lib/python3.11/site-packages/spark_jobs").mkdir(parents=True)
+    (folder / MADE).write_text(json.dumps({"sluice": version}))
+    return folder
+
+
+def test_without_the_setting_a_run_starts_in_this_environment(settings):
+    side = spark_side("")
+    assert side == spark_side(sys.prefix)
+    assert (side.python, side.search) == (Path(sys.executable), str(REPO))
+    assert "SPARK_HOME" not in submit.environment(settings)
+
+
+def test_a_run_starts_in_the_environment_that_the_setting_names(tmp_path, settings, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    made = environment(tmp_path / "sluice")
+    given = settings._replace(spark_env=str(made))
+    site = made / "lib/python3.11/site-packages"
+    variables = submit.environment(given)
+    assert variables["PYSPARK_PYTHON"] == str(made / "bin" / "python")
+    assert variables["SPARK_HOME"] == str(site / "pyspark")
+    assert variables["PYTHONPATH"] == ""
+    assert submit.application(str(made)) == str(site / "spark_jobs" / "main.py")
+
+
+def test_pipelines_that_lie_beside_the_dags_are_found_there_too(tmp_path, monkeypatch):
+    (tmp_path / "mine" / "orders").mkdir(parents=True)
+    (tmp_path / "mine" / "__init__.py").touch()
+    monkeypatch.setenv("SLUICE_PIPELINES", "mine")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert registry.own_path() == tmp_path
+    assert spark_side(str(environment(tmp_path / "sluice"))).search == str(tmp_path)
+
+
+def test_sluices_own_pipelines_are_in_both_environments(tmp_path):
+    assert registry.own_path() is None
+    assert spark_side(str(environment(tmp_path / "sluice"))).search == ""
+
+
+def test_its_jars_are_those_of_the_environment(tmp_path, monkeypatch):
+    made = environment(tmp_path / "sluice")
+    monkeypatch.setenv("SLUICE_SPARK_ENV", str(made))
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
+    monkeypatch.delenv("SLUICE_JARS", raising=False)
+    assert Settings.from_environment().jars == made / "jars" / "spark"
+
+
+def test_an_environment_of_another_version_starts_nothing(tmp_path):
+    made = environment(tmp_path / "sluice", "0.0.9")
+    with fails(SettingInvalid, "spark_env_version", there="0.0.9", here=spark_jobs.__version__):
+        spark_side(str(made))
+
+
+@pytest.mark.parametrize("left", ["nothing", "no end", "no packages"])
+def test_an_environment_that_was_not_made_to_its_end_starts_nothing(tmp_path, left):
+    folder = tmp_path / "sluice"
+    if left == "no end":
+        (environment(folder) / MADE).unlink()
+    if left == "no packages":
+        folder.mkdir()
+        (folder / MADE).write_text(json.dumps({"sluice": spark_jobs.__version__}))
+    with fails(SettingInvalid, "spark_env_unmade", folder=folder):
+        spark_side(str(folder))
+
+
+def test_an_environment_that_is_there_is_left_alone(tmp_path):
+    said = []
+    assert not install(environment(tmp_path / "sluice"), None, said.append)
+    assert said == []
+
+
+def test_a_folder_with_files_of_others_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("letters")
+    with fails(InstallFailed, "folder_used", folder=tmp_path):
+        install(tmp_path, None, print)
+    assert (tmp_path / "mine").read_text() == "letters"
+
+
+def test_a_machine_without_java_or_maven_is_told_before_anything_is_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with fails(InstallFailed, "java_unfit", found="none"):
+        install(tmp_path / "sluice", None, print)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with fails(InstallFailed, "maven_absent"):
+        install(tmp_path / "sluice", None, print)
+    with fails(InstallFailed, "python_unfit", python="python2"):
+        install(tmp_path / "sluice", "python2", print)
+    assert not (tmp_path / "sluice").exists()
