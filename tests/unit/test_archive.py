@@ -100,7 +100,6 @@ def test_setup_goes_on_without_what_drains_can_do_without_and_says_what_makes_it
     monkeypatch.setenv("SLUICE_JARS", str(build.settings.jars))
     compilers = build.settings.jars.parent / "build"
     compilers.mkdir()
-    monkeypatch.setattr(files_jar, "COMPILER", compilers)
     for copies in range(3):
         module.main()
         told = capsys.readouterr().err
