@@ -3,14 +3,14 @@
 import pytest
 
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.errors import StagingStale
+from spark_jobs.errors import RecordsUnreachable, StagingStale
 from spark_jobs.messages.report import Problem
 from spark_jobs.repair.compute.stage import stage
 from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.source.port import SourceState
-from tests.harness.refused import fails
+from tests.harness.refused import because, fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.repaired import SPEC
@@ -44,21 +44,19 @@ def test_a_stage_that_must_wait_for_another_leaves_what_a_person_has_approved(sc
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "words"),
+    ("said", "expected", "told"),
     [
-        (SourceState("topic-2", {0: 0}, {0: 6}), "STAGING_STALE", "topic-2"),
-        (SourceState("topic-1", {0: 3}, {0: 6}), "RECORDS_UNREACHABLE", "partition 0: 2 (1 to 2)"),
-        (SourceState("topic-1", {0: 0}, {0: 4}), "RECORDS_UNREACHABLE", "partition 0: 1 (4 to 4)"),
+        (SourceState("topic-2", {0: 0}, {0: 6}), (StagingStale, "topic_remade"), {"found": "topic-2"}),
+        (SourceState("topic-1", {0: 3}, {0: 6}), (RecordsUnreachable, "gone_since_plan"), {"places": "partition 0: 2 (1 to 2)"}),
+        (SourceState("topic-1", {0: 0}, {0: 4}), (RecordsUnreachable, "gone_since_plan"), {"places": "partition 0: 1 (4 to 4)"}),
     ],
-)
+)  # fmt: skip
 def test_a_topic_that_is_another_or_has_lost_records_since_the_plan_is_said_before_spark_starts(
-    scene, monkeypatch, said, code, words
+    scene, monkeypatch, said, expected, told
 ):
     says(monkeypatch, said)
     read_plan(scene.paths, "r1").model_copy(update={"parts": {0: ((1, 5),)}}).store(scene.paths)
-    problem = refused(scene)
-    assert problem.code == code
-    assert words in problem.what
+    because(refused(scene), *expected, **told)
 
 
 def test_rows_that_another_spec_has_computed_are_not_swapped_in(scene):

@@ -121,9 +121,8 @@ def test_a_batch_without_its_row_has_no_account_and_doctor_lets_it_be_made_again
     without(root, *batches)
     known = read_identity(root.paths)
     assert known is not None
-    with fails(CheckpointBroken, "account_absent") as refused:
+    with fails(CheckpointBroken, "account_absent", pipeline=SPEC.name):
         accounts.since_judged(root.paths, known, root.cursor, ("batch_id",))
-    assert f"sluice doctor {SPEC.name}" in refused.value.remedy
     assert f"back at batch {batches[0] - 1}" in mended(root)
     assert judged(root) == (9, batches[0] - 1)
     assert [batch for batch, _ in root.accounted()] == list(range(batches[0]))
@@ -162,11 +161,9 @@ def test_without_its_offsets_a_batch_cannot_have_an_account_and_doctor_goes_back
     without(root, 6, 7, 8, 9)
     root.moved(audited=5, judged=5, judged_table_version=6)
     (root.folder / "offsets" / str(gone)).unlink()
-    with fails(
-        CheckpointBroken, "file_damaged", what=has(f"batch {gone} has no account yet, and")
-    ) as refused:
+    what = has(f"batch {gone} has no account yet, and")
+    with fails(CheckpointBroken, "file_damaged", what=what, pipeline=SPEC.name):
         Checkpoint(root.folder).committed_after(5)
-    assert f"sluice doctor {SPEC.name}" in refused.value.remedy
     assert f"go back to the end of batch {gone - 1}" in mended(root)
     assert root.rows == list(range(gone))
     assert judged(root) == (5, 5)

@@ -2,9 +2,11 @@
 
 import pytest
 
+from spark_jobs.errors import ExpressionFailed
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.spec import Aggregate, Session, Transform
+from tests.harness.refused import because
 from tests.unit.specs import pipeline
 
 STREAM = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink. Reason: {said}
@@ -94,8 +96,10 @@ def test_where_spark_does_not_know_the_sql_the_fields_are_named_of_which_it_may_
 
 def test_a_run_that_it_ends_is_not_retried_and_told_how_to_correct_the_expression():
     error = translate_error(RuntimeError(STREAM.format(said=ZERO)), "mine")
-    assert (error.code, error.retry) == ("EXPRESSION_FAILED", False)
-    assert str(error).startswith(
-        "EXPRESSION_FAILED: mine: sum(amount / (amount - 7)): DIVIDE_BY_ZERO: Division by zero. "
-    )
-    assert "compatible_expressions" in error.remedy
+    told = {
+        "pipeline": "mine",
+        "where": "sum(amount / (amount - 7))",
+        "condition": "DIVIDE_BY_ZERO",
+    }
+    because(error, ExpressionFailed, "expression_failed", message="Division by zero", **told)
+    assert not error.retry

@@ -19,6 +19,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
 from spark_jobs.spec.spark_options import OWNED, OWNED_PREFIXES
+from tests.harness.refused import because, has
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline
@@ -81,11 +82,11 @@ def declared(*digests: str | None) -> Pipeline:
 def test_a_module_that_logic_imports_is_as_good_as_logic_itself(code):
     before = code_digest(NAME)
     code.write("most = 6\n")
-    error = code.refused()
-    for said in (f"logic: was {before!r}", "(changed: pipelines.shared.rules)"):
-        assert said in error.what
-    assert f"add {before!r} to compatible_logic" in error.remedy
-    assert f"sluice drain {NAME}" in error.remedy
+    told = {
+        "differences": has(f"logic: was {before!r}", "(changed: pipelines.shared.rules)"),
+        "declare": has(f"add {before!r} to compatible_logic", f"sluice drain {NAME}"),
+    }
+    because(code.refused(), StateIncompatible, "spec_changed", **told)
 
 
 def test_a_comment_in_an_imported_module_is_no_change(code):
@@ -103,13 +104,15 @@ def test_a_declared_change_of_a_module_is_said_once_and_recorded(code):
     plan_batch(code.paths.checkpoint, 1, {0: 20, 1: 20})
     commit_batch(code.paths.checkpoint, 1)
     code.write("most = 5\n")
-    assert "pipelines.shared.rules" in code.refused(spec).what
+    differences = has("pipelines.shared.rules")
+    because(code.refused(spec), StateIncompatible, "spec_changed", differences=differences)
 
 
 def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code):
     before = code_digest(NAME)
     code.write("", text="class Shops:\n    most = 5\n")
-    assert "(changed: logic.py, pipelines.shared.rules)" in code.refused().what
+    differences = has("(changed: logic.py, pipelines.shared.rules)")
+    because(code.refused(), StateIncompatible, "spec_changed", differences=differences)
     code.run(declared(before))
     assert standing(Present(SHOPS), code.paths).warnings == ()
 
@@ -134,9 +137,12 @@ def test_another_version_is_said_once_and_recorded(code):
 def test_another_value_of_a_setting_that_changes_results_is_refused(code):
     name = "spark.sql.caseSensitive"
     code.record(settings={**PINNED, name: "true"})
-    error = code.refused()
-    assert f"{name}: was 'true', is 'false'" in error.what
-    assert "Run the Sluice that made the state" in error.remedy
+    revert, differences = (
+        "Run the Sluice that made the state",
+        has(f"{name}: was 'true', is 'false'"),
+    )
+    told = {"revert": revert, "differences": differences}
+    because(code.refused(), StateIncompatible, "spec_changed", **told)
 
 
 def test_a_setting_that_one_sluice_records_and_another_does_not_is_no_change(code):

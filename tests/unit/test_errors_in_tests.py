@@ -11,7 +11,7 @@ TESTS = Path(__file__).parents[1]
 KINDS = {kind.__name__: kind for kind in (*catalogue(), SluiceError)}
 AWAITED = {*KINDS, "by_code", "error", "kind"}
 """What `raises` may await of ours: a class, or a variable that holds one."""
-OF_TEXTS = {"test_errors.py", "test_errors_in_tests.py"}
+OF_TEXTS = {"test_errors.py", "test_errors_in_tests.py", "test_withheld.py"}
 """Tests of the texts themselves."""
 BY_NAME = {"tests/spark/test_rebuild.py": "a failpoint's name"}
 
@@ -48,8 +48,23 @@ def unknown(source: str) -> list[str]:
     return found
 
 
+def texts(source: str) -> list[str]:
+    """What asserts `.what` or `.remedy` of an error, compares it or searches it."""
+    within = [
+        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert | ast.Compare)
+    ]
+    within += [each for each in calls(source) if ast.unparse(each.func).startswith("re.")]
+    return [
+        ast.unparse(node)
+        for node in within
+        if any(
+            isinstance(n, ast.Attribute) and n.attr in {"what", "remedy"} for n in ast.walk(node)
+        )
+    ]
+
+
 def wrong(source: str) -> list[str]:
-    return prose(source) + unknown(source)
+    return prose(source) + unknown(source) + texts(source)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +83,22 @@ def wrong(source: str) -> list[str]:
 )
 def test_it_would_be_found(source, matches, lacks):
     assert (bool(prose(source)), bool(unknown(source))) == (matches, lacks)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("assert 'x' in raised.value.what", True),
+        ("assert report.problem.remedy", True),
+        ("if 'x' in error.what: pass", True),
+        ("re.search('x', problem.what)", True),
+        ("assert problem.parameters['what'] == 'x'", False),
+        ("because(problem, CheckpointBroken, 'file_damaged', what='x')", False),
+        ("copy = error.what", False),
+    ],
+)
+def test_a_text_that_is_compared_would_be_found(source, found):
+    assert bool(texts(source)) == found
 
 
 def test_no_test_matches_the_text_of_an_error_and_each_awaits_what_there_is():

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from spark_jobs.checks import expectations
+from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.change import Change, change_checks, metrics
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.spec import Check, within
 from spark_jobs.spec.state_metrics import StateMetrics
+from tests.harness.refused import because, has
 from tests.unit.specs import pipeline
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -62,6 +64,6 @@ def test_a_verify_fails_where_rows_are_parts_of_sessions_that_end_elsewhere():
         "; 2 other rows are parts of sessions that end outside of the ranges"
     )
     results = expectations.check_change(change_checks("verify", "unexplained"), metrics(found))
-    assert "parts" in staged_verdict("sessions", results).what
+    because(staged_verdict("sessions", results), CheckFailed, "staged_failed", failed=has("parts"))
     backfill = expectations.check_change(change_checks("backfill", "unexplained"), metrics(found))
     assert staged_verdict("sessions", backfill) is None

@@ -13,7 +13,7 @@ from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
-from tests.harness.refused import fails
+from tests.harness.refused import because, fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains
@@ -44,32 +44,27 @@ def refusal(root: Drains, spec: Pipeline) -> CheckpointForeign:
         plan_repair(spec, root.settings, BACKFILL)
     with pytest.raises(CheckpointForeign) as covered:
         coverage(spec, Paths(root.settings.root, spec))
-    assert covered.value.what == planned.value.what
-    assert covered.value.remedy == planned.value.remedy
+    of_both = [(each.value.reason, each.value.parameters) for each in (planned, covered)]
+    assert of_both[0] == of_both[1]
     return planned.value
 
 
 def test_behind_a_raised_state_version_the_way_out_is_a_rebuild_that_is_not_refused(root):
-    error = refusal(root, version(2))
-    assert "state version 2 has no batch" in error.what
-    assert "was written by state version 1" in error.what
-    assert "Let SPEC have state=State(version=1) again" in error.remedy
-    assert "NEXT" in error.remedy
-    assert "state=State(version=3)" in error.remedy
-    assert "`sluice rebuild sales_hourly`" in error.remedy
+    told = {"has": has("state version 2 has no batch"), "pipeline": SPEC.name}
+    because(refusal(root, version(2)), CheckpointForeign, "other_version", theirs=1, free=3, **told)
     rebuild.refuse_lost(SPEC, rebuild.plan_rebuild(SPEC, version(3), root.settings))
 
 
 def test_a_version_that_a_person_has_used_is_not_named_as_that_of_next(root):
     (root.paths.version.parent / "v7").mkdir()
-    assert "state=State(version=8)" in refusal(root, version(2)).remedy
+    because(refusal(root, version(2)), CheckpointForeign, "other_version", free=8)
 
 
 def test_a_first_run_that_was_refused_behind_a_jvm_changes_nothing_of_that(root):
     beside = Paths(root.settings.root, version(2))
     beside.ensure_writable()
     root.identity.model_copy(update={"generation": "g2", "table_id": ""}).write(beside.identity)
-    assert "state version 1" in refusal(root, version(2)).what
+    because(refusal(root, version(2)), CheckpointForeign, "other_version", theirs=1)
 
 
 @pytest.mark.parametrize("torn", [True, False])
@@ -79,9 +74,8 @@ def test_without_the_checkpoint_the_way_out_is_to_put_it_back_or_to_begin_anew(r
         root.paths.identity.write_text("{")
     else:
         shutil.rmtree(str(root.paths.version))
-    error = refusal(root, spec)
-    assert "generation g1, whose checkpoint is not in" in error.what
-    assert "`sluice reset sales_hourly`" in error.remedy
+    told = {"wrote": "g1", "pipeline": SPEC.name}
+    because(refusal(root, spec), CheckpointForeign, "other_generation", **told)
 
 
 def test_where_there_is_no_table_the_first_drain_is_what_is_missing(root, tmp_path):

@@ -109,10 +109,12 @@ def test_a_spec_that_the_state_does_not_fit_is_refused_with_field_old_new_and_th
 
 def test_a_field_of_another_type_is_refused_with_a_rebuild_as_a_way_out(paths):
     wider = FIELDS[3].model_copy(update={"type": "decimal(20,0)"})
-    with pytest.raises(StateIncompatible) as refused:
+    told = {
+        "differences": has("was 'bigint', is 'decimal(20,0)'"),
+        "declare": has("NEXT in spec.py and run `sluice rebuild sales_hourly`"),
+    }
+    with fails(StateIncompatible, "spec_changed", **told):
         settled(paths, pipeline(topic=topic(fields=(*FIELDS[:3], wider))))
-    assert "was 'bigint', is 'decimal(20,0)'" in refused.value.what
-    assert "NEXT in spec.py and run `sluice rebuild sales_hourly`" in refused.value.remedy
 
 
 def test_another_state_version_starts_beside_the_old_one(paths):
@@ -125,10 +127,9 @@ def test_another_state_version_starts_beside_the_old_one(paths):
 
 
 def test_a_topic_made_anew_is_refused_with_both_ids(paths):
-    with pytest.raises(TopicRemade) as refused:
+    told = {"topic": "sales", "made": "topic-1", "found": "topic-2"}
+    with fails(TopicRemade, "remade_since_checkpoint", **told):
         settled(paths, id="topic-2", latest={0: 900, 1: 900})
-    for said in ("'sales'", "topic-1", "topic-2"):
-        assert said in refused.value.what
 
 
 def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(paths):
@@ -147,10 +148,9 @@ def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths):
 
 
 def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(paths):
-    with pytest.raises(RecordsGone) as refused:
+    loss = has("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)")
+    with fails(RecordsGone, "unread_removed", loss=loss):
         settled(paths, earliest={0: 15, 1: 31})
-    for said in ("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)"):
-        assert said in refused.value.what
 
 
 def test_records_that_retention_took_after_they_were_read_are_nobodys_loss(paths):

@@ -150,9 +150,8 @@ WHOLE = [
 
 @pytest.mark.parametrize(("pointer", "text"), WHOLE)
 def test_what_no_field_holds_is_refused_by_its_pointer(pointer, text):
-    with pytest.raises(SpecInvalid) as raised:
+    with fails(SpecInvalid, "json_schema_refused", pointer=pointer):
         from_json_schema(text)
-    assert f": {pointer} " in raised.value.what
 
 
 def test_a_keyword_may_be_let_stand_by_its_name_or_its_pointer():
