@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.spans.position import Position
@@ -15,6 +15,10 @@ from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
 from spark_jobs.spans.span_sql import SpanSql, Times, microseconds
 from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Pipeline, Session, Transform
 from spark_jobs.spec.output_mode import mode_facts
+from spark_jobs.values.own_columns import DELETED
+
+BY_KEY: Final = Position(DELETED)
+"""Of a table that follows a key: its rows have no place in time, so all of them are one range."""
 
 
 class Ranged(NamedTuple):
@@ -107,6 +111,13 @@ def ranged(spec: Pipeline) -> Ranged:
     if spec.is_archive:
         raise RangeUnsupported.of_an_archive(pipeline=spec.name, why=why)
     raise RangeUnsupported.not_by_itself(pipeline=spec.name, why=why)
+
+
+def computable(spec: Pipeline) -> Ranged:
+    """A pipeline of whose output some can be computed: ranges, or keys, for which its only range is
+    the whole table. Raises RangeUnsupported.
+    """
+    return Ranged(spec, BY_KEY) if spec.keyed else ranged(spec)
 
 
 def unranged(spec: Pipeline) -> str | None:

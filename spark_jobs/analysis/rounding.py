@@ -57,6 +57,8 @@ def deciding(spec: Pipeline) -> int | None:
 
 def output_key(spec: Pipeline) -> tuple[str, ...] | None:
     """The columns that identify an output row; None if a row is what all its columns say."""
+    if spec.keyed:
+        return spec.keyed.row_key
     index = deciding(spec)
     if index is None:
         return None

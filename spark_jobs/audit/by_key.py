@@ -43,7 +43,7 @@ def by_key(account: Account, keyed: Keyed) -> Account:
     if keyed.gained is not None:
         found += abs(fates.gained - keyed.gained)
     counts = fates._asdict()
-    for part in ("moved", "ending", "ended"):
+    for part in ("moved", "ending", "ended", "behind"):
         del counts[part]
     rows = {"rows_out": fates.inserted + fates.updated, "unaccounted": found}
     return account.model_copy(update=counts | rows)

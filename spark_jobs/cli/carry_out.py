@@ -38,6 +38,7 @@ class Asked(NamedTuple):
     most_records: int
     without_lost: bool
     reason: str = ""
+    keys: str = ""
 
 
 def carry_out(
@@ -64,6 +65,7 @@ def carry_out(
             start=asked.ends[0],
             end=asked.ends[1],
             reason=asked.reason,
+            keys=asked.keys,
             note=asked.note,
             most_records=asked.most_records,
             without_lost=asked.without_lost,

@@ -35,6 +35,14 @@ From = Annotated[
 To = Annotated[
     str | None, typer.Option("--to", help="The range's end, which is not in it.", metavar="TIME")
 ]
+Keys = Annotated[
+    str,
+    typer.Option(
+        help="In place of a range, of a table that follows a key: a SQL condition of its columns. "
+        "`true` means all keys.",
+        metavar="CONDITION",
+    ),
+]
 Note = Annotated[str, typer.Option(help="Why; kept in ops.repairs.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Approve the change without a question.")]
 MostRecords = Annotated[
@@ -81,12 +89,14 @@ def repair(
     epilog=examples(
         "sluice backfill departure_delays --from 2013-02-03 --to 2013-02-04           (dry run)",
         "sluice backfill departure_delays --from 2013-02-03 --to 2013-02-04 --execute",
+        'sluice backfill orders_now --keys "order_id = 7" --execute',
     ),
 )
-def backfill(
+def backfill(  # noqa: PLR0913, PLR0917 - each is an option
     pipeline: PipelineName,
     start: From = None,
     end: To = None,
+    keys: Keys = "",
     note: Note = "",
     most_records: MostRecords = MOST,
     without_lost: WithoutLost = False,
@@ -97,7 +107,7 @@ def backfill(
 
     All before it and behind it stays byte for byte.
     """
-    asked = Asked((start, end), note, most_records, without_lost)
+    asked = Asked((start, end), note, most_records, without_lost, keys=keys)
     carry_out("backfill", pipeline, asked, yes=yes, execute=execute)
 
 
@@ -106,12 +116,14 @@ def backfill(
     epilog=examples(
         "sluice verify departure_delays --from 2013-02-01 --to 2013-03-01",
         "sluice verify departure_delays --from 2013-02-01 --to 2013-03-01 --plan",
+        'sluice verify orders_now --keys "order_id % 10 = 0"',
     ),
 )
-def verify(
+def verify(  # noqa: PLR0913, PLR0917 - as above
     pipeline: PipelineName,
     start: From = None,
     end: To = None,
+    keys: Keys = "",
     note: Note = "",
     most_records: MostRecords = MOST,
     without_lost: WithoutLost = False,
@@ -128,7 +140,7 @@ def verify(
     """
     if only_plan and execute:
         raise typer.BadParameter("it is the plan, or the proof.", param_hint="--plan")
-    asked = Asked((start, end), note, most_records, without_lost)
+    asked = Asked((start, end), note, most_records, without_lost, keys=keys)
     carry_out("verify", pipeline, asked, yes=False, execute=not only_plan)
 
 
@@ -187,7 +199,7 @@ def undo(
         spec = live_spec(spec, settings.root)
         manifest = read_manifest(Paths(settings.root, spec), repair_id)
         if not execute:
-            spans = "; ".join(map(str, manifest.differing)) or "nothing"
+            spans = "; ".join(manifest.parts) or "nothing"
             say(
                 f"{pipeline}: would take back {manifest.kind} {repair_id}, which changed {spans}: "
                 f"{manifest.added:,} rows added, {manifest.removed:,} removed, "

@@ -27,6 +27,27 @@ class RangeInvalid(SluiceError):
     def too_many_records(self, pipeline: object, offsets: int, most_records: int) -> None: ...
 
     @reason(
+        "{pipeline}: keys are given, and its table follows no key.",
+        "Give a range: --from and --to.",
+    )
+    def keys_of_none(self, pipeline: object) -> None: ...
+
+    @reason(
+        "{pipeline}: the condition for keys names {odd}. The keys are {keys}.",
+        "Name those alone, so that it is true of all changes of a key, or of none.",
+    )
+    def keys_of_others(self, pipeline: object, odd: object, keys: object) -> None: ...
+
+    @reason(
+        "{pipeline}: {rows:,} rows differ, and a swap by key takes {most:,} at most.",
+        "Ask for fewer keys. A rebuild computes all of them.",
+    )
+    def too_many_rows(self, pipeline: object, rows: int, most: int) -> None: ...
+
+    @reason("{pipeline}: the condition for keys is refused: {why}.", "Correct it.")
+    def keys_refused(self, pipeline: object, why: object) -> None: ...
+
+    @reason(
         "Request: kind is 'rebuild'. A rebuild computes the whole table, and a backfill of "
         "Airflow has a run for each interval.",
         "Use Trigger > Single Run.",
@@ -66,6 +87,13 @@ class RangeUnsupported(SluiceError):
     def session_beyond_context(
         self, pipeline: object, start: datetime, end: datetime, longest: object
     ) -> None: ...
+
+    @reason(
+        "{pipeline}: a {step} has no late records and no ranges. A change of any time may decide.",
+        "Replay quarantined records (`sluice replay {pipeline}`). Or compute keys: `sluice verify "
+        "{pipeline} --keys CONDITION`, or backfill. `true` means all of them.",
+    )
+    def by_keys(self, pipeline: object, step: object) -> None: ...
 
     @reason(
         "{pipeline}: no range of its output can be computed by itself: {why}.",
@@ -146,6 +174,13 @@ class RecordsUnreachable(SluiceError):
 
     code, exit_status = "RECORDS_UNREACHABLE", 83
     usual_remedy = "Ask for another range; the line says which."
+
+    @reason(
+        "{pipeline}: neither Kafka nor an archive has {count:,} offsets: {places}. Rows may be of "
+        "these.",
+        "`--without-lost`, on the command line, takes such rows as right. It compares the others.",
+    )
+    def keys_gone(self, pipeline: object, count: int, places: object) -> None: ...
 
     @reason(
         "{pipeline}: Kafka has lost {offsets:,} offsets that the former checkpoint has not read. "

@@ -54,6 +54,21 @@ class StagingStale(SluiceError):
     def rows_changed(self, table: object, version: object, how: object) -> None: ...
 
     @reason(
+        "{table} has {places:,} row(s) that are neither those of version {version} nor newer than "
+        "what would come. A drain or a person has written them since.",
+        "Nothing was written. Compute these keys again.",
+    )
+    def places_changed(self, table: object, version: object, places: int) -> None: ...
+
+    @reason(
+        "{table}: since version {version} drains have left out {changes:,} change(s), since rows "
+        "were newer. Those rows may be the ones that would go.",
+        "Nothing was written. To take a swap back with them, rewind the pipeline. Otherwise "
+        "compute the keys again.",
+    )
+    def changes_left_out(self, table: object, version: object, changes: int) -> None: ...
+
+    @reason(
         "Repair {repair} was computed for another state of the table: {why}.",
         "Compute the range again.",
     )
@@ -172,6 +187,12 @@ class SwapRefused(SluiceError):
     def feature_unwritable(
         self, place: object, unknown: object, sql: object, first: object
     ) -> None: ...
+
+    @reason(
+        "{table} has {rows:,} row(s) twice, by their keys. A swap cannot tell them apart.",
+        "Delete the copies by SQL. Then compute the keys again.",
+    )
+    def places_doubled(self, table: object, rows: int) -> None: ...
 
     @reason(
         "{path} cannot take the rows of repair {repair}: {error}",

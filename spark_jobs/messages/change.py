@@ -35,9 +35,11 @@ class Change(Part):
     filtered: int = Described(
         default=0, description="late and replayed records that a condition of the spec leaves out"
     )
-    replayed: int = Described(
-        default=0, description="of these three, those that were in quarantine"
+    superseded: int = Described(
+        default=0,
+        description="replayed records older than what the table has of their key",
     )
+    replayed: int = Described(default=0, description="of these four, those that were in quarantine")
     newly_bad: int = Described(
         default=0,
         description="records that are malformed or premature by today's spec, and that no drain "
@@ -84,6 +86,7 @@ class Change(Part):
             if self.parts
             else ""
         )
+        older = f", {self.superseded:,} superseded" if self.superseded else ""
         order = f" ({self.rounded:,} but for the order of doubles)" if self.rounded else ""
         gone = (
             f"; compaction has removed {self.thinned:,} of their records from Kafka: how rows "
@@ -95,7 +98,7 @@ class Change(Part):
             f"{self.rows_before:,} rows -> {self.rows_after:,}: {self.added:,} added, "
             f"{self.removed:,} removed, {self.changed:,} changed, {same:,} as they were{order}; "
             f"{sources}: {self.merged:,} merged, {self.duplicates:,} duplicates, {self.filtered:,} "
-            f"filtered; {explained:,} of {self.differs:,} changes explained, unexplained "
+            f"filtered{older}; {explained:,} of {self.differs:,} changes explained, unexplained "
             f"{self.unexplained:,}{bad}{parts}{gone}"
         )
 

@@ -83,6 +83,11 @@ class Facts(NamedTuple):
         return self.reads is Reads.GIVEN
 
     @property
+    def by_key(self) -> bool:
+        """Whether it can be asked of a table that follows a key, in which nothing is late."""
+        return self.reads not in {Reads.NEW, Reads.LATE}
+
+    @property
     def whole(self) -> bool:
         """Whether it computes the whole table, by NEXT."""
         return self.reads is Reads.ALL
@@ -102,14 +107,14 @@ KINDS: Final[dict[str, Facts]] = {
         Reads.GIVEN,
         Writes.SWAP,
         alone=Alone.STAGING,
-        meaning="compute the range again",
+        meaning="compute the range, or given keys, again",
         each_interval="backfill",
     ),
     "verify": Facts(
         Reads.GIVEN,
         Writes.NOTHING,
         alone=Alone.STAGING,
-        meaning="compute the range again and compare; change nothing",
+        meaning="compute the range, or given keys, again and compare; change nothing",
         each_interval="verify",
     ),
     "replay": Facts(
@@ -135,5 +140,6 @@ STATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.moves_
 LATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.reads is Reads.LATE)
 STAGED_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.staged)
 SWAP_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.swaps)
+KEYED_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.by_key)
 WHOLE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.whole)
 """For conditions of SQL."""

@@ -14,9 +14,18 @@ from pydantic import (
 )
 
 from spark_jobs.errors import RangeInvalid
-from spark_jobs.messages.kind import ASKED_KINDS, KINDS, WHOLE_KINDS, AskedKind, Facts, Reads
+from spark_jobs.messages.kind import (
+    ASKED_KINDS,
+    KEYED_KINDS,
+    KINDS,
+    WHOLE_KINDS,
+    AskedKind,
+    Facts,
+    Reads,
+)
 from spark_jobs.spans.span import FIRST, Span
 from spark_jobs.spec.model import Model, refuse
+from spark_jobs.spec.sql.types import Expression
 
 LONGEST: Final = timedelta(days=3_653)
 """Ten years. A longer range is nearly always a mistyped year, and would read all that Kafka has;
@@ -30,6 +39,11 @@ APPROVALS: Final[dict[str, str]] = {
     "always": "always",
     "never": "never",
 }
+OF_KEYS: Final = "`backfill` and `verify` need keys. `replay` finds its own. `rebuild` takes none."
+ONLY_WHOLE: Final = (
+    "Only `rebuild`: no range of this pipeline's output can be computed by itself: {why}. It reads "
+    "the whole history, so it is never the default."
+)
 OF_A_REBUILD: Final = ("kind", "note", "most_records")
 """The fields that a rebuild takes."""
 NOT_IN_THE_FORM: Final = ("without_lost", "who")
@@ -102,6 +116,13 @@ class Request(Model):
         title="To",
         description="The end of the range, which is not in it. A window is in the range in which "
         "its last instant is.",
+    )
+    keys: Expression = Described(
+        default="",
+        max_length=500,
+        title="Keys",
+        description="Of a table that follows a key, for `verify` and `backfill`: a SQL condition "
+        "of the key's columns, such as `order_id = 7`. `true` means all.",
     )
     approve: Policy | None = Described(
         default=None,
@@ -200,6 +221,8 @@ class Request(Model):
 
     @model_validator(mode="after")
     def _a_range(self) -> Self:
+        if self.keys and not self.facts.given:
+            refuse("keys", self.keys, f"{self.kind} finds its own", "Leave it out")
         if (self.start is None) != (self.end is None):
             missing, there = ("from", "to") if self.start is None else ("to", "from")
             refuse(
@@ -207,9 +230,16 @@ class Request(Model):
             )
         span = self.span
         if span is None:
-            if self.facts.given:
-                refuse("from", None, f"{self.kind} computes a given range", "Give from and to")
+            if self.facts.given and not self.keys:
+                refuse(
+                    "from",
+                    None,
+                    f"{self.kind} computes a given range",
+                    "Give from and to, or keys of a table that follows one",
+                )
             return self
+        if self.keys:
+            refuse("keys", self.keys, "a range is given too", "Leave one of them out")
         _refuse_impossible(span)
         return self
 
@@ -240,24 +270,27 @@ def _refuse_impossible(span: Span) -> None:
         refuse("from", _text(span.start), f"no range is before {FIRST.year}", "Correct the year")
 
 
-def form(unranged: str | None = None) -> dict[str, dict[str, Any]]:
+def form(unranged: str | None = None, *, keyed: bool = False) -> dict[str, dict[str, Any]]:
     """Field of the form -> its JSON schema, with default, title and description.
 
     A field that need not be filled in takes null, by which Airflow's form knows it. `unranged`: why
-    no range of the pipeline can be computed (analysis/ranged.py); its form has `rebuild` alone, and
-    a person chooses it: Airflow refuses an empty form, which would mean hours of work.
+    no range of the pipeline can be computed (analysis/ranged.py). The form of one that is `keyed`
+    has keys in place of a range, of another one `rebuild` alone. A person chooses the kind then:
+    Airflow refuses an empty form, which would mean hours of work.
     """
     properties: dict[str, dict[str, Any]] = Request.model_json_schema(by_alias=True)["properties"]
     fields = {n: _field(dict(part)) for n, part in properties.items() if n not in NOT_IN_THE_FORM}
     if unranged is None:
-        return fields
+        return {name: part for name, part in fields.items() if name != "keys"}
+    kinds = KEYED_KINDS if keyed else WHOLE_KINDS
     fields["kind"] |= {
         "default": None,
-        "enum": [*WHOLE_KINDS],
-        "values_display": {kind: MEANINGS[kind] for kind in WHOLE_KINDS},
-        "description": "Only `rebuild`: no range of this pipeline's output can be computed by "
-        f"itself: {unranged}. It reads the whole history, so it is never the default.",
+        "enum": [*kinds],
+        "values_display": {kind: MEANINGS[kind] for kind in kinds},
+        "description": OF_KEYS if keyed else ONLY_WHOLE.format(why=unranged),
     }
+    if keyed:
+        return {name: part for name, part in fields.items() if name not in {"from", "to"}}
     return {name: fields[name] for name in OF_A_REBUILD}
 
 

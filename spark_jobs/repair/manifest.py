@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from spark_jobs.analysis.ranged import BY_KEY
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import RepairUnknown
 from spark_jobs.messages.kind import AskedKind
@@ -81,6 +82,13 @@ class Manifest(Stored):
     def compared(self) -> tuple[Span, ...]:
         """The positions of the table's rows on which the staged ones rest."""
         return self.around or self.spans
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What differs, for a reader."""
+        if self.position == BY_KEY:
+            return ("rows by their keys",) * bool(self.differing)
+        return tuple(map(str, self.differing))
 
     @property
     def approved(self) -> bool:

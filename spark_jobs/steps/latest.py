@@ -37,9 +37,12 @@ class LatestOperator(NamedTuple):
         return []
 
 
-def marked(rows: DataFrame, step: Following, spec: Pipeline, index: int) -> DataFrame:
+def marked(
+    rows: DataFrame, step: Following, spec: Pipeline, index: int, since: Column | None = None
+) -> DataFrame:
     """The rows without `kafka`, and with the columns OF_A_KEY. Of a delete, all is null but the
-    columns that are compared.
+    columns that are compared. `since`: DELETED_AT, over the rows; default, when the batch was
+    planned.
 
     The query fails on a row with a null in one of these, so its record is looked for and is
     malformed. Raises SpecInvalid for a column of theirs that Spark and Delta may compare
@@ -55,7 +58,7 @@ def marked(rows: DataFrame, step: Following, spec: Pipeline, index: int) -> Data
     others = [field for name, field in columns.items() if name not in at]
     return rows.select(
         *(_quoted(name) if name in step.placed else _of_a_row(name) for name in columns),
-        F.when(F.col(DELETED), F.current_timestamp()).alias(DELETED_AT),
+        F.when(F.col(DELETED), F.current_timestamp() if since is None else since).alias(DELETED_AT),
         F.col(f"{KAFKA}.partition").alias(PARTITION),
         F.col(f"{KAFKA}.offset").alias(OFFSET),
         contents(others).alias(CONTENTS),

@@ -252,3 +252,32 @@ def test_a_record_without_a_key_or_a_place_is_malformed_and_kept(shop):
     [kept] = shop.made.ops("quarantine")
     assert kept["reason"].startswith("step 1 (latest)")
     assert kept["value"] == json.dumps(without).encode()
+
+
+def test_a_snapshot_that_is_made_again_changes_nothing_that_is_newer(shop):
+    changes, at = shop.changes(1, 200), 120
+    shop.send(changes)
+    shop.made.run("first")
+    before = {row["order_id"]: row for row in shop.made.table()}
+    there = {}
+    for change in changes[:at]:
+        there[(change["before"] or change["after"])["id"]] = change
+    shop.send(
+        [
+            change | {"op": "r", "source": change["source"] | {"lsn": at, "snapshot": "true"}}
+            for change in there.values()
+            if change["op"] != "d"
+        ]
+    )
+    account = shop.made.run("again").account
+    shop.assert_exact()
+    after = {row["order_id"]: row for row in shop.made.table()}
+    newer = {order for order, row in before.items() if row["lsn"] > at}
+    assert {order: after[order] for order in newer} == {order: before[order] for order in newer}
+    read = {order for order, change in there.items() if change["op"] != "d"}
+    assert account.superseded == len(read & newer) > 0
+    assert account.updated == len(read - newer) > 0
+    assert account.inserted == account.deleted == 0
+    same = ("status", "amount", "tags", "changed_at")
+    for order in read - newer:
+        assert [after[order][name] for name in same] == [before[order][name] for name in same]

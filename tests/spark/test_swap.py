@@ -14,7 +14,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld, StagingStale
 from spark_jobs.repair.exchange.base import Base
-from spark_jobs.repair.exchange.commit import refuse_features, replace
+from spark_jobs.repair.exchange.commit import overwriting, refuse_features, replace
 from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
 from spark_jobs.repair.exchange.swap import Swapped, swap
@@ -294,7 +294,9 @@ def test_rows_behind_deletion_vectors_stay_deleted(spark, tmp_path):
     assert base.at(2).compared().version == 2
     new = select(opened, ["`at`", "`n` + 100 AS `n`"], AT.sql([DAWN]), arrow_schema(opened))
     with lease(UPath(path).parent / "lease", "swap") as held:
-        version = replace(base.at(2), Claim("r1", manifest, 2), new, AT.sql([DAWN]), held)
+        version = replace(
+            base.at(2), Claim("r1", manifest, 2), overwriting(new, AT.sql([DAWN])), held
+        )
     now = spark.read.format("delta").load(str(path))
     kept = [n for n in range(24) if n % 10 != 3]
     swapped = [n + 100 if n < 5 else n for n in kept]

@@ -85,6 +85,7 @@ class Model:
             for change in of_key:
                 found["duplicates" if change.is_copy_of(last) else "superseded"] += 1
             found[self.fate(last, before)] += 1
+            found["behind"] += before is not None and last.position <= before.position
             if before is None or last.position > before.position:
                 found["moved"] += before is not None and last.is_copy_of(before)
                 self.rows[key] = last
@@ -174,7 +175,8 @@ def test_a_batch_that_is_merged_twice_changes_nothing_and_is_told_once(tmp_path)
 def test_a_batch_that_changes_no_row_tells_its_fates_too(tmp_path):
     path = table_at(tmp_path / "orders")
     merge(path, [Change("a", 2, "x", "paid", 5)], 0)
-    assert merge(path, [Change("a", 1, "x", "placed", 1)], 1) == (0, 2, Fates(superseded=1))
+    done = merge(path, [Change("a", 1, "x", "placed", 1)], 1)
+    assert done == (0, 2, Fates(superseded=1, behind=1))
     assert DeltaTable(str(path)).transaction_version(OWNER) == 1
     said = json.loads((path / "_delta_log" / f"{2:020d}.json").read_text().splitlines()[0])
     assert json.loads(said["commitInfo"]["userMetadata"])["fates"]["superseded"] == 1

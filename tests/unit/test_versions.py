@@ -291,7 +291,7 @@ def test_the_same_record_again_is_a_duplicate_and_writes_nothing():
     table, batch = Table(), rows([(5, FIRST)])
     table.put(batch)
     again = table.put([*batch, *batch])
-    assert (again.fates, again.rows.num_rows) == (Fates(duplicates=2), 0)
+    assert (again.fates, again.rows.num_rows) == (Fates(duplicates=2, behind=2), 0)
 
 
 def test_only_a_late_change_reads_and_writes_what_has_ended():

@@ -29,12 +29,14 @@ EVERY = {"hour": "0 * * * *", "day": "0 0 * * *"}
 
 def build_backfill(spec: Pipeline, own: Own = NONE) -> DAG:
     """The DAG of a pipeline. Nothing schedules it: a person triggers it, or makes a backfill with
-    it. Of one without ranges (analysis/ranged.py) it takes a rebuild alone, and no backfill.
+    it. Of one without ranges (analysis/ranged.py) it takes a rebuild alone, or keys, and no
+    backfill.
     """
     name, why = spec.name, unranged(spec)
+    by_keys, all_of_it = f"compute keys of {name} again", f"compute all of {name} again"
     with DAG(
         dag_id=ids.backfills(name),
-        description=f"compute all of {name} again beside the live table: a rebuild"
+        description=f"{by_keys if spec.keyed else all_of_it} beside the live table"
         if why
         else f"compute ranges of {name} again: late or bad records, a backfill, a proof",
         doc_md=backfill_text.page(spec),
@@ -47,7 +49,7 @@ def build_backfill(spec: Pipeline, own: Own = NONE) -> DAG:
         is_paused_upon_creation=False,
         tags=[TAG, *own.tags],
         default_args={**ARGUMENTS, **CALLBACKS, **own.arguments},
-        params=params(why),
+        params=params(why, keyed=spec.keyed is not None),
         auto_register=False,
     ) as dag:
         plan = PlanRepairOperator(task_id=PLAN, pipeline=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_jobs.analysis.ranged import unranged
-from spark_jobs.messages.kind import ASKED_KINDS, KINDS
+from spark_jobs.messages.kind import ASKED_KINDS, KEYED_KINDS, KINDS
 from spark_jobs.messages.request import APPROVALS
 from spark_jobs.spec import Pipeline
 
@@ -34,10 +34,22 @@ whole history, an empty form is refused.
 - **rebuild**{rebuild}. An archive of the topic is read only if ranges of NEXT can be computed."""
 
 
+BY_KEYS = """\
+Its table follows a key: {why}. Nothing is late, and *Backfill* is off here.
+
+**Trigger > Single Run** has a form. Choose what to do:
+"""
+
+
 def page(spec: Pipeline) -> str:
     """The DAG's page, in Markdown."""
     rebuild = REBUILD.format(name=spec.name)
-    if why := unranged(spec):
+    why = unranged(spec)
+    if why and spec.keyed:
+        kinds = (f"- **{kind}**: {KINDS[kind].meaning}" for kind in KEYED_KINDS)
+        lines = (BY_KEYS.format(why=why), *kinds, "", TASKS, "", rebuild)
+        return "\n".join((f"### Keys of {spec.name}, computed again", "", *lines))
+    if why:
         only = ONLY_A_REBUILD.format(why=why, rebuild=f": {KINDS['rebuild'].meaning}")
         return "\n".join((f"### {spec.name}, computed again", "", only, "", rebuild))
     ways = (f"### Ranges of {spec.name}, computed again", "", *_ways(spec))

@@ -159,6 +159,8 @@ def _bullets(checks: tuple[Check, ...]) -> list[str]:
 
 def _again(spec: Pipeline) -> str:
     why = unranged(spec)
+    if spec.keyed:
+        return f"The DAG `{ids.backfills(spec.name)}` replays records, and computes keys again."
     if why:
         return (
             f"Its ranges cannot be computed again: {why}. The DAG `{ids.backfills(spec.name)}` "

@@ -19,7 +19,7 @@ def body(manifest: Manifest, rows: Sequence[dict[str, Any]] | None) -> str:
     """Counts, ranges and sample rows. `rows` have op, before, after and explained, as the
     staged changes; None where values of records are withheld.
     """
-    spans = manifest.differing
+    spans = manifest.parts
     ranges = [f"- {span}" for span in spans[:SHOWN_SPANS]]
     if len(spans) > SHOWN_SPANS:
         ranges.append(f"- and {len(spans) - SHOWN_SPANS} more")

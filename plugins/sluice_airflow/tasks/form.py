@@ -17,11 +17,11 @@ ONLY_OVERRIDDEN = (
 """Airflow's form says it nowhere: a verify that was chosen there would be a backfill."""
 
 
-def params(unranged: str | None = None) -> dict[str, Param]:
+def params(unranged: str | None = None, *, keyed: bool = False) -> dict[str, Param]:
     """The form's fields, which Airflow checks when a run is created. It shows descriptions as plain
-    text, and so without marks of code. `unranged`: as messages/request.py has it.
+    text, and so without marks of code. `unranged`, `keyed`: as messages/request.py has them.
     """
-    fields = form(unranged)
+    fields = form(unranged, keyed=keyed)
     over_dates = () if unranged else ("kind",)
     return {
         name: Param(

@@ -61,7 +61,7 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
                 self.log.info("asked by %s: rebuild", request.who)
                 return rebuild.plan(self.pipeline, settings, request)
             spec = registry.load(self.pipeline)
-            asked = f"{request.span} UTC" if request.span else "the ranges that need it"
+            asked = f"{request.span} UTC" if request.span else request.keys or "what needs it"
             spec = live_spec(spec, settings.root)
             self.log.info("asked by %s: %s of %s", request.who, request.kind, asked)
             planned = plan_repair(spec, settings, request)

@@ -30,7 +30,7 @@ from sluice_airflow.web.rights import (
 from sluice_airflow.web.trigger import trigger
 from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.errors import SluiceError
-from spark_jobs.messages.kind import AskedKind
+from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.ops import history
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import PipelineLine, RunPage, Withheld
@@ -161,8 +161,10 @@ def repair(
     why = unranged(spec)
     if spec.is_archive:
         ranged(spec)  # raises: an archive has no such DAG
-    # What a link asks for has no place in the form of one without ranges.
-    form = trigger(pipeline, {} if why else {"kind": kind, "from": start, "to": end}, why)
+    # What a link asks for may have no place in the form of one without ranges.
+    asked = {} if why and not (spec.keyed and KINDS[kind].by_key) else {"kind": kind}
+    ends = {} if why else {"from": start, "to": end}
+    form = trigger(pipeline, asked | ends, why, keyed=spec.keyed is not None)
     return _page("trigger.html", pipeline=pipeline, form=form, may=may, airflow=API_ROOT_PATH)
 
 
@@ -240,11 +242,12 @@ def _rejected(pipeline: str, table: Table, page: int, withheld: Withheld | None)
 
 
 def _replayable(pipeline: str) -> bool:
-    """Whether the page offers a replay: one of a pipeline without ranges is refused. The records
-    are shown anyway, also of a spec that is wrong.
+    """Whether the page offers a replay: one of a pipeline with neither ranges nor keys is refused.
+    The records are shown anyway, also of a spec that is wrong.
     """
     try:
-        return unranged(registry.load(pipeline)) is None
+        spec = registry.load(pipeline)
+        return spec.keyed is not None or unranged(spec) is None
     except SluiceError:
         return False
 

@@ -52,13 +52,15 @@ class Trigger(NamedTuple):
     """A run of a paused DAG waits until somebody unpauses it."""
 
 
-def trigger(pipeline: str, given: Given, unranged: str | None = None) -> Trigger:
+def trigger(
+    pipeline: str, given: Given, unranged: str | None = None, *, keyed: bool = False
+) -> Trigger:
     """The form of the pipeline's backfill DAG. `given` has the values of some fields, as text.
-    `unranged`: as messages/request.py has it.
+    `unranged`, `keyed`: as messages/request.py has them.
     """
     dag_id = ids.backfills(pipeline)
     known = due([dag_id]).get(dag_id)
-    asked = form(unranged)
+    asked = form(unranged, keyed=keyed)
     fields = tuple(_field(name, schema, given.get(name)) for name, schema in asked.items())
     return Trigger(dag_id, fields, bool(known and known.paused))
 

@@ -49,6 +49,8 @@ class Counted(NamedTuple):
 def counted(way: Ranged, paired: DataFrame) -> Counted:
     """All of it by one query: of few rows, each query costs more than they do."""
     counts, sides = _counting(way.spec), ("after", "before")
+    differs = F.when(F.col("op").isNotNull(), hour(way.position)) if not way.spec.keyed else None
+    units = [] if differs is None else [F.collect_set(differs).alias("_hours")]
     sums = [F.sum(F.col(side)[counts]).alias(f"_{side}") for side in sides] if counts else []
     row = paired.agg(
         F.count("before").alias("rows_before"),
@@ -56,11 +58,11 @@ def counted(way: Ranged, paired: DataFrame) -> Counted:
         *(F.count_if(F.col("op") == op).alias(op) for op in ("added", "removed", "changed")),
         F.count_if(F.col("op").isNotNull() & ~F.col("explained")).alias("unexplained"),
         F.count_if(rounded(paired)).alias("rounded"),
-        F.collect_set(F.when(F.col("op").isNotNull(), hour(way.position))).alias("_hours"),
+        *units,
         *sums,
     ).collect()[0]
     found = row.asDict()
-    hours = tuple(each.replace(tzinfo=UTC) for each in found.pop("_hours"))
+    hours = tuple(each.replace(tzinfo=UTC) for each in found.pop("_hours", ()))
     after, before = (int(found.pop(f"_{side}", 0) or 0) for side in sides)
     return Counted(found, after - before if counts else None, hours)
 
@@ -80,6 +82,7 @@ def change_of(
         merged=became.count("merged"),
         duplicates=became.count("duplicate"),
         filtered=became.count("filtered"),
+        superseded=became.count("superseded"),
         replayed=sum(record.source == "quarantine" for record in merged),
         newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
         count_difference=in_groups,

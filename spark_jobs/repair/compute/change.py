@@ -18,7 +18,7 @@ from spark_jobs.repair.compute.near import near
 from spark_jobs.repair.compute.pairs import OF_MOVED, identities, pairs, together
 from spark_jobs.sink.added_columns import is_added
 from spark_jobs.steps.canonical.rounding import MOVED
-from spark_jobs.values.own_columns import own
+from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _ROW = own("row")
 """What a row becomes."""
+UNTOLD = (DELETED_AT, CONTENTS)
+"""Columns that a computation may give another value: a clock's, and a number of the others."""
 _LATE = own("late")
 
 
@@ -42,7 +44,7 @@ def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
     computed = computed.select(*(_as(field, computed) for field in live.schema), *moved)
     # A group that the table has twice is not one row: its surplus copy is removed.
     paired = pairs(live, computed, identities(live.schema, output_key(spec)), moved)
-    same = _all(_same(field, moved) for field in live.schema)
+    same = _all(_same(field, moved) for field in live.schema if field.name not in UNTOLD)
     op = (
         F.when(F.col("before").isNull(), "added")
         .when(F.col("after").isNull(), "removed")
@@ -90,7 +92,7 @@ def rounded(paired: DataFrame) -> Column:
     equal = (
         _comparable(before[each.name], each).eqNullSafe(_comparable(after[each.name], each))
         for each in paired.select("before.*").schema
-        if not is_added(each)
+        if not is_added(each) and each.name not in UNTOLD
     )
     return F.col("op").isNull() & ~_all(equal)
 

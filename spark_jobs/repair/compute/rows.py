@@ -60,6 +60,36 @@ class Computed(NamedTuple):
     """By which they are premature, in milliseconds since the epoch."""
 
 
+class Judging(NamedTuple):
+    """The records of a plan, classified by one clock."""
+
+    spark: SparkSession
+    spec: Pipeline
+    settings: Settings
+    paths: Paths
+    plan: RepairPlan
+    clock_ms: int
+    failing: Reasons
+
+    @classmethod
+    def now(
+        cls, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, plan: RepairPlan
+    ) -> Judging:
+        clock_ms = int(datetime.now(UTC).timestamp() * 1000)
+        return cls(spark, spec, settings, paths, plan, clock_ms, known_failing(paths, plan))
+
+    def flow(self, fetched: Fetched, counts: Observation | None = None) -> Dataflow:
+        spark, spec, settings, paths, plan, clock_ms, failing = self
+        given = records(spark, spec, settings, paths, plan, fetched)
+        return dataflow(given, spec, settings, clock_ms=clock_ms, failing=failing, counts=counts)
+
+    def bad(self) -> DataFrame:
+        """See Computed."""
+        unseen = Fetched(Observation(), Observation(), Observation())
+        found = self.flow(unseen).classified.where(has_outcome(QUARANTINED))
+        return found.select(*rejected_columns(self.spec.topic))
+
+
 def compute(
     spark: SparkSession,
     way: Ranged,
@@ -74,21 +104,11 @@ def compute(
     spec = way.spec
     fetched = Fetched(Observation(), Observation(), Observation())
     read, entered, kept = Observation(), Observation(), Observation()
-    clock_ms, failing = int(datetime.now(UTC).timestamp() * 1000), known_failing(paths, plan)
-
-    def judged(fetched: Fetched, counts: Observation | None = None) -> Dataflow:
-        given = records(spark, spec, settings, paths, plan, fetched)
-        return dataflow(given, spec, settings, clock_ms=clock_ms, failing=failing, counts=counts)
-
-    def bad() -> DataFrame:
-        unseen = Fetched(Observation(), Observation(), Observation())
-        found = judged(unseen).classified.where(has_outcome(QUARANTINED))
-        return found.select(*rejected_columns(spec.topic))
-
-    good = judged(fetched, read).stateful_input
+    judging = Judging.now(spark, spec, settings, paths, plan)
+    good = judging.flow(fetched, read).stateful_input
     needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
     used = good.observe(
-        entered, F.count(F.lit(1)).alias("rows"), F.count_if(needed).alias("used"), _late()
+        entered, F.count(F.lit(1)).alias("rows"), F.count_if(needed).alias("used"), late_places()
     ).where(needed)
     first, copies = spec.first_stateful, None
     if isinstance(spec.entry, Deduplicate):
@@ -96,7 +116,7 @@ def compute(
         delay = spec.watermark_delay or timedelta()
         used = canonical(used, spec.entry, spec.topic.event_time, delay, arrival(used), copies)
         first += 1
-    used = used.observe(kept, F.count(F.lit(1)).alias("rows"), _late())
+    used = used.observe(kept, F.count(F.lit(1)).alias("rows"), late_places())
     used = used.persist(StorageLevel.MEMORY_AND_DISK)
     used.count()  # what was observed is complete, and Kafka is read once
     within = F.expr(way.position.sql(plan.spans))
@@ -119,8 +139,8 @@ def compute(
         entered,
         kept,
         copies,
-        bad,
-        clock_ms,
+        judging.bad,
+        judging.clock_ms,
     )
 
 
@@ -157,6 +177,7 @@ def known_failing(paths: Paths, plan: RepairPlan) -> Reasons:
     }
 
 
-def _late() -> Column:
+def late_places() -> Column:
+    """The places of late and replayed records: array<struct<partition, offset>>."""
     place = F.struct("kafka.partition", "kafka.offset")
     return F.collect_list(F.when(F.col("kafka.late"), place)).alias("late")

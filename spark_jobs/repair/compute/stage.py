@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -13,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs import failpoint
-from spark_jobs.analysis.ranged import Ranged, ranged
+from spark_jobs.analysis.ranged import Ranged, computable
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
@@ -27,7 +28,7 @@ from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.messages.withheld import SETTING
-from spark_jobs.repair.compute import kept, sessions
+from spark_jobs.repair.compute import by_key, kept, sessions
 from spark_jobs.repair.compute.account import Compared, change_of, counted, drained_of
 from spark_jobs.repair.compute.bad import Bad, write_bad
 from spark_jobs.repair.compute.change import change, explained, rows_after
@@ -49,6 +50,7 @@ from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.spans.span import Span
+from spark_jobs.spec import Latest
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.held import Held
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.manifest import MergedRecord
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.union import Keyed
 
 LOG = logging.getLogger(__name__)
 
@@ -127,7 +130,7 @@ def _run(
         outcome.lap("start")
         stop.raise_if_asked()
         try:
-            scene = _Scene(ranged(spec), settings, paths, plan, spark, held)
+            scene = _Scene(computable(spec), settings, paths, plan, spark, held)
             with for_records(spark, plan.records_read):
                 return _named_if_data_fails(scene, outcome, stop, warming)
         finally:
@@ -179,20 +182,24 @@ def _compute_and_judge(
     way, plan, folder = scene.way, scene.plan, scene.paths.staging(scene.plan.repair_id)
     LOG.info("%s: computes %s again", plan.pipeline, "; ".join(map(str, plan.spans[:5])))
     failpoint.at("staging")
-    computed = compute(scene.spark, way, scene.settings, scene.paths, plan)
+    step, compute_all = way.spec.keyed, by_key.compute_keys if way.spec.keyed else compute
+    computed = compute_all(scene.spark, way, scene.settings, scene.paths, plan)
     outcome.lap("query")
     stop.raise_if_asked()
     compared = _compared(scene, computed)
     paired = compared.paired.persist()
-    merged = _fates(scene, computed)
+    merged = by_key.merged(plan, computed, paired) if step else _fates(scene, computed)
     told = counted(way, paired)
     outcome.change = change_of(way, plan, told, compared.carried, computed, merged)
     outcome.drained = drained_of(plan, computed, outcome.change)
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     scene.held.confirm()
     write_changes(paired, folder)
-    parts = differing(told.hours, way.replaced(plan.spans))
-    write_rows(paired, way.position, parts, folder, compared.carried)
+    if step:
+        parts = by_key.differing(plan, outcome.change.differs)
+    else:
+        parts = differing(told.hours, way.replaced(plan.spans))
+        write_rows(paired, way.position, parts, folder, compared.carried)
     if outcome.change.newly_bad and KINDS[plan.kind].swaps:
         found = Bad(computed.bad(), outcome.change.newly_bad, computed.clock_ms)
         write_bad(found, way.spec.topic, plan, outcome.run_id, folder)
@@ -200,7 +207,8 @@ def _compute_and_judge(
     outcome.lap("compare")
     stop.raise_if_asked()
     warming.join()
-    after = rows_after(paired, way.position.sql(plan.spans))
+    after = rows_after(paired, "true" if step else way.position.sql(plan.spans))
+    after = by_key.shown(after) if step else after
     asked = change_checks(plan.kind, plan.approve, thinned=bool(outcome.change.thinned))
     outcome.checks = (
         *expectations.check_rows(way.spec, after),
@@ -208,7 +216,7 @@ def _compute_and_judge(
     )
     outcome.lap("checks")
     whole = Span(plan.spans[0].start, plan.spans[-1].end)
-    proved = None if KINDS[plan.kind].swaps else whole
+    proved = None if KINDS[plan.kind].swaps or step else whole
     problem = staged_verdict(plan.pipeline, outcome.checks, proved)
     good = problem is None
     put_staged(scene.paths, way, plan, outcome, parts, merged, scene.held, good=good)
@@ -231,7 +239,10 @@ def _log_rows(folder: UPath) -> None:
 
 
 def _compared(scene: _Scene, computed: Computed) -> Compared:
-    way, live = scene.way, _live(scene)
+    way = scene.way
+    if way.spec.keyed:
+        return _compared_by_key(scene, computed, way.spec.keyed)
+    live = _live(scene)
     if not way.sessions:
         paired = change(way.spec, live, computed.rows)
         return Compared(explained(paired, computed.explaining), None)
@@ -239,6 +250,16 @@ def _compared(scene: _Scene, computed: Computed) -> Compared:
     found = sessions.replaced(way, scene.plan.spans, live, computed.rows, computed.explaining)
     paired = change(way.spec, found.live, found.computed)
     return Compared(sessions.explained(paired, found.joined), found.carried)
+
+
+def _compared_by_key(scene: _Scene, computed: Computed, step: Keyed) -> Compared:
+    spec, plan = scene.way.spec, scene.plan
+    live = by_key.live(scene.spark, step, scene.paths, plan, computed.explaining)
+    paired = change(spec, live, computed.rows)
+    if isinstance(step, Latest) and plan.keys:
+        before = datetime.now(UTC) - step.forget_deletes_after
+        paired = by_key.to_compare(paired, before)
+    return Compared(explained(paired, computed.explaining), None)
 
 
 def _live(scene: _Scene) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import deltalake
@@ -14,7 +15,7 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.root.path_forms import from_uri, sql_table
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
-from spark_jobs.storage.features import unwritable
+from spark_jobs.storage.features import untried, unwritable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from spark_jobs.repair.exchange.base import Base
     from spark_jobs.storage.held import Held
 
+Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]
+"""Makes the commit."""
 FEW_SPANS = 8
 """Up to so many, the commit's condition is one of spans. delta-rs evaluates it for each file: 64 of
 them took 1.3 s in a table of 1,000 files, and a list of their positions 0.2 s.
@@ -44,16 +47,26 @@ def condition(table: deltalake.DeltaTable, manifest: Manifest, rows: pa.Table) -
     return position.sql_among(sorted(times)) if 0 < len(times) <= MOST_POSITIONS else spans
 
 
-def replace(base: Base, claim: Claim, rows: pa.Table, where: str, held: Held) -> int:
-    """Replace the rows for which the condition holds; the commit's version. The lease is held, and
-    `base` are the rows that go.
+def overwriting(rows: pa.Table, where: str) -> Write:
+    """Replaces the rows for which the condition holds; delta-rs refuses others."""
 
-    delta-rs refuses rows for which it does not hold. It commits a transaction id a second time, so
-    whoever calls asks for it first. Raises LeaseLost, TableContended or SwapRefused.
+    def write(table: deltalake.DeltaTable, said: deltalake.CommitProperties) -> None:
+        deltalake.write_deltalake(
+            table, rows, mode="overwrite", predicate=where, commit_properties=said
+        )
+
+    return write
+
+
+def replace(base: Base, claim: Claim, write: Write, held: Held) -> int:
+    """Replace rows; the commit's version. The lease is held, and `base` are the rows that go.
+
+    delta-rs commits a transaction id a second time, so whoever calls asks for it first. Raises
+    LeaseLost, TableContended or SwapRefused.
     """
     path = base.table
     try:
-        _commit(base, claim, rows, where, held)
+        _commit(base, claim, write, held)
     except CommitFailedError as error:
         raise TableContended.swap_overtaken(path=path, error=_first(error)) from None
     except DeltaError as error:
@@ -68,24 +81,20 @@ def replace(base: Base, claim: Claim, rows: pa.Table, where: str, held: Held) ->
 
 
 @delta.patiently
-def _commit(base: Base, claim: Claim, rows: pa.Table, where: str, held: Held) -> None:
+def _commit(base: Base, claim: Claim, write: Write, held: Held) -> None:
     table = delta.confirmed(base.table, held)
     if base.touched():
         if history.repair_version(base.table, claim.repair_id, base.version) is None:
             raise TableContended.swap_overtaken(path=base.table, error="rows of it were replaced.")
         return  # by this commit, whose answer was lost
-    deltalake.write_deltalake(
-        table,
-        rows,
-        mode="overwrite",
-        predicate=where,
-        commit_properties=delta.here({history.REPAIR: claim.repair_id}, claim.transaction),
-    )
+    write(table, delta.here({history.REPAIR: claim.repair_id}, claim.transaction))
 
 
-def refuse_features(table: deltalake.DeltaTable) -> None:
-    """Raise SwapRefused for a table with a feature with which a swap was not tried."""
-    if unknown := unwritable(table):
+def refuse_features(table: deltalake.DeltaTable, *, merged: bool = False) -> None:
+    """Raise SwapRefused for a table with a feature with which a swap was not tried. `merged`: one
+    by a merge, which reads files by itself.
+    """
+    if unknown := untried(table) if merged else unwritable(table):
         place = from_uri(table.table_uri)
         raise SwapRefused.feature_unwritable(
             place=place,

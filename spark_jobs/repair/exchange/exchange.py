@@ -20,8 +20,16 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased, settle
 from spark_jobs.ops import repairs
+from spark_jobs.repair.exchange import by_key
 from spark_jobs.repair.exchange.base import Base
-from spark_jobs.repair.exchange.commit import condition, refuse_features, replace
+from spark_jobs.repair.exchange.commit import (
+    Write,
+    condition,
+    overwriting,
+    refuse_features,
+    replace,
+)
+from spark_jobs.repair.exchange.places import Sides
 from spark_jobs.repair.exchange.preconditions import (
     Claim,
     refuse_foreign,
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.root.paths import Paths
+    from spark_jobs.spec.steps.union import Keyed
 
 LOOKS = 3
 """How often the rows are compared, if they move between the comparison and the lease."""
@@ -69,7 +78,9 @@ class Exchange(Facts):
 
 
 class Wanted(NamedTuple):
-    """What is to be replaced by what."""
+    """What is to be replaced by what. In a table that follows a key both are the rows that differ
+    alone: `step` is what makes it follow.
+    """
 
     change: Change[Exchange]
     facts: Exchange
@@ -79,6 +90,7 @@ class Wanted(NamedTuple):
     """The rows that are to go, where they are kept beside the table: then only the spans that
     differ are compared, and no file of an older version is read.
     """
+    step: Keyed | None = None
 
 
 class Exchanged(NamedTuple):
@@ -167,10 +179,8 @@ class _Prepared(NamedTuple):
     """All that the commit needs, made before the lease."""
 
     base: Base
-    rows: pa.Table | None
-    """What it writes; None if nothing differs."""
-    condition: str
-    """For the rows that it replaces."""
+    write: Write | None
+    """Makes it; None if nothing differs."""
 
 
 def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
@@ -178,15 +188,28 @@ def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
     manifest, known = claim.manifest, refuse_foreign(paths, claim)
     refuse_rewound(known, claim)
     refuse_overlapped(paths, known, claim)
+    if wanted.step is not None and wanted.going is not None:
+        return _by_key(paths, claim, wanted.rows, wanted.going, wanted.step)
     spans = manifest.differing if wanted.going else manifest.compared
     found = Base(paths.table, claim.compared_at, manifest.position, spans, wanted.going)
     base = found.compared()
     if not manifest.differing:
-        return _Prepared(base, None, "")
+        return _Prepared(base, None)
     table = delta.open_table(paths.table)
     refuse_features(table)
     rows = wanted.rows(arrow_schema(table))
-    return _Prepared(base, rows, condition(table, manifest, rows))
+    return _Prepared(base, overwriting(rows, condition(table, manifest, rows)))
+
+
+def _by_key(paths: Paths, claim: Claim, rows: Rows, going: Rows, step: Keyed) -> _Prepared:
+    """Likewise of the places that differ, each compared by itself."""
+    table = delta.open_table(paths.table)
+    if not claim.manifest.differing:
+        return _Prepared(by_key.whole(paths.table, table.version()), None)
+    refuse_features(table, merged=True)
+    columns = arrow_schema(table)
+    sides = Sides(going(columns), rows(columns))
+    return _Prepared(*by_key.compared(table, paths.table, claim.compared_at, sides, step))
 
 
 def commit(facts: Exchange, scene: Scene) -> None:
@@ -196,8 +219,8 @@ def commit(facts: Exchange, scene: Scene) -> None:
     made = scene.prepared
     if made is not None:  # behind the note, which who declines it looks for once the No is written
         refuse_withdrawn(scene.paths, facts.claim)
-    if made is not None and made.rows is not None:
-        replace(made.base, facts.claim, made.rows, made.condition, scene.held)
+    if made is not None and made.write is not None:
+        replace(made.base, facts.claim, made.write, scene.held)
     failpoint.at("swap.committed")
 
 

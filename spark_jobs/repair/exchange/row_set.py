@@ -15,7 +15,7 @@ from spark_jobs.values.python_times import values_of
 
 def same(one: pa.Table, other: pa.Table) -> bool:
     """Whether both have the same rows, each as often. Their columns are the same."""
-    return one.num_rows == other.num_rows and Counter(_keys(one)) == Counter(_keys(other))
+    return one.num_rows == other.num_rows and Counter(texts(one)) == Counter(texts(other))
 
 
 def without(rows: pa.Table, taken: pa.Table) -> pa.Table:
@@ -23,9 +23,9 @@ def without(rows: pa.Table, taken: pa.Table) -> pa.Table:
 
     Raises ValueError if one of them is not there.
     """
-    left = Counter(_keys(taken))
+    left = Counter(texts(taken))
     kept = []
-    for key in _keys(rows):
+    for key in texts(rows):
         gone = left[key] > 0
         left[key] -= gone
         kept.append(not gone)
@@ -35,7 +35,7 @@ def without(rows: pa.Table, taken: pa.Table) -> pa.Table:
     return rows.filter(pa.array(kept, pa.bool_()))
 
 
-def _keys(rows: pa.Table) -> list[str]:
+def texts(rows: pa.Table) -> list[str]:
     """A text for each row: nested values have no hash, and one NaN is not equal to itself."""
     columns = [map(repr, values_of(column)) for column in rows.columns]
     if not columns:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 import deltalake
 import pyarrow as pa
@@ -15,6 +15,9 @@ from spark_jobs.errors import StagingStale
 from spark_jobs.repair.exchange.row_set import without
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
+
+Side = Literal["before", "after"]
+SIDES: Final[tuple[Side, Side]] = ("before", "after")
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -33,13 +36,7 @@ def new_rows(
     """
     stored = open_table(paths.staging(manifest.repair_id) / "rows")
     has = [field.name for field in stored.schema().fields]
-    if not ({*has} <= {*columns.names} if older else {*has} == {*columns.names}):
-        raise StagingStale.columns_changed(
-            table=paths.table,
-            columns=", ".join(columns.names),
-            repair=manifest.repair_id,
-            computed=", ".join(has),
-        )
+    _refuse_other(paths, manifest, columns, has, older=older)
     return within(stored, manifest.position.sql(manifest.differing), columns)
 
 
@@ -48,13 +45,37 @@ def old_rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
     changed, with what was removed or changed.
     """
     new = new_rows(paths, manifest, columns, older=True)
-    changes = open_table(paths.staging(manifest.repair_id) / "changes")
-    has = {field.name for field in arrow_schema(changes).field("after").type}
     before, after = (
-        select(changes, _fields(side, columns, has), f"`{side}` IS NOT NULL", columns)
-        for side in ("before", "after")
+        changed_rows(paths, manifest, columns, side=side, older=True) for side in SIDES
     )
     return pa.concat_tables([without(new, after), before])
+
+
+def changed_rows(
+    paths: Paths,
+    manifest: Manifest,
+    columns: pa.Schema,
+    *,
+    side: Side,
+    older: bool = False,
+) -> pa.Table:
+    """Of the rows that differ, those from before or after the swap. `older` as in `new_rows`."""
+    changes = open_table(paths.staging(manifest.repair_id) / "changes")
+    has = [field.name for field in arrow_schema(changes).field(side).type]
+    _refuse_other(paths, manifest, columns, has, older=older)
+    return select(changes, _fields(side, columns, has), f"`{side}` IS NOT NULL", columns)
+
+
+def _refuse_other(
+    paths: Paths, manifest: Manifest, columns: pa.Schema, has: list[str], *, older: bool
+) -> None:
+    if not ({*has} <= {*columns.names} if older else {*has} == {*columns.names}):
+        raise StagingStale.columns_changed(
+            table=paths.table,
+            columns=", ".join(columns.names),
+            repair=manifest.repair_id,
+            computed=", ".join(has),
+        )
 
 
 def within(table: deltalake.DeltaTable, condition: str, columns: pa.Schema) -> pa.Table:

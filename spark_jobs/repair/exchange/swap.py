@@ -22,7 +22,7 @@ from spark_jobs.repair.exchange.exchange import (
     once,
     stands,
 )
-from spark_jobs.repair.exchange.staging import new_rows
+from spark_jobs.repair.exchange.staging import SIDES, changed_rows, new_rows
 from spark_jobs.repair.exchange.unready import refuse_other_spec, refuse_unranged, refuse_unready
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.root.paths import Paths
@@ -91,7 +91,11 @@ def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Ex
         commit_id=manifest.repair_id,
         compared_at=manifest.table_version,
     )
-    return exchange(paths, Wanted(SWAP, facts, partial(new_rows, paths, manifest)), run_id)
+    wanted = Wanted(SWAP, facts, partial(new_rows, paths, manifest))
+    if spec.keyed:
+        before, after = (partial(changed_rows, paths, manifest, side=side) for side in SIDES)
+        wanted = Wanted(SWAP, facts, after, before, spec.keyed)
+    return exchange(paths, wanted, run_id)
 
 
 def _record_no(paths: Paths, repair_id: str) -> None:

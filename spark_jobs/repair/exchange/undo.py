@@ -6,7 +6,6 @@ VACUUM may have removed them. The staging has the rows that the repair wrote, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,12 +27,12 @@ from spark_jobs.repair.exchange.exchange import (
     once,
     stands,
 )
-from spark_jobs.repair.exchange.staging import new_rows, old_rows
+from spark_jobs.repair.exchange.staging import SIDES, changed_rows, new_rows, old_rows
 from spark_jobs.repair.exchange.swap import Swapped, described, since
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import verdict_on
-from spark_jobs.spans.span import Span, joined
+from spark_jobs.spans.span import joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +50,7 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     TableContended.
     """
     paths = Paths(root, spec)
-    wanted = Once(UNDO, frozenset({"swapped"}), partial(_take_out, needed(spec)))
+    wanted = Once(UNDO, frozenset({"swapped"}), partial(_take_out, spec))
     manifest, done = once(paths, repair_id, run_id, wanted)
     return Swapped(
         repair_id,
@@ -66,9 +65,7 @@ def undo(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
     )
 
 
-def _take_out(
-    reach: Callable[[Span], Span], paths: Paths, manifest: Manifest, run_id: str
-) -> Exchanged:
+def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:
     row = repairs.one(paths.root, paths.pipeline, manifest.repair_id)
     if row is None or row["state"] != "swapped":
         state = "not recorded" if row is None else row["state"]
@@ -81,10 +78,15 @@ def _take_out(
         manifest=manifest,
         commit_id=f"{manifest.repair_id}{UNDO}",
         compared_at=row["table_version"],
-        copies=joined(map(reach, manifest.spans)),
+        copies=joined(map(needed(spec), manifest.spans)),
     )
     swapped_in = partial(new_rows, paths, manifest, older=True)
     wanted = Wanted(UNDONE, facts, partial(_rows, paths, manifest), swapped_in)
+    if spec.keyed:
+        before, after = (
+            partial(changed_rows, paths, manifest, side=side, older=True) for side in SIDES
+        )
+        wanted = Wanted(UNDONE, facts, before, after, spec.keyed)
     return exchange(paths, wanted, run_id)
 
 

@@ -71,7 +71,7 @@ def refuse_unranged(spec: Pipeline, manifest: Manifest) -> None:
     """Raise SwapRefused where today's spec says that no range can be computed by itself: it takes
     back what the rows were computed by.
     """
-    if why := unranged(spec):
+    if not spec.keyed and (why := unranged(spec)):
         raise SwapRefused.ranges_unsupported_now(
             repair=manifest.repair_id,
             pipeline=manifest.pipeline,

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from datetime import datetime
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -78,6 +80,10 @@ class RepairPlan(Stored):
     """Late records among those that are needed: ops.late has their bytes."""
     until: datetime
     """No drain writes a row before this position any more."""
+    keys: str = ""
+    """SQL: which keys are computed again, of a table that follows one and of a given range."""
+    lost: dict[int, tuple[tuple[int, int], ...]] = Described(default_factory=dict)
+    """Offsets that nobody has: the table's rows of these count as right."""
     lines: tuple[str, ...]
     """The plan for a reader."""
 
@@ -114,6 +120,19 @@ class RepairPlan(Stored):
         The table's rows, which these are compared with, do not count: a row has one record or more.
         """
         return self.offsets + self.late + self.from_quarantine
+
+
+def new_id() -> str:
+    """The id of a repair that begins now."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
+
+
+def by_partition(places: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
+    """Partition -> its offsets, ascending."""
+    found = defaultdict[int, list[int]](list)
+    for partition, offset in sorted(places):
+        found[partition].append(offset)
+    return {partition: tuple(offsets) for partition, offsets in found.items()}
 
 
 def offsets_in(parts: dict[int, tuple[tuple[int, int], ...]]) -> int:

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import MAXYEAR, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import MAXYEAR
+from typing import TYPE_CHECKING
 
 from spark_jobs.messages.kind import KINDS, LATE_KINDS
 from spark_jobs.repair.find.lost import told
 from spark_jobs.repair.find.plan import offsets_in
-from spark_jobs.source.micro_batch import Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spark_jobs.repair.find.closed import Closed
     from spark_jobs.repair.find.lost import Counted
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.find.replaying import Replaying
-    from spark_jobs.runs.preflight import Preflight
     from spark_jobs.spans.span import Span
     from spark_jobs.spec import Topic
 
 SHOWN = 5
 """Ranges that the plan prints one by one."""
-
-
-class Closed(NamedTuple):
-    """What is certain of the table before a repair begins."""
-
-    found: Preflight
-    until: datetime
-    batch: int
-    horizon: Offsets
 
 
 def plan_lines(
@@ -75,6 +65,25 @@ def plan_lines(
         f"{parts} parts{unknown}",
         *(f"  without         {each}, which nobody has" for each in told(counted, topic)),
         *_never_read(counted),
+        f"  compared with   version {plan.table_version} of the table",
+    )
+
+
+def key_lines(plan: RepairPlan, closed: Closed) -> tuple[str, ...]:
+    """Of a table that follows a key."""
+    name, as_of = plan.pipeline, f"as of batch {closed.batch}; nothing is ever late for it"
+    if plan.idle:
+        return (f"{name}: nothing to {plan.kind}: {KINDS[plan.kind].idle}; {as_of}",)
+    which = f"keys with {plan.keys}" if plan.keys else "the keys of quarantined records"
+    used, nowhere = plan.from_quarantine - len(plan.replays), offsets_in(plan.lost)
+    told = {
+        f"  replayed        {used:,} of earlier replays, from ops.quarantine": used,
+        f"  will read       {plan.offsets:,} offsets {_sources(plan)}": plan.offsets,
+        f"  without         {nowhere:,} offsets that nobody has: their rows stay": nowhere,
+    }
+    return (
+        f"{name}: {plan.kind} of {which}; {as_of}",
+        *(line for line, number in told.items() if number),
         f"  compared with   version {plan.table_version} of the table",
     )
 

@@ -5,10 +5,8 @@ It asks the broker and reads the checkpoint and the ops tables.
 
 from __future__ import annotations
 
-import uuid
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.analysis.ranged import Ranged, ranged
@@ -16,7 +14,6 @@ from spark_jobs.analysis.rounding import rounding_line
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.errors import (
-    AccountBehind,
     CheckpointBroken,
     FormatNewer,
     RangeInvalid,
@@ -26,18 +23,19 @@ from spark_jobs.errors import (
 from spark_jobs.journal.runner import settle
 from spark_jobs.messages.kind import Reads
 from spark_jobs.repair.find import quarantine
-from spark_jobs.repair.find.foreign import refuse_foreign
+from spark_jobs.repair.find.by_key import plan_keys
+from spark_jobs.repair.find.closed import Closed, closed_by
 from spark_jobs.repair.find.late import count_within
 from spark_jobs.repair.find.late_spans import LateSpans, Touching
 from spark_jobs.repair.find.lost import count_holes, refuse_holes, refuse_lost
-from spark_jobs.repair.find.plan import RepairPlan, digest, offsets_in
-from spark_jobs.repair.find.plan_text import Closed, left_lines, plan_lines, replay_lines
+from spark_jobs.repair.find.plan import RepairPlan, by_partition, digest, new_id, offsets_in
+from spark_jobs.repair.find.plan_text import left_lines, plan_lines, replay_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.find.replaying import Replaying
 from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.root.paths import Paths
-from spark_jobs.runs.preflight import Preflight, preflight
+from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.sink import table
 from spark_jobs.source.micro_batch import Parts
@@ -72,6 +70,16 @@ def plan_repair(
     Raises RangeUnsupported, RangeInvalid, RangeOpen, AccountBehind, RecordsUnreachable, and all
     errors of the preflight.
     """
+    if spec.keyed:
+        return plan_keys(spec, settings, request)
+    if request.keys:
+        raise RangeInvalid.keys_of_none(pipeline=spec.name)
+    return _plan_ranges(spec, settings, request, brought)
+
+
+def _plan_ranges(
+    spec: Pipeline, settings: Settings, request: Request, brought: Brought | None
+) -> RepairPlan:
     way = ranged(spec)
     approve = request.approval(spec.ranges.approve)
     paths, source = Paths(settings.root, spec), source_of(spec, settings)
@@ -80,7 +88,7 @@ def plan_repair(
     # Before the batches are looked at: rows of a batch that ends in between would be taken for
     # rows without a record.
     compared = table.version(paths.table) if is_table(paths.table) else 0
-    closed = _closed(way, paths, preflight(Present(spec), source, paths, settings))
+    closed = closed_by(way, paths, preflight(Present(spec), source, paths, settings))
     generations = closed.found.identity.generations
     found, waits, replays = FINDERS[request.facts.reads](
         _Sought(way, settings, paths, closed, request, brought)
@@ -109,7 +117,7 @@ def plan_repair(
     if not (where.parts or late or used or replayed):
         spans = ()
     plan = RepairPlan(
-        repair_id=f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}",
+        repair_id=new_id(),
         pipeline=spec.name,
         kind=request.kind,
         note=request.note,
@@ -128,7 +136,7 @@ def plan_repair(
         without=counted.lost,
         topic_id=closed.found.topic.id,
         compacted=closed.found.topic.compacted,
-        quarantined=_by_partition({*used, *(each[:2] for each in replayed)}),
+        quarantined=by_partition({*used, *(each[:2] for each in replayed)}),
         replays=replayed,
         late=late,
         until=closed.until,
@@ -161,31 +169,6 @@ def _refuse_more(name: str, found: Reading, request: Request) -> None:
             offsets=offsets,
             most_records=request.most_records,
         )
-
-
-def _by_partition(places: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
-    """Partition -> its offsets, ascending."""
-    found = defaultdict[int, list[int]](list)
-    for partition, offset in sorted(places):
-        found[partition].append(offset)
-    return {partition: tuple(offsets) for partition, offsets in found.items()}
-
-
-def _closed(way: Ranged, paths: Paths, found: Preflight) -> Closed:
-    """Raises RangeOpen before the first batch, CheckpointForeign if the table has batches of
-    another checkpoint, AccountBehind while one has no account.
-    """
-    name, committed = way.spec.name, found.checkpoint.committed()
-    if not committed:
-        refuse_foreign(way.spec, paths, found.identity.generation)
-        raise RangeOpen.nothing_committed(pipeline=name)
-    if found.cursor.audited < committed[-1] or found.checkpoint.planned()[-1] != committed[-1]:
-        raise AccountBehind.not_accounted(pipeline=name, batch=found.checkpoint.planned()[-1])
-    batch = found.checkpoint.batch(committed[-1])
-    until = way.closed_until(batch.watermark)
-    if until is None:
-        raise RangeOpen.no_watermark(pipeline=name)
-    return Closed(found, until, batch.id, batch.end)
 
 
 class _Sought(NamedTuple):

@@ -45,11 +45,13 @@ class Fates(NamedTuple):
     """Of the deletes, those that end a chain of a History and remove no row of it."""
     ended: int = 0
     """Versions of a History that have another span, and no change of their own."""
+    behind: int = 0
+    """Of the superseded and the duplicates, those that the table's own row has kept out."""
 
     @property
     def all(self) -> int:
         """The changes of the batch."""
-        return sum(self) - self.moved - self.ending - self.ended
+        return sum(self) - self.moved - self.ending - self.ended - self.behind
 
     @property
     def written(self) -> int:
@@ -117,6 +119,7 @@ def fates(newest: pa.Table, order_by: Sequence[str]) -> Fates:
         superseded=_count(pc.invert(win), pc.invert(copy)) + rest[0],
         duplicates=_count(copy) + rest[1],
         moved=_count(win, copy),
+        behind=_count(pc.invert(win)),
     )
 
 

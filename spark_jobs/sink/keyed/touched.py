@@ -22,6 +22,8 @@ from spark_jobs.values.own_columns import DELETED
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
+    from spark_jobs.spec.steps.union import Keyed
+
 NEWEST = pc.field(CURRENT) | (pc.field(DELETED) & pc.is_null(pc.field(VALID_TO)))
 """What nothing has ended. The first half is a partition of the table, and so is DELETED."""
 
@@ -53,11 +55,11 @@ def _read(
     # A filter by keys would be held against the statistics of the files too, which delta-rs may
     # give as another type of text than the columns.
     rows = table.scanner(columns=columns, filter=where)
-    found = [batch.filter(_may_be(batch, changes, step)) for batch in rows.to_batches()]
+    found = [batch.filter(may_be(batch, changes, step)) for batch in rows.to_batches()]
     return pa.Table.from_batches(found, rows.projected_schema)
 
 
-def _may_be(batch: pa.RecordBatch, changes: pa.Table, step: History) -> pa.Array:
+def may_be(batch: pa.RecordBatch, changes: pa.Table, step: Keyed) -> pa.Array:
     """boolean: whether each column of the key has a value of one of the changes."""
     of_keys = (
         pc.is_in(batch[key], value_set=pc.unique(changes[key]).cast(batch[key].type))

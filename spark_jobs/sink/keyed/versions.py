@@ -98,6 +98,7 @@ def _fates(both: pa.Table, kept: Numbers, lost: Numbers, place: Numbers, known: 
         duplicates=int(copy.sum()),
         moved=int((was_there & copy).sum()),
         ending=ending,
+        behind=int((~was_there & known[stays]).sum()),
     )
 
 

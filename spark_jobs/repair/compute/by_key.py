@@ -1,0 +1,171 @@
+"""By key: the rows of keys in a table that follows one, as one computation over all good records
+gives them. It has no code of the sink: Spark's windows make what the sink makes by Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window, functions as F
+
+from spark_jobs.errors import RangeInvalid
+from spark_jobs.messages.kind import KINDS
+from spark_jobs.repair.compute.records import Fetched
+from spark_jobs.repair.compute.rows import Computed, Judging, late_places
+from spark_jobs.repair.manifest import MergedRecord
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.sink.keyed.fates import placed
+from spark_jobs.source.union import id_of
+from spark_jobs.spans.any_of import any_of
+from spark_jobs.spec import History
+from spark_jobs.spec.sql.texts import SqlText
+from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
+from spark_jobs.steps.latest import marked
+from spark_jobs.steps.sql.tree import reason
+from spark_jobs.values.own_columns import DELETED, DELETED_AT, OF_A_KEY, OFFSET, PARTITION, own
+
+if TYPE_CHECKING:
+    from spark_jobs.analysis.ranged import Ranged
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spans.span import Span
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.union import Keyed
+
+_ROW = own("row")
+MOST: Final = 200_000
+"""Rows that the driver swaps at a time: it has them in memory."""
+
+
+def compute_keys(
+    spark: SparkSession, way: Ranged, settings: Settings, paths: Paths, plan: RepairPlan
+) -> Computed:
+    """As `compute`: the rows are those of the given keys, or of those that replayed records touch.
+    Of these the table's own rows are changes too: they have all else that decides.
+    """
+    spec, step = way.spec, _step(way.spec)
+    fetched = Fetched(Observation(), Observation(), Observation())
+    read, entered, kept = Observation(), Observation(), Observation()
+    judging = Judging.now(spark, spec, settings, paths, plan)
+    good = judging.flow(fetched, read).stateful_input
+    rows = F.count(F.lit(1)).alias("rows")
+    good = good.observe(entered, rows, rows.alias("used"), late_places())
+    good = good.observe(kept, rows, late_places())
+    # Of a given key nobody knows when a batch with its delete was planned: it was after that.
+    since = F.coalesce("kafka.timestamp", F.current_timestamp()) if plan.keys else None
+    changes = marked(good, step, spec, spec.first_stateful, since)
+    changes = changes.persist(StorageLevel.MEMORY_AND_DISK)
+    changes.count()  # what was observed is complete, and Kafka is read once
+    keys = None if plan.keys else changes.select(*map(_quoted, step.keys)).distinct()
+    known = live(spark, step, paths, plan, keys)
+    if plan.keys:
+        changes, known = changes.where(plan.keys), known.where(_lost(plan))
+    computed = _rows(changes.unionByName(known.drop(*SPAN)), step)
+    return Computed(
+        computed, keys, fetched, read, entered, kept, None, judging.bad, judging.clock_ms
+    )
+
+
+def live(
+    spark: SparkSession, step: Keyed, paths: Paths, plan: RepairPlan, keys: DataFrame | None
+) -> DataFrame:
+    """The table's rows of these keys, or of the given ones, at the plan's version."""
+    stored = spark.read.format("delta").option("versionAsOf", plan.table_version)
+    rows = stored.load(spark_url(paths.table))
+    if keys is None:
+        _refuse_unsafe(spark, rows, step, plan)
+        return rows.where(plan.keys)
+    found = rows.join(keys, list(step.keys), "left_semi")
+    return found.select(*map(_quoted, rows.columns))
+
+
+def to_compare(paired: DataFrame, before: datetime) -> DataFrame:
+    """Without the deletes that the table may have forgotten: those of before this time."""
+    after = F.col("after")
+    forgotten = F.col("before").isNull() & after[DELETED] & (after[DELETED_AT] < F.lit(before))
+    return paired.where(~F.coalesce(forgotten, F.lit(False)))
+
+
+def differing(plan: RepairPlan, rows: int) -> tuple[Span, ...]:
+    """All of the table, or none of it. Raises RangeInvalid for more rows than the driver swaps."""
+    if KINDS[plan.kind].swaps and rows > MOST:
+        raise RangeInvalid.too_many_rows(pipeline=plan.pipeline, rows=rows, most=MOST)
+    return plan.spans if rows else ()
+
+
+def shown(rows: DataFrame) -> DataFrame:
+    """As consumers see them."""
+    return rows.where(~F.col(DELETED)).drop(*OF_A_KEY)
+
+
+def merged(plan: RepairPlan, computed: Computed, paired: DataFrame) -> tuple[MergedRecord, ...]:
+    """What became of each replayed record: it decides a row, is older than what does, or was
+    filtered.
+    """
+    if not plan.replays:
+        return ()
+    at = (F.col(f"after.{name}") for name in (PARTITION, OFFSET))
+    deciding = {(row[0], row[1]) for row in paired.where("op IS NOT NULL").select(*at).collect()}
+    entered = {(at["partition"], at["offset"]) for at in computed.entered.get["late"]}
+
+    def told() -> Iterator[MergedRecord]:
+        for each in plan.replays:
+            place = (each.partition, each.offset)
+            older = "superseded" if place in entered else "filtered"
+            yield MergedRecord(
+                topic_id=id_of(plan.topic_id, each.partition),
+                partition=each.partition,
+                offset=each.offset,
+                source="quarantine",
+                fate="merged" if place in deciding else older,
+                event_time=each.event_time,
+            )
+
+    return tuple(told())
+
+
+def _rows(changes: DataFrame, step: Keyed) -> DataFrame:
+    """Of each place the change with the highest position; of a History with its span."""
+    position = F.struct(*map(_quoted, placed(step.order_by)))
+    whole = F.struct(*map(_quoted, changes.columns))
+    last = changes.groupBy(*map(_quoted, step.row_key)).agg(F.max_by(whole, position).alias(_ROW))
+    rows = last.select(f"{_ROW}.*")
+    if not isinstance(step, History):
+        return rows
+    chain = Window.partitionBy(*map(_quoted, step.keys)).orderBy(*map(_quoted, step.order_by))
+    until_now = chain.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    rows = rows.withColumn(VALID_FROM, F.max(_quoted(step.time)).over(until_now))
+    rows = rows.withColumn(VALID_TO, F.lead(VALID_FROM).over(chain))
+    newest = F.lead(F.lit(1)).over(chain).isNull()
+    return rows.withColumn(CURRENT, newest & ~F.col(DELETED))
+
+
+def _lost(plan: RepairPlan) -> str:
+    """SQL: whether a row of the table is of an offset that nobody has."""
+    lost = any_of(
+        f"({PARTITION} = {partition} AND {OFFSET} >= {first} AND {OFFSET} < {stop})"
+        for partition, ranges in plan.lost.items()
+        for first, stop in ranges
+    )
+    return lost or "false"
+
+
+def _refuse_unsafe(spark: SparkSession, rows: DataFrame, step: Keyed, plan: RepairPlan) -> None:
+    """Raise RangeInvalid for a condition that reaches more than the key."""
+    why = reason(spark, SqlText("keys", plan.keys, query=False), step.keys)
+    if why:
+        raise RangeInvalid.keys_refused(pipeline=plan.pipeline, why=why)
+    rows.select(*map(_quoted, step.keys)).where(plan.keys)
+
+
+def _step(spec: Pipeline) -> Keyed:
+    assert spec.keyed is not None
+    return spec.keyed
+
+
+def _quoted(name: str) -> Column:
+    return F.col(f"`{name}`")

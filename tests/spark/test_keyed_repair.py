@@ -1,0 +1,184 @@
+"""A table that follows a key: quarantined changes are replayed, their swap is undone, and each key is
+verified, to DuckDB's table over the same changes; so is a table that somebody has edited.
+"""
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import deltalake
+import duckdb
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+
+from local import broker
+from spark_jobs.errors import ApprovalMissing, RangeInvalid, RangeUnsupported
+from spark_jobs.messages.request import Request
+from spark_jobs.repair.compute.stage import stage
+from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.manifest import approve
+from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
+from tests.harness.compare import assert_same
+from tests.harness.refused import because, fails
+from tests.harness.scene import Scene
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+TOPIC = Topic(
+    name="orders",
+    event_time="at",
+    fields=(
+        Field(name="order_id", type="string"),
+        Field(name="lsn", type="bigint"),
+        Field(name="at", type="timestamp"),
+        Field(name="op", type="string"),
+        Field(name="status", type="string"),
+    ),
+)
+FOLLOWS: dict[str, Any] = {"keys": ("order_id",), "order_by": ("lsn",), "deletes": "op = 'd'"}
+SHOWN = ("order_id", "lsn", "at", "status")
+NEWEST = """
+    SELECT order_id, lsn, "at", status FROM sent WHERE op != 'd'
+    QUALIFY row_number() OVER (PARTITION BY order_id ORDER BY lsn DESC, "offset" DESC) = 1
+"""
+CHAINS = """
+    WITH places AS (SELECT * FROM sent QUALIFY row_number() OVER (
+        PARTITION BY order_id, lsn ORDER BY "offset" DESC) = 1),
+    begun AS (SELECT *, max("at") OVER (PARTITION BY order_id ORDER BY lsn) AS valid_from FROM places),
+    spans AS (SELECT *, lead(valid_from) OVER chain AS valid_to, lead(lsn) OVER chain IS NULL AS current
+              FROM begun WINDOW chain AS (PARTITION BY order_id ORDER BY lsn))
+    SELECT order_id, lsn, "at", status, valid_from, valid_to, current FROM spans WHERE op != 'd'
+"""
+STEPS = {
+    "latest": (Latest(**FOLLOWS), NEWEST.replace(" WHERE op != 'd'", "").join(
+        ("SELECT * EXCLUDE op FROM (", ") WHERE op != 'd'")).replace("status FROM", "status, op FROM")),
+    "history": (History(**FOLLOWS, valid_from="at"), CHAINS),
+}  # fmt: skip
+Row = dict[str, Any]
+
+
+class Orders:
+    """A topic of changes, and what was sent."""
+
+    def __init__(self, kafka, folder, step, sql) -> None:
+        spec = Pipeline(name="orders_by_key", about="Orders.", topic=TOPIC, steps=(step,))
+        self.scene, self.sql = Scene(kafka, folder, spec, partitions=1), sql
+        broker.create_topic(kafka, self.scene.topic, 1)
+        self.sent: list[Row] = []
+        self.seed = random.Random(41)
+        self.producer = Producer({"bootstrap.servers": kafka})
+
+    def send(self, numbers, lacking: float = 0.0) -> None:
+        """Changes of 20 orders in a random order; a share of them lacks its status."""
+        for lsn in self.seed.sample([*numbers], len(numbers)):
+            op, status = self.seed.choice("uuud"), self.seed.choice("ABC")
+            change = {"order_id": f"o{self.seed.randrange(20)}", "lsn": lsn, "op": op}
+            change |= {"at": (START + timedelta(seconds=lsn)).isoformat(), "status": status}
+            if bad := self.seed.random() < lacking:
+                del change["status"]
+            self.producer.produce(self.scene.topic, json.dumps(change), partition=0)
+            self.sent.append({"status": None} | change | {"offset": len(self.sent), "bad": bad})
+        self.producer.flush()
+
+    def assert_exact(self, *, bad: bool) -> None:
+        """The table is DuckDB's over all that was sent, with those that lacked a status or without."""
+        given = [row | {"at": datetime.fromisoformat(row["at"])} for row in self.sent]
+        sent = pa.Table.from_pylist([row for row in given if bad or not row["bad"]])  # noqa: F841
+        with duckdb.connect() as db:
+            db.sql("SET TimeZone = 'UTC'")
+            wanted = db.sql(self.sql).to_arrow_table().to_pylist()
+        found = [row for row in self.scene.table() if not row["_sluice_deleted"]]
+        assert wanted
+        assert_same(({name: row[name] for name in wanted[0]} for row in found), wanted, "the table")
+
+    def repair(self, **asked: Any) -> tuple[str, Any]:
+        """Its id and its report, once it is staged."""
+        spec, settings = self.scene.spec, self.scene.settings
+        plan = plan_repair(spec, settings, Request(**asked))
+        assert not plan.idle, plan.lines
+        plan.store(self.scene.paths)
+        kind = plan.kind
+        return plan.repair_id, stage(spec, settings, f"run-{kind}", plan.repair_id, kind=kind)
+
+    def swap(self, repair_id: str):
+        return swap(self.scene.spec, self.scene.settings.root, repair_id, "swap")
+
+    def verify(self, keys: str = "true"):
+        return self.repair(kind="verify", keys=keys)[1]
+
+    def optional(self) -> None:
+        """A status may be missing from now on."""
+        topic = self.scene.spec.topic
+        fields = [
+            field.model_copy(update={"required": field.name != "status"}) for field in topic.fields
+        ]
+        self.scene.change(topic=topic.model_copy(update={"fields": tuple(fields)}))
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_replay_undo_and_verify_by_key(kafka, tmp_path, name):
+    orders = Orders(kafka, tmp_path, *STEPS[name])
+    orders.send(range(1, 160), lacking=0.3)
+    orders.scene.run("first")
+    orders.assert_exact(bad=False)
+    proved = orders.verify()
+    assert proved.status == "succeeded", proved.problem
+    assert proved.change.differs == 0
+    assert proved.change.rows_before == proved.change.rows_after > 10
+
+    orders.optional()
+    replay, report = orders.repair(kind="replay")
+    assert report.status == "succeeded", report.problem
+    assert report.change.unexplained == 0
+    assert report.change.merged > 5
+    lacking = sum(row["bad"] for row in orders.sent)
+    assert report.change.merged + report.change.superseded == report.change.replayed == lacking
+    orders.send(range(160, 170))  # newer than all: none is left out because of a replayed one
+    orders.scene.run("beside")
+    done = orders.swap(replay)
+    assert done.state == "swapped"
+    orders.assert_exact(bad=True)
+    assert orders.verify().change.differs == 0
+
+    orders.send(range(170, 180))
+    orders.scene.run("behind")
+    undo(orders.scene.spec, orders.scene.settings.root, replay, "undo")
+    orders.assert_exact(bad=False)
+    if again := name == "latest":
+        orders.swap(orders.repair(kind="replay")[0])
+        orders.assert_exact(bad=True)
+
+    table = deltalake.DeltaTable(str(orders.scene.paths.table))
+    edited, lost, *_ = sorted(
+        {row["order_id"] for row in orders.scene.table() if not row["_sluice_deleted"]}
+    )
+    table.update(updates={"lsn": "lsn + 1000"}, predicate=f"order_id = '{edited}'")
+    table.delete(f"order_id = '{lost}'")
+    assert orders.verify(f"order_id > '{lost}'").status == "succeeded"
+    found = orders.verify()
+    assert found.problem.code == "CHANGE_UNEXPLAINED"
+    mended, report = orders.repair(kind="backfill", keys="true")
+    assert report.status == "succeeded", report.problem
+    assert report.change.unexplained == report.change.differs == found.change.differs > 1
+    with fails(ApprovalMissing, "not_approved"):
+        orders.swap(mended)
+    approve(orders.scene.paths, mended, "ana")
+    orders.swap(mended)
+    orders.assert_exact(bad=again)
+    assert orders.verify().change.differs == 0
+
+
+def test_what_cannot_be_is_refused_at_the_plan(kafka, tmp_path):
+    orders = Orders(kafka, tmp_path, *STEPS["latest"])
+    orders.send(range(1, 5))
+    orders.scene.run()
+    with fails(RangeUnsupported, "by_keys"):
+        orders.repair(kind="repair")
+    with fails(RangeUnsupported, "by_keys"):
+        orders.repair(kind="verify", start="2026-01-01", end="2026-01-02")
+    with fails(RangeInvalid, "keys_of_others"):
+        orders.repair(kind="verify", keys="status = 'A'")
+    because(orders.verify("order_id IN (SELECT 'o1')").problem, RangeInvalid, "keys_refused")

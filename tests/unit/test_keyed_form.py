@@ -1,0 +1,40 @@
+"""What may be asked of a table that follows a key, in Airflow's form and in a request."""
+
+import pytest
+
+from spark_jobs.errors import RangeInvalid
+from spark_jobs.messages.kind import KEYED_KINDS, KINDS
+from spark_jobs.messages.request import Request, form
+from tests.harness.refused import fails
+
+FORM = form("a change of any time may decide", keyed=True)
+
+
+def test_its_form_has_keys_in_place_of_a_range_and_no_repair():
+    assert {"keys", "reason", "approve"} <= {*FORM}
+    assert not {"from", "to"} & {*FORM}
+    assert tuple(FORM["kind"]["enum"]) == KEYED_KINDS == ("backfill", "verify", "replay", "rebuild")
+    assert FORM["kind"]["default"] is None
+    assert "keys" not in form()
+
+
+@pytest.mark.parametrize("kind", KEYED_KINDS)
+def test_each_kind_of_its_form_is_a_request(kind):
+    given = {name: part["default"] for name, part in FORM.items() if part["default"] is not None}
+    made = Request(**given | {"kind": kind} | ({"keys": "true"} if KINDS[kind].given else {}))
+    assert made.span is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"kind": "verify"},
+        {"kind": "verify", "keys": "true", "from": "2026-01-01", "to": "2026-01-02"},
+        {"kind": "replay", "keys": "true"},
+        {"kind": "verify", "keys": "java_method('java.lang.System', 'exit', 0) = order_id"},
+        {"kind": "verify", "keys": "true; DROP TABLE t"},
+    ],
+)
+def test_what_no_keys_can_be_is_refused(asked):
+    with fails(RangeInvalid, "fields_refused"):
+        Request(**asked)
