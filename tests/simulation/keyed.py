@@ -2,6 +2,8 @@
 what Spark does before that, to decode records and to take the newest of each key, is stood in for.
 """
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 from pyspark.sql.types import StructType
 from upath import UPath
@@ -93,7 +95,7 @@ def _row(of: Change) -> dict[str, object]:
     made = row_of(Key(offset, shop), of.sales or 0)
     return {name: made[name] for name in ("windowEnd", "shop", "sales")} | {
         "place": of.place[0],
-        DELETED_AT: None if of.sales else made["windowEnd"],
+        DELETED_AT: None if of.sales else datetime.now(UTC),  # so nobody forgets it
         PARTITION: 0,
         OFFSET: offset,
         CONTENTS: of.sales or 0,
