@@ -42,14 +42,18 @@ class Installed:
         noted = f"printf '%s\\n' \"$@\" >>'{self.called}'"
         (self.bin / "spark-submit").write_text("\n".join(("#!/bin/sh", noted, *lines)))
 
+    @property
+    def jobs(self) -> list[str]:
+        """What each spark-submit was given: its last word."""
+        return [word for word in self.called.read_text().splitlines() if word.startswith("{")]
+
     def spark_reports(self, report: Report, exit_status: int = 0):
-        """It leaves the report where its job says."""
+        """It leaves the report where its job says, if it does."""
         report.write(self.bin / "report.json")
         self.spark_does(
             "for job; do :; done",
-            """at=$(printf '%s' "$job" | sed 's/.*"report":"\\([^"]*\\)".*/\\1/')""",
-            'mkdir -p "$(dirname "$at")"',
-            f"cp '{self.bin / 'report.json'}' \"$at\"",
+            """at=$(printf '%s' "$job" | sed -n 's/.*"report":"\\([^"]*\\)".*/\\1/p')""",
+            f'[ -z "$at" ] || install -D \'{self.bin / "report.json"}\' "$at"',
             f"exit {exit_status}",
         )
 

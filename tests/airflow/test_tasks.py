@@ -244,7 +244,7 @@ class TestDrain:
         assert words[words.index("--master") + 1] == "local[2]"
         assert words[words.index("--deploy-mode") + 1] == "client"
         job = Drain(pipeline=NAME, report=str(installation.report), run_id="manual__1-try1")
-        assert installation.called.read_text().endswith(f"\n{job.model_dump_json()}\n")
+        assert installation.jobs == [job.model_dump_json()]
 
     def test_hands_over_its_report(self, installation):
         installation.spark_reports(report())

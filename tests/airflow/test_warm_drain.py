@@ -99,7 +99,7 @@ def test_the_first_drain_starts_a_worker_and_the_next_one_submits_nothing(
     assert installation.run("drain")["status"] == "succeeded"
     monkeypatch.setenv("AIRFLOW_CTX_TRY_NUMBER", "2")
     assert installation.run("drain")["status"] == "succeeded"
-    (submitted,) = installation.called.read_text().splitlines()
+    (submitted,) = installation.jobs
     assert '"do":"serve"' in submitted
     assert worker(installation).drains == 2
     assert {"warm drain 1", "warm drain 2"} <= {*caplog.messages}
@@ -114,7 +114,7 @@ def test_a_setting_that_is_off_and_a_clusters_master_submit_each_drain(installat
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
             assert installation.run("drain")["status"] == "succeeded"
-    for submitted in installation.called.read_text().splitlines():
+    for submitted in installation.jobs:
         assert '"do":"drain"' in submitted
 
 
@@ -185,7 +185,7 @@ def test_where_no_worker_comes_up_the_drain_starts_cold_and_says_why(
     caplog.set_level(logging.INFO)
     installation.spark_reports(report(), 1)
     assert installation.run("drain")["status"] == "succeeded"
-    first, second = installation.called.read_text().splitlines()
+    first, second = installation.jobs
     assert '"do":"serve"' in first
     assert '"do":"drain"' in second
     assert any("starts cold: no worker came up" in line for line in caplog.messages)
@@ -195,4 +195,4 @@ def test_where_no_worker_comes_up_the_drain_starts_cold_and_says_why(
     monkeypatch.setattr(tempfile, "tempdir", str(others))
     assert installation.run("drain")["status"] == "succeeded"
     assert "this user's alone" in caplog.text
-    assert '"do":"drain"' in installation.called.read_text().splitlines()[2]
+    assert '"do":"drain"' in installation.jobs[2]

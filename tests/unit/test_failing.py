@@ -7,7 +7,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
-from spark_jobs.decode.decoder import _decoded
+from spark_jobs.decode.decoder import _Work
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.errors import CheckpointBroken, FormatNewer
@@ -75,7 +75,8 @@ def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept()
     policy = CapturePolicy.of(0, 1, 1767268800000)
     prepared, keeps = prepare(fields, "memory://none", None), RawFilter(fields, policy)
     failing = {(0, 8): "step 1: DIVIDE_BY_ZERO", (1, 8): "another reason", (0, 9): "not here"}
-    rows = _decoded(batch, prepared, prepared.decoder(), keeps, failing).to_pylist()
+    work = _Work(prepared, prepared.decoder(), keeps, None, None)
+    rows = work.decoded(batch, failing, named=False).to_pylist()
     assert [row[MALFORMED] for row in rows][:2] == [None, "step 1: DIVIDE_BY_ZERO"]
     assert rows[2][MALFORMED].startswith("not JSON"), "the decoder's own reason comes first"
     assert [row["id"] for row in rows] == ["a", None, None]
