@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.checks.added_rows import MOST_BYTES
-from spark_jobs.sink.keyed.standing import size
 from spark_jobs.storage.answer import reader_of
-from spark_jobs.storage.delta import open_table
+from spark_jobs.storage.delta import briefly
+from spark_jobs.storage.features import untried
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def changed_rows(
     from pyspark.sql.types import StructType  # noqa: PLC0415 - a process that only plans has no Spark
 
     try:
-        table = open_table(path)
-        if since >= version or size(table) is None:
+        table = briefly(path)  # load_cdf keeps the interpreter's lock
+        if since >= version or untried(table):
             return None
         table.load_as_version(version)
         schema = StructType.fromJson(json.loads(table.schema().to_json()))

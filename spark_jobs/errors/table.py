@@ -6,7 +6,9 @@ from spark_jobs.errors.base import Quoted, SluiceError, reason
 
 
 class TableChanged(SluiceError):
-    """The table lacks a column that the query writes, or the column has another type."""
+    """The table lacks a column that the query writes, or has it with another type, or it has
+    several rows of one key.
+    """
 
     code, exit_status = "TABLE_CHANGED", 33
     usual_remedy = "Put the column back, or start over from Kafka: `sluice reset`."
@@ -19,6 +21,12 @@ class TableChanged(SluiceError):
     def column_unfit(
         self, place: object, name: object, wanted: object, actual: object, sql: object
     ) -> None: ...
+
+    @reason(
+        "{table} has several rows of the key {key}. Sluice writes one of each key.",
+        "Remove all but one (DELETE FROM {sql}), or take back what added them: `sluice rewind`.",
+    )
+    def key_repeated(self, table: object, key: Quoted, sql: object) -> None: ...
 
 
 class TableReplaced(SluiceError):

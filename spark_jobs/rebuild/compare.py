@@ -17,7 +17,7 @@ from spark_jobs.spans.span import MICROSECOND
 from spark_jobs.spans.span_sql import floor_sql
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
-from spark_jobs.values.own_columns import is_own, own
+from spark_jobs.values.own_columns import DELETED, is_own, own
 from spark_jobs.values.python_times import date_of
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ def difference(live: UPath, side: UPath, spec: Pipeline, position: Position | No
     sql = _counts(day) if columns else _rows(day, types["side"], output_key(spec))
     builder = deltalake.QueryBuilder()
     for name, table in tables.items():
-        builder = builder.register(name, table)
-    found = table_of(builder.execute(sql))
+        builder = builder.register(own(name), table)
+    seen = ", ".join(map(_seen, tables, tables.values()))
+    found = table_of(builder.execute(f"WITH {seen}, {sql}"))
     days, *counts = (found.column(name).to_pylist() for name in Day._fields)
     told = (None if us is None else date_of(us // _DAY_US) for us in days)
     return Difference(columns, tuple(Day(*row) for row in zip(told, *counts, strict=True)))
@@ -108,6 +109,13 @@ def _figures(day: Day, *, compared: bool) -> str:
     return f"{rows}, {day.changed:,} changed, {day.added:,} added, {day.removed:,} removed"
 
 
+def _seen(name: str, table: deltalake.DeltaTable) -> str:
+    """What consumers see of a table: deletes that it remembers are no rows."""
+    keyed = any(field.name == DELETED for field in table.schema().fields)
+    where = f' WHERE NOT "{DELETED}"' if keyed else ""
+    return f"{name} AS (SELECT * FROM {own(name)}{where})"
+
+
 def _types(table: deltalake.DeltaTable) -> dict[str, str]:
     """Without Sluice's own, which say when and from where a row came."""
     fields = table.schema().fields
@@ -137,7 +145,7 @@ _DAY, _OLD, _NEW, _MORE_OLD, _MORE_NEW, _CHANGED = (
 
 def _counts(day: str) -> str:
     return (
-        f"WITH both AS (SELECT {day} AS {_DAY}, 1 AS {_OLD}, 0 AS {_NEW} FROM live "
+        f"both AS (SELECT {day} AS {_DAY}, 1 AS {_OLD}, 0 AS {_NEW} FROM live "
         f"UNION ALL SELECT {day}, 0, 1 FROM side) "
         f'SELECT {_DAY} AS day, sum({_OLD}) AS "before", sum({_NEW}) AS "after", 0 AS changed, '
         f"0 AS added, 0 AS removed FROM both GROUP BY {_DAY} ORDER BY {_DAY}"
@@ -159,7 +167,7 @@ def _rows(day: str, types: dict[str, str], identity: tuple[str, ...] | None) -> 
     per = f"GROUP BY {_DAY}{keys}" if identity is not None else f"GROUP BY {_DAY}, {names}"
     pairs = f"least(sum({_MORE_OLD}), sum({_MORE_NEW}))" if identity is not None else "0"
     return (
-        f"WITH both AS (SELECT {day} AS {_DAY}, {values}, 1 AS {_OLD}, 0 AS {_NEW} FROM live "
+        f"both AS (SELECT {day} AS {_DAY}, {values}, 1 AS {_OLD}, 0 AS {_NEW} FROM live "
         f"UNION ALL SELECT {day}, {values}, 0, 1 FROM side), "
         f"equal AS (SELECT {_DAY}, {names}, sum({_OLD}) AS {_OLD}, sum({_NEW}) AS {_NEW}, "
         f"greatest(sum({_OLD}) - sum({_NEW}), 0) AS {_MORE_OLD}, "

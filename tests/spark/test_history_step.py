@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from local import broker
 from spark_jobs import failpoint
 from spark_jobs.published import table as published
-from spark_jobs.sink.keyed import chains
+from spark_jobs.sink.keyed import chains, driver
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from spark_jobs.spec.steps.history import SPAN
 from tests.harness.crash import Images, over
@@ -167,7 +167,7 @@ def test_both_tables_of_one_topic_are_those_of_all_its_changes(
 
 @pytest.mark.parametrize("few", [0, 10**6], ids=["in Spark", "in the driver"])
 def test_a_history_is_the_same_whoever_makes_its_chains(spark, orders, monkeypatch, few):
-    monkeypatch.setattr(chains, "MOST_CHANGES", few)
+    monkeypatch.setattr(driver, "MOST_BYTES", few)
     monkeypatch.setattr(chains, "IN_A_BUCKET", 50)
     for number in range(DELIVERIES):
         orders.deliver()

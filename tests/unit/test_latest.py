@@ -162,7 +162,7 @@ def test_the_table_and_each_account_are_those_of_plain_python(given_batches, tmp
         key: (change.status, change.offset) for key, change in last.items()
     }
     living = sum(change.status is not None for change in last.values())
-    assert size(DeltaTable(str(path)))[:2] == (living, len(last) - living)
+    assert size(DeltaTable(str(path)), path)[:2] == (living, len(last) - living)
 
 
 def test_a_batch_that_is_merged_twice_changes_nothing_and_is_told_once(tmp_path):
@@ -205,7 +205,11 @@ def test_a_rebuild_compares_what_consumers_see_and_not_when_a_delete_came(tmp_pa
     merge(live, [Change("a", 1, "x", "placed", 0), Change("b", 1, "x", None, 1)], 0)
     merge(side, [Change("a", 1, "x", "placed", 7), Change("b", 1, "x", None, 9)], 0)
     assert difference(live, side, spec(LATEST), None).none
-    merge(side, [Change("a", 2, "x", "paid", 11)], 1)
+    merge(side, [Change("c", 1, "x", None, 10)], 1)  # which the other has forgotten
+    found = difference(live, side, spec(LATEST), None)
+    assert found.none
+    assert [(day.before, day.after) for day in found.days] == [(1, 1)]
+    merge(side, [Change("a", 2, "x", "paid", 11)], 2)
     assert not difference(live, side, spec(LATEST), None).none
 
 

@@ -95,7 +95,7 @@ def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
 def _remembered(run: Run) -> float | None:
     if not run.spec.keyed or not is_table(run.target.table):
         return None
-    found = size(open_table(run.target.table))
+    found = size(open_table(run.target.table), run.target.table)
     return None if found is None else found.remembered / max(found.live, 1)
 
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.storagelevel import StorageLevel
 
 from spark_jobs.sink.commit import Commit, append, marked
 from spark_jobs.sink.contention import again
-from spark_jobs.sink.keyed.commit import MOST_CHANGES, is_small
+from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.keyed.here import Merge, merged_here
 from spark_jobs.sink.keyed.standing import size
@@ -38,12 +37,13 @@ BUCKET: Final = own("bucket")
 
 def extend(rows: DataFrame, step: History, commit: Commit) -> None:
     """Give the chains what the batch says, in one commit that tells the fates of its changes."""
-    changes = rows.drop(*SPAN)
-    found = size(delta.open_table(commit.table))
-    if found and commit.records <= MOST_CHANGES and is_small(found):
-        extend_here(changes.toArrow(), step, commit)
-    else:
-        extend_in_spark(changes, step, commit, empty=found is not None and not found.all)
+    table = delta.open_table(commit.table)
+    found = size(table, commit.table)
+    with held(rows.drop(*SPAN)) as changes:
+        if takes_table(table, found) and takes_changes(changes):
+            extend_here(changes.toArrow(), step, commit)
+        else:
+            extend_in_spark(changes, step, commit, empty=found is not None and not found.all)
 
 
 def extend_here(changes: pa.Table, step: History, commit: Commit) -> None:
@@ -68,10 +68,8 @@ def extend_here(changes: pa.Table, step: History, commit: Commit) -> None:
 
 
 def extend_in_spark(changes: DataFrame, step: History, commit: Commit, *, empty: bool) -> None:
-    """Likewise by Spark: each task makes the chains of some keys."""
-    kept = changes.persist(StorageLevel.MEMORY_AND_DISK)  # what is read twice is observed twice
-    made = _made(kept, step, commit).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
+    """Likewise by Spark: each task makes the chains of some keys. `changes` are cached."""
+    with held(_made(changes, step, commit)) as made:
         counts = [F.sum(name) for name in Fates._fields]
         (told,) = (Fates(*row) for row in made.where(F.col(WHOLE).isNull()).agg(*counts).collect())
         rows = made.where(F.col(WHOLE).isNotNull()).drop(*Fates._fields)
@@ -80,9 +78,6 @@ def extend_in_spark(changes: DataFrame, step: History, commit: Commit, *, empty:
             append(rows.drop(WHOLE), commit)
         else:
             _merge(rows, step, commit)
-    finally:
-        made.unpersist()
-        kept.unpersist()
 
 
 def _made(changes: DataFrame, step: History, commit: Commit) -> DataFrame:

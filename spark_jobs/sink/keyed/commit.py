@@ -8,19 +8,19 @@ batch has.
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
-from pyspark.storagelevel import StorageLevel
 
 from spark_jobs.sink.commit import Commit, append, marked
 from spark_jobs.sink.contention import again
+from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates, placed, wins
 from spark_jobs.sink.keyed.here import Merge, merged_here
 from spark_jobs.sink.keyed.newest import newest
-from spark_jobs.sink.keyed.standing import beside, size
+from spark_jobs.sink.keyed.standing import beside, key_repeated, size
 from spark_jobs.storage import delta
+from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,38 +30,20 @@ if TYPE_CHECKING:
     from deltalake.table import TableMerger
     from pyspark.sql import Column, DataFrame
 
-    from spark_jobs.sink.keyed.standing import Size
     from spark_jobs.spec import Latest
-
-LOG = logging.getLogger(__name__)
-MOST_CHANGES: Final = 50_000
-MOST_ROWS: Final = 2_000_000
-MOST_BYTES: Final = 50_000_000
-"""Of a batch, and of the table and its files, that delta-rs merges in the driver: it takes a
-gigabyte of memory then (bench/NOTES.md).
-"""
 
 
 def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
     """Give the table what the batch says, in one commit that tells the fates of its changes."""
-    found = size(delta.open_table(commit.table))
-    changes = newest(rows, step)
-    if found and found.all and commit.records <= MOST_CHANGES and is_small(found):
-        merge_here(changes.toArrow(), step, commit)
-        return
-    kept = changes.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        if found and not found.all:
-            _fill(kept, step, commit)
+    table = delta.open_table(commit.table)
+    found = size(table, commit.table)
+    with held(newest(rows, step)) as changes:
+        if found is not None and not found.all:
+            _fill(changes, step, commit)
+        elif takes_table(table, found) and takes_changes(changes):
+            merge_here(changes.toArrow(), step, commit)
         else:
-            merge_in_spark(kept, step, commit)
-    finally:
-        kept.unpersist()
-
-
-def is_small(found: Size) -> bool:
-    """Whether the driver takes the table."""
-    return found.all <= MOST_ROWS and found.bytes <= MOST_BYTES
+            merge_in_spark(changes, step, commit)
 
 
 def _fill(changes: DataFrame, step: Latest, commit: Commit) -> None:
@@ -97,14 +79,11 @@ def merge_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
     from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
 
     spark = changes.sparkSession
-    before = [F.col(f"`{name}`").alias(BEFORE + name) for name in compared(step.order_by)]
-    keys = [F.col(f"`{name}`") for name in step.keys]
     written = changes.drop(ALL, COPIES)
     values: dict[str, str | Column] = {f"`{name}`": f"new.`{name}`" for name in written.columns}
 
     def merge_once() -> None:
-        known = spark.read.format("delta").load(commit.path).select(*keys, *before)
-        told = _told(changes.join(known, list(step.keys), "left"), step)
+        told = _told_beside_table(changes, step, commit)
         table = DeltaTable.forPath(spark, commit.path).alias("old")
         merger = table.merge(written.alias("new"), same(step, "`"))
         merger = merger.whenMatchedUpdate(newer(step, "`"), values)
@@ -115,6 +94,21 @@ def merge_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
     again(merge_once, commit.path)
 
 
+def _told_beside_table(changes: DataFrame, step: Latest, commit: Commit) -> Fates:
+    """The fates by what the table has. Raises TableChanged if it has several rows of a key."""
+    table = changes.sparkSession.read.format("delta").load(commit.path)
+    lives = F.coalesce(F.col(DELETED), F.lit(False))  # a person's row has none
+    before = [F.col(f"`{n}`").alias(BEFORE + n) for n in compared(step.order_by) if n != DELETED]
+    keys = [F.col(f"`{name}`") for name in step.keys]
+    known = table.select(*keys, *before, lives.alias(BEFORE + DELETED))
+    joined = changes.join(known, list(step.keys), "left")
+    told = _told(joined, step)
+    if told.all > (changes.agg(F.sum(ALL)).collect()[0][0] or 0):
+        several = joined.groupBy(*keys).count().where("count > 1").drop("count")
+        raise key_repeated(str(commit.table), several.collect()[0].asDict())
+    return told
+
+
 def same(step: Latest, quote: str) -> str:
     """SQL: whether a row of the table, `old`, and a change, `new`, have the same key."""
     names = (f"{quote}{name}{quote}" for name in step.keys)
@@ -122,11 +116,11 @@ def same(step: Latest, quote: str) -> str:
 
 
 def newer(step: Latest, quote: str) -> str:
-    """SQL: whether the position of `new` is above that of `old`."""
+    """SQL: whether the position of `new` is above that of `old`, where a null is below all."""
     found = "false"
     for name in reversed(placed(step.order_by)):
         mine, theirs = (f"{of}.{quote}{name}{quote}" for of in ("new", "old"))
-        found = f"({mine} > {theirs} OR ({mine} = {theirs} AND {found}))"
+        found = f"({theirs} IS NULL OR {mine} > {theirs} OR ({mine} = {theirs} AND {found}))"
     return found
 
 

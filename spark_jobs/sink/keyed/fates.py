@@ -89,13 +89,15 @@ def compared(order_by: Sequence[str]) -> tuple[str, ...]:
 
 
 def wins(newest: pa.Table, order_by: Sequence[str]) -> pa.ChunkedArray:
-    """boolean: whether the row is to be written. `newest`: rows with BEFORE columns."""
+    """boolean: whether the row is to be written. `newest`: rows with BEFORE columns. A null there,
+    which a person has written, is below all.
+    """
     newer = pa.chunked_array([pa.array([False] * newest.num_rows, pa.bool_())])
     for name in reversed(placed(order_by)):
         mine, theirs = newest[name], newest[BEFORE + name]
         same = pc.and_kleene(pc.equal(mine, theirs), newer)
-        newer = pc.or_kleene(pc.greater(mine, theirs), same)
-    return pc.or_(pc.is_null(newest[BEFORE + DELETED]), pc.fill_null(newer, fill_value=False))
+        newer = pc.or_kleene(pc.is_null(theirs), pc.or_kleene(pc.greater(mine, theirs), same))
+    return pc.or_(pc.is_null(newest[BEFORE + DELETED]), newer)
 
 
 def fates(newest: pa.Table, order_by: Sequence[str]) -> Fates:

@@ -1,0 +1,59 @@
+"""What a person writes into a table that follows a key: the next change of the key is written over
+it, or the run ends with the key's name.
+"""
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from spark_jobs.audit.by_key import keyed
+from spark_jobs.errors import TableChanged
+from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.values.own_columns import DELETED
+from tests.harness.refused import fails
+from tests.unit.test_latest import COLUMNS, Change, merge, rows, table_at
+
+
+@pytest.fixture
+def orders(tmp_path):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change("a", 3, "x", "placed", 0), Change("b", 3, "x", "placed", 1)], 0)
+    return path
+
+
+def add(path, **row):
+    table = pa.Table.from_pylist([row], COLUMNS)
+    write_deltalake(str(path), table, mode="append", partition_by=[DELETED])
+
+
+def balanced(path, done):
+    found = keyed(path, done)
+    return (found.written, found.gained) == (done.fates.written, done.fates.gained)
+
+
+def test_a_key_of_which_somebody_added_a_row_is_named(orders):
+    add(orders, **rows(orders)["b"])
+    merge(orders, [Change("a", 4, "x", "paid", 5)], 1)
+    with fails(TableChanged, "key_repeated", key="id = b"):
+        merge(orders, [Change("a", 5, "x", "paid", 6), Change("b", 5, "x", "paid", 7)], 2)
+    assert rows(orders)["a"]["status"] == "paid"
+
+
+@pytest.mark.parametrize("column", ["lsn", "seq", "_sluice_offset", "_sluice_deleted"])
+def test_what_somebody_left_without_a_place_is_older_than_any_change(orders, column):
+    DeltaTable(str(orders)).update({column: "NULL"}, predicate="id = 'a'")
+    older = Change("a", 3, "x", "paid", 9)
+    done = merge(orders, [older], 1)
+    assert done.fates == Fates(updated=1)
+    assert balanced(orders, done)
+    assert rows(orders)["a"]["status"] == "paid"
+
+
+def test_a_row_that_somebody_added_by_its_own_columns_alone_is_one_of_its_key(orders):
+    add(orders, id="c", lsn=3, seq="x", status="by hand")
+    done = merge(orders, [Change("c", 2, "x", "older", 9)], 1)
+    assert done.fates == Fates(superseded=1)
+    done = merge(orders, [Change("c", 3, "x", "paid", 9)], 2)
+    assert done.fates == Fates(updated=1)
+    assert balanced(orders, done)
+    assert rows(orders)["c"][DELETED] is False
