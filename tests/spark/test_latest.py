@@ -19,8 +19,8 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.published import table as published_table
-from spark_jobs.sink.keyed import commit
-from spark_jobs.spec import Check, Field, Latest, Pipeline, Topic
+from spark_jobs.sink.keyed import driver
+from spark_jobs.spec import Check, Field, Latest, Pipeline, Topic, keyed
 from spark_jobs.storage.log_entries import entries
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
@@ -136,10 +136,10 @@ class Shop(NamedTuple):
             db.sql("SET TimeZone = 'UTC'")
             return db.sql(NEWEST).to_arrow_table().to_pylist()
 
-    def assert_exact(self) -> None:
+    def assert_exact(self, found: Any = None) -> None:
         """Table and deletes are DuckDB's; the batches' accounts sum up to what was sent."""
         wanted = self.newest()
-        found = rows_of(self.made.paths.table)
+        found = found or rows_of(self.made.paths.table)
         assert_same(
             ({name: row[name] for name in SHOWN} for row in found if not row["_sluice_deleted"]),
             ({name: row[name] for name in SHOWN} for row in wanted if row["op"]),
@@ -218,9 +218,9 @@ def test_delta_rs_and_spark_merge_alike(shop, kafka, tmp_path, monkeypatch):
     told = {}
     for number, part in enumerate(shop.disordered(shop.changes(1, 300))):
         shop.send(part)
-        for name, each, most in (("driver", shop, commit.MOST_CHANGES), ("spark", other, 0)):
+        for name, each, most in (("driver", shop, driver.MOST_BYTES), ("spark", other, 0)):
             with monkeypatch.context() as once:
-                once.setattr(commit, "MOST_CHANGES", most)
+                once.setattr(driver, "MOST_BYTES", most)
                 report = each.made.run(f"{number}")
             each.assert_exact()
             told[name] = report.account
@@ -233,25 +233,50 @@ def test_delta_rs_and_spark_merge_alike(shop, kafka, tmp_path, monkeypatch):
     assert engines == {False}
 
 
-def test_a_record_without_a_key_or_a_place_is_malformed_and_kept(shop):
+@pytest.mark.parametrize(
+    "feature",
+    [
+        "'delta.enableDeletionVectors' = 'true'",
+        "'delta.enableTypeWidening' = 'true'",
+        "'delta.columnMapping.mode' = 'name'",
+        "'delta.enableRowTracking' = 'true'",
+    ],
+)
+def test_a_table_that_only_spark_reads_or_writes_is_merged_by_spark(shop, spark, feature):
+    for number, part in enumerate(shop.disordered(shop.changes(1, 120))):
+        shop.send(part)
+        shop.made.run(f"{number}")
+        table = str(shop.made.paths.table)
+        shop.assert_exact(spark.read.format("delta").load(table).toArrow().to_pylist())
+        if not number:
+            spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ({feature})")
+
+
+@pytest.mark.parametrize(("placed_by", "count"), [("step", 1), ("decoder", 150)])
+def test_a_record_without_a_key_or_a_place_is_malformed_and_kept(shop, placed_by, count):
     fields = [
         field.model_copy(update={"required": False}) if field.name == "lsn" else field
         for field in ORDERS.fields
     ]
     topic = shop.made.spec.topic.model_copy(update={"fields": tuple(fields)})
-    shop.made.change(topic=topic)
+    if placed_by == "step":  # as one that is behind a Transform
+        shop.made.change(topic=topic)
+    else:
+        shop.made.change(topic=keyed.placing(topic, SPEC.steps))
+    shop.made.change(state_checks_off=("malformed_share", "rejected_share"))
     shop.send(shop.changes(1, 50))
     without = shop.change(99, "c", 7)
     del without["source"]["lsn"]
     producer = Producer({"bootstrap.servers": shop.made.kafka})
-    producer.produce(shop.made.topic, json.dumps(without), "7", 0)
+    for _ in range(count):
+        producer.produce(shop.made.topic, json.dumps(without), "7", 0)
     producer.flush()
     report = shop.made.run()
     shop.assert_exact()
-    assert report.account.malformed == 1
-    [kept] = shop.made.ops("quarantine")
-    assert kept["reason"].startswith("step 1 (latest)")
-    assert kept["value"] == json.dumps(without).encode()
+    assert report.account.malformed == count
+    kept = shop.made.ops("quarantine")
+    assert {row["reason"].startswith("step 1 (latest)") for row in kept} == {placed_by == "step"}
+    assert [row["value"] for row in kept] == [json.dumps(without).encode()] * count
 
 
 def test_a_snapshot_that_is_made_again_changes_nothing_that_is_newer(shop):
