@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from spark_jobs.checks.added_rows import MOST_BYTES
 from spark_jobs.storage.answer import reader_of
-from spark_jobs.storage.delta import briefly
+from spark_jobs.storage.delta import change_feed, open_table
 from spark_jobs.storage.features import untried
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
@@ -40,13 +40,12 @@ def changed_rows(
     from pyspark.sql.types import StructType  # noqa: PLC0415 - a process that only plans has no Spark
 
     try:
-        table = briefly(path)  # load_cdf keeps the interpreter's lock
+        table = open_table(path)
         if since >= version or untried(table):
             return None
         table.load_as_version(version)
         schema = StructType.fromJson(json.loads(table.schema().to_json()))
-        feed = table.load_cdf(starting_version=since + 1, ending_version=version)
-        rows = _few(feed)
+        rows = _few(change_feed(path, since, version))
         if rows is None:
             return None
         shown = StructType([field for field in schema if field.name not in OF_A_KEY])

@@ -118,6 +118,11 @@ def set_property(
     )
 
 
+def change_feed(path: UPath | str, since: int, version: int) -> Any:  # the reader has no types
+    """The change feed of the versions after `since`, up to `version`."""
+    return briefly(path).load_cdf(starting_version=since + 1, ending_version=version)
+
+
 def briefly(path: UPath | str) -> deltalake.DeltaTable:
     """The table, for functions that keep the interpreter's lock: a request is given up early."""
     wanted = options(path)

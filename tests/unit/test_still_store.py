@@ -19,7 +19,7 @@ from spark_jobs.storage.log_entries import entries
 TABLE = "s3://bucket/root/ops/runs"
 LONGEST_SILENCE = 3.0
 """Seconds, on a machine that does much else. A request that keeps the lock takes 20 at least."""
-HOLD_THE_LOCK = {"is_deltatable", "history", "restore", "set_table_properties"}
+HOLD_THE_LOCK = {"is_deltatable", "history", "load_cdf", "restore", "set_table_properties"}
 """Functions of delta-rs 1.6.6 that were seen to keep it while a proxy before a real store waited.
 The others of its functions that Sluice calls do not.
 """
