@@ -6,8 +6,8 @@ from spark_jobs.errors.base import Quoted, SluiceError, reason
 
 
 class TableChanged(SluiceError):
-    """The table lacks a column that the query writes, or has it with another type, or it has
-    several rows of one key.
+    """The table lacks a column that the query writes, or has it with another type; or somebody
+    has written rows of a key into it.
     """
 
     code, exit_status = "TABLE_CHANGED", 33
@@ -23,10 +23,11 @@ class TableChanged(SluiceError):
     ) -> None: ...
 
     @reason(
-        "{table} has several rows of the key {key}. Sluice writes one of each key.",
-        "Remove all but one (DELETE FROM {sql}), or take back what added them: `sluice rewind`.",
+        "Somebody has written rows of the key {key} into {table}: several at one place, or one "
+        "without a place.",
+        "Remove them (DELETE FROM {sql}), or take the change back: `sluice rewind`.",
     )
-    def key_repeated(self, table: object, key: Quoted, sql: object) -> None: ...
+    def key_broken(self, table: object, key: Quoted, sql: object) -> None: ...
 
 
 class TableReplaced(SluiceError):

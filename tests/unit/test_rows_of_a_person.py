@@ -11,6 +11,7 @@ from spark_jobs.errors import TableChanged
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.refused import fails
+from tests.unit import test_versions as history
 from tests.unit.test_latest import COLUMNS, Change, merge, rows, table_at
 
 
@@ -34,7 +35,7 @@ def balanced(path, done):
 def test_a_key_of_which_somebody_added_a_row_is_named(orders):
     add(orders, **rows(orders)["b"])
     merge(orders, [Change("a", 4, "x", "paid", 5)], 1)
-    with fails(TableChanged, "key_repeated", key="id = b"):
+    with fails(TableChanged, "key_broken", key="id = b"):
         merge(orders, [Change("a", 5, "x", "paid", 6), Change("b", 5, "x", "paid", 7)], 2)
     assert rows(orders)["a"]["status"] == "paid"
 
@@ -57,3 +58,25 @@ def test_a_row_that_somebody_added_by_its_own_columns_alone_is_one_of_its_key(or
     assert done.fates == Fates(updated=1)
     assert balanced(orders, done)
     assert rows(orders)["c"][DELETED] is False
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """A version of a history's key."""
+    path = history.delta_table(tmp_path / "orders")
+    history.put(path, history.rows([(0, history.FIRST)]), 0)
+    return path
+
+
+def test_a_version_that_somebody_wrote_twice_is_named(chain):
+    there = DeltaTable(str(chain)).to_pyarrow_table()
+    write_deltalake(str(chain), there, mode="append", partition_by=[DELETED, "current"])
+    with fails(TableChanged, "key_broken", key="id = a, shop = 0"):
+        history.put(chain, history.rows([(1, history.SECOND)]), 1)
+
+
+@pytest.mark.parametrize("column", ["lsn", "_sluice_offset", "_sluice_deleted"])
+def test_a_version_that_somebody_left_without_a_place_is_named(chain, column):
+    DeltaTable(str(chain)).update({column: "NULL"}, predicate="id = 'a'")
+    with fails(TableChanged, "key_broken", key="id = a, shop = 0"):
+        history.put(chain, history.rows([(1, history.SECOND)]), 1)

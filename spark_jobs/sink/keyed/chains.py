@@ -17,8 +17,8 @@ from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.keyed.here import Merge, merged_here
-from spark_jobs.sink.keyed.standing import size
-from spark_jobs.sink.keyed.touched import touched
+from spark_jobs.sink.keyed.standing import key_broken, size
+from spark_jobs.sink.keyed.touched import misplaced, touched
 from spark_jobs.sink.keyed.versions import BEGINS, chain, placing
 from spark_jobs.spec.steps.history import CURRENT, SPAN
 from spark_jobs.storage import delta
@@ -47,10 +47,15 @@ def extend(rows: DataFrame, step: History, commit: Commit) -> None:
 
 
 def extend_here(changes: pa.Table, step: History, commit: Commit) -> None:
-    """Merge by delta-rs, into the very version that the chains were made from."""
+    """Merge by delta-rs, into the very version that the chains were made from. Raises TableChanged
+    if somebody has written what cannot stand in a chain.
+    """
 
     def merge(table: deltalake.DeltaTable) -> Merge:
-        made = chain(touched(table.to_pyarrow_dataset(), changes, step), changes, step)
+        versions = touched(table.to_pyarrow_dataset(), changes, step)
+        if (broken := misplaced(versions, step)) is not None:
+            raise key_broken(str(commit.table), broken)
+        made = chain(versions, changes, step)
         same = " AND ".join(f'old."{name}" = new."{name}"' for name in step.row_key)
         if made.newest_only:  # so no file of what has ended is read
             same += f' AND (old."{CURRENT}" OR old."{DELETED}")'

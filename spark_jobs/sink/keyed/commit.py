@@ -18,7 +18,7 @@ from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates, placed, wins
 from spark_jobs.sink.keyed.here import Merge, merged_here
 from spark_jobs.sink.keyed.newest import newest
-from spark_jobs.sink.keyed.standing import beside, key_repeated, size
+from spark_jobs.sink.keyed.standing import beside, key_broken, size
 from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import DELETED
 
@@ -105,7 +105,7 @@ def _told_beside_table(changes: DataFrame, step: Latest, commit: Commit) -> Fate
     told = _told(joined, step)
     if told.all > (changes.agg(F.sum(ALL)).collect()[0][0] or 0):
         several = joined.groupBy(*keys).count().where("count > 1").drop("count")
-        raise key_repeated(str(commit.table), several.collect()[0].asDict())
+        raise key_broken(str(commit.table), several.collect()[0].asDict())
     return told
 
 

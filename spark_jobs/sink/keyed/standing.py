@@ -132,17 +132,17 @@ def beside(newest: pa.Table, table: deltalake.DeltaTable, step: Latest) -> pa.Ta
     if joined.num_rows > newest.num_rows:
         several = joined.group_by(list(step.keys)).aggregate([([], "count_all")])
         first = several.filter(pc.greater(several["count_all"], 1)).select(list(step.keys))
-        raise key_repeated(from_uri(table.table_uri), first.slice(0, 1).to_pylist()[0])
+        raise key_broken(from_uri(table.table_uri), first.slice(0, 1).to_pylist()[0])
     joined = joined.sort_by(BEFORE).drop_columns([*step.keys, BEFORE])
     for name in joined.column_names:
         newest = newest.append_column(name, joined[name])
     return newest
 
 
-def key_repeated(table: str, key: Mapping[str, object]) -> TableChanged:
+def key_broken(table: str, key: Mapping[str, object]) -> TableChanged:
     """The error of a table in which a person has added a row of the key."""
     told = ", ".join(f"{name} = {value}" for name, value in key.items())
-    return TableChanged.key_repeated(table=table, key=told, sql=sql_table(table))
+    return TableChanged.key_broken(table=table, key=told, sql=sql_table(table))
 
 
 def _may_be(rows: pa.RecordBatch, newest: pa.Table, step: Latest) -> pa.Array:

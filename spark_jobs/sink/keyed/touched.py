@@ -44,6 +44,24 @@ def touched(table: Dataset, changes: pa.Table, step: History) -> pa.Table:
     return pa.concat_tables([_others(newest, every, step), every])
 
 
+def misplaced(versions: pa.Table, step: History) -> dict[str, object] | None:
+    """A key with several versions at one place, or one without a place: a person's; None without
+    one. The key's columns.
+    """
+    keys = versions.select(step.keys)
+    for name in placing(step):
+        if versions[name].null_count:
+            return _first(keys.filter(pc.is_null(versions[name])))
+    several = versions.group_by(list(step.row_key)).aggregate([([], "count_all")])
+    several = several.filter(pc.greater(several["count_all"], 1))
+    return _first(several.select(step.keys)) if several.num_rows else None
+
+
+def _first(rows: pa.Table) -> dict[str, object]:
+    found: dict[str, object] = rows.slice(0, 1).to_pylist()[0]
+    return found
+
+
 def _read(
     table: Dataset, where: pc.Expression, begins: str, changes: pa.Table, step: History
 ) -> pa.Table:
