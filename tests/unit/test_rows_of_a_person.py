@@ -53,7 +53,7 @@ def test_what_somebody_left_without_a_place_is_older_than_any_change(orders, col
 def test_a_row_that_somebody_added_by_its_own_columns_alone_is_one_of_its_key(orders):
     add(orders, id="c", lsn=3, seq="x", status="by hand")
     done = merge(orders, [Change("c", 2, "x", "older", 9)], 1)
-    assert done.fates == Fates(superseded=1)
+    assert done.fates == Fates(superseded=1, behind=1)
     done = merge(orders, [Change("c", 3, "x", "paid", 9)], 2)
     assert done.fates == Fates(updated=1)
     assert balanced(orders, done)
