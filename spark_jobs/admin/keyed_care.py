@@ -14,6 +14,7 @@ from spark_jobs.sink.history import FORGOT
 from spark_jobs.spans.span_sql import microseconds
 from spark_jobs.storage import delta
 from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.features import untried
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ def forgotten_steps(
     paths: Paths, before: datetime
 ) -> Iterator[tuple[str, Callable[[Held], object]]]:
     """A line and a function, if the table remembers deletes of batches planned before this time."""
-    if not delta.is_table(paths.table):
-        return
+    if not delta.is_table(paths.table) or untried(table := delta.open_table(paths.table)):
+        return  # table_care.py says that only Spark maintains it
     where = f"{DELETED} AND CAST({DELETED_AT} AS BIGINT) < {microseconds(before)}"
-    builder = deltalake.QueryBuilder().register("t", delta.open_table(paths.table))
+    builder = deltalake.QueryBuilder().register("t", table)
     [row] = table_of(builder.execute(f"SELECT count(*) AS n FROM t WHERE {where}")).to_pylist()
     if row["n"]:
         yield (

@@ -3,10 +3,13 @@ has by its log.
 """
 
 import json
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from deltalake import DeltaTable
 
+from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.sink.keyed import driver
 from spark_jobs.sink.keyed.driver import takes_table
 from spark_jobs.sink.keyed.standing import gained, size
@@ -60,6 +63,10 @@ def test_a_feature_that_delta_rs_does_not_read_or_write_leaves_the_table_to_spar
     assert taken(orders)
     enabled(orders, feature, reads=reads)
     assert not taken(orders)
+    later = datetime(1971, 1, 1, tzinfo=UTC)
+    assert [*forgotten_steps(SimpleNamespace(table=orders), later)] == [], (
+        "hidden rows would come back"
+    )
     assert size(DeltaTable(str(orders)), orders)[:2] == (2, 1)
 
 
