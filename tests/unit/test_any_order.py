@@ -10,14 +10,8 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from hypothesis import Phase, settings, strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-)
+import pytest
+from hypothesis import Phase, given, settings, strategies as st
 
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
@@ -29,7 +23,7 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
-from spark_jobs.spec import History
+from spark_jobs.spec import History, Latest
 from spark_jobs.values.own_columns import DELETED, OFFSET, PARTITION, is_own
 from tests.harness.aged import age
 from tests.harness.long_form import LONG
@@ -88,40 +82,30 @@ deliveries = st.one_of(
     st.tuples(st.just("send_again"), st.floats(0, 1), st.integers(1, 4)),
     st.tuples(st.just("snapshot"), st.one_of(st.none(), st.integers(2, 4))),
 )
-something = precondition(lambda machine: machine.root.after)
-"""Only where the table has been given a batch."""
-much = precondition(lambda machine: len(machine.root.after) > 3)
-kills = st.one_of(st.none(), st.none(), st.integers(0, 9))
+kills = st.one_of(st.none(), st.none(), st.none(), st.integers(0, 9))
+shares = st.lists(st.sampled_from([0.3, 0.6, 1.0]), min_size=1, max_size=3)
+others = st.sampled_from(["", "", "", "kill", "optimize", "another of this batch"])
+drains = st.tuples(st.just("drain"), deliveries, shares, st.booleans(), kills, others)
+tells = st.tuples(st.just("tell"), kills, st.booleans())
+commands = st.one_of(
+    *[drains] * 4,
+    *[tells] * 2,
+    st.tuples(st.just("care"), st.sampled_from([0, 1, 8])),
+    *[st.tuples(st.just("go_back"), st.integers(0, 3), kills)] * 2,
+    st.tuples(st.just("begin_again"), kills),
+)
 
 
-class AnyOrder(RuleBasedStateMachine):
-    """Of a pipeline; its step is the subclass's."""
+class Given:
+    """Carries out commands, by their names, and says what the tables must be."""
 
-    step: Any
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = TemporaryDirectory(prefix="sluice-any-order-")
-        self.root = Followed(Path(self.folder.name) / ROOT, self.step)
-        self.chained = isinstance(self.step, History)
+    def __init__(self, folder: str, step: Latest | History) -> None:
+        self.root = Followed(Path(folder) / ROOT, step)
+        self.chained = isinstance(step, History)
         self.airflow, self.aged, self.drained = Announced(), False, False
 
-    def teardown(self) -> None:
-        self.folder.cleanup()
-
-    @initialize(first=changes)
-    def begins(self, first: list[tuple[Record, int]]) -> None:
-        self.root.send(first)
-
-    @rule(
-        more=deliveries,
-        shares=st.lists(st.sampled_from([0.3, 0.6, 1.0]), min_size=1, max_size=3),
-        old=st.booleans(),
-        kill=kills,
-        meanwhile=st.sampled_from(["", "", "kill", "optimize", "another of this batch"]),
-    )
     def drain(
-        self, more: Any, shares: list[float], *, old: bool, kill: int | None, meanwhile: str
+        self, more: Any, shares: list[float], old: bool, kill: int | None, meanwhile: str
     ) -> None:
         """Of what is sent before. `old`: its deletes are soon forgotten."""
         how, *what = more
@@ -143,14 +127,12 @@ class AnyOrder(RuleBasedStateMachine):
             grown = sum(row["inserted"] - row["deleted"] for row in ours)
             assert grown == len(live(self.wanted()))
 
-    @something
-    @rule(number=st.integers(0, 20), kill=kills)
-    def go_back(self, number: int, kill: int | None) -> None:
+    def go_back(self, batches: int, kill: int | None) -> None:
         paths = self.root.now()
-        batches = Integrity(Checkpoint(paths.checkpoint), stateful=False).restorable_batches
-        if not batches:
+        kept = Integrity(Checkpoint(paths.checkpoint), stateful=False).restorable_batches
+        if not kept:
             return
-        batch = batches[number % len(batches)]
+        batch = kept[-1 - batches % len(kept)]
         try:
             with killed(kill):
                 execute = rewind(self.root.spec, self.root.settings, batch).execute
@@ -162,9 +144,9 @@ class AnyOrder(RuleBasedStateMachine):
         self.root.rewound(batch)
         self.drained = False
 
-    @much
-    @rule(kill=kills)
     def begin_again(self, kill: int | None) -> None:
+        if len(self.root.after) < 4:
+            return
         self.root.now()
         with killed(kill):
             execute = reset(self.root.spec, self.root.settings).execute
@@ -173,8 +155,6 @@ class AnyOrder(RuleBasedStateMachine):
         self.root.was_reset()
         self.drained = False
 
-    @something
-    @rule(days=st.sampled_from([0, 1, 8]))
     def care(self, days: int) -> None:
         """After some days."""
         if days:
@@ -188,9 +168,7 @@ class AnyOrder(RuleBasedStateMachine):
         if not self.chained:
             self.root.forget(datetime.now(UTC) - FORGOTTEN)
 
-    @something
-    @rule(kill=kills, told=st.booleans())
-    def tell(self, kill: int | None, *, told: bool) -> None:
+    def tell(self, kill: int | None, told: bool) -> None:
         """`told`: whether Airflow has the event."""
         event = None
         with killed(kill):
@@ -204,32 +182,25 @@ class AnyOrder(RuleBasedStateMachine):
     def wanted(self, seen: tuple[Change, ...] | None = None) -> Rows:
         return of_all(self.root.seen if seen is None else seen, chained=self.chained)
 
-    @invariant()
-    def the_table_is_that_of_all_its_changes(self) -> None:
+    def holds(self) -> None:
+        """The table is that of all its changes, and consumers see rows that were judged."""
         if under_way(paths := Paths(*self.root.of)) is None:
             assert self.root.rows(paths.table) == self.wanted()
-
-    @invariant()
-    def consumers_see_rows_that_were_judged(self) -> None:
         rows = self.root.rows(self.root.paths.published_table)
         assert any(rows == live(self.wanted(seen)) for seen in reversed(self.root.judged))
 
 
-class LatestInAnyOrder(AnyOrder):
-    step = LATEST
-
-
-class HistoryInAnyOrder(AnyOrder):
-    step = HISTORY
-
-
-few = settings(
-    max_examples=150 if LONG else 6,
-    stateful_step_count=14,
-    # Fewer steps are looked for in the long form alone: that takes minutes.
+@settings(
+    max_examples=150 if LONG else 10,
+    # Fewer commands are looked for in the long form alone: that takes minutes.
     phases=[Phase.generate, *([Phase.shrink] if LONG else [])],
-    report_multiple_bugs=False,
 )
-TestLatest = LatestInAnyOrder.TestCase
-TestHistory = HistoryInAnyOrder.TestCase
-TestLatest.settings = TestHistory.settings = few
+@given(first=changes, commands=st.lists(commands, min_size=12, max_size=16))
+@pytest.mark.parametrize("step", [LATEST, HISTORY], ids=lambda step: step.kind)
+def test_whatever_comes_in_whatever_order_the_tables_are_duckdbs(step, first, commands):
+    with TemporaryDirectory(prefix="sluice-any-order-") as folder:
+        done = Given(folder, step)
+        done.drain(("send", first), [1.0], False, None, "")
+        for name, *how in commands:
+            getattr(done, name)(*how)
+            done.holds()
