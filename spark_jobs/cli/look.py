@@ -173,7 +173,7 @@ def show(
     if table is views.Table.growth and lines is None:
         rows = with_bars(rows)
     if lines is None:
-        rows = with_topics(rows, pipeline)
+        rows = with_topics(rows, pipeline, where)
     for line in lines(rows) if lines else _table(title, rows, chosen=columns is not None):
         typer.echo(line)
 

@@ -88,7 +88,7 @@ def _rebuild(
     from spark_jobs.rebuild.run import Rebuilding  # noqa: PLC0415 - as above
 
     execute, yes, without_lost = how
-    following = next_of(spec, live)
+    following = next_of(spec, live, settings.root)
     plan = plan_rebuild(live, following, settings)
     for line in plan.lines:
         say(line)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.known_topics import with_known_topics
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
@@ -49,7 +50,7 @@ class RebuildPlan(NamedTuple):
     lines: tuple[str, ...]
 
 
-def next_of(spec: Pipeline, live: Pipeline) -> Pipeline:
+def next_of(spec: Pipeline, live: Pipeline, root: str) -> Pipeline:
     """The spec that a rebuild computes: NEXT. `live` is the one that drains.
 
     Raises RebuildRefused without one, or after the switch to it; SpecInvalid.
@@ -59,7 +60,7 @@ def next_of(spec: Pipeline, live: Pipeline) -> Pipeline:
         raise RebuildRefused.no_next(pipeline=spec.name, free=live.state.version + 1)
     if following.state.version == live.state.version:
         raise RebuildRefused.next_is_live(pipeline=spec.name, version=live.state.version)
-    return following
+    return with_known_topics(following, root, live)
 
 
 def versions_back(spec: Pipeline, root: str) -> tuple[Pipeline, Pipeline]:

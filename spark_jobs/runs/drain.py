@@ -16,6 +16,7 @@ from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.new_topics import with_new_topics
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
@@ -93,6 +94,7 @@ def _run(
         failpoint.at("leased")
         for line in settle(paths, held) if spec.keeps_state else ():
             LOG.warning("%s", line)
+        spec = with_new_topics(spec, settings)
         now = Present(spec)
         for line in begin_anew(now, paths, held, outcome.run_id):
             LOG.warning("%s", line)

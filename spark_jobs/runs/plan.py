@@ -11,6 +11,7 @@ from spark_jobs.analysis.state_checks import acceptance_line
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.new_topics import with_new_topics
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.checkpoint.notes.superseded import read_superseded
 from spark_jobs.errors import LeaseHeld
@@ -82,6 +83,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         raise LeaseHeld.held(folder=paths.lease.parent, holder=held)
     if note := under_way(paths):
         return _completes(spec, f"{note.words}, begun {note.at:%F %H:%M} UTC by {note.by}")
+    spec = with_new_topics(spec, settings)
     now = Present(spec)
     if anew := anew_due(now, paths):
         return Plan(pipeline=spec.name, new_offsets=0, reasons=(anew.line,), lines=(anew.line,))

@@ -108,6 +108,15 @@ def _starting(
     return {p: end if found[p].offset < 0 else found[p].offset for p, end in ends.items()}
 
 
+def topic_names(settings: Settings, topic: str) -> list[str]:
+    """Of all topics that this user may see. `topic` is named if it may see none.
+
+    Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid.
+    """
+    with _admin_client(settings, topic) as client:
+        return [*client.list_topics(timeout=TIMEOUT_SECONDS).topics]
+
+
 def first_offsets(settings: Settings, topic: str, partitions: Iterable[int]) -> Offsets:
     """Partition -> the first offset that retention has left now.
 

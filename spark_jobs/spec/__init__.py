@@ -21,6 +21,7 @@ from spark_jobs.spec.formats.format import Format, Json, Text
 from spark_jobs.spec.formats.lines import Lines
 from spark_jobs.spec.formats.protobuf import Protobuf
 from spark_jobs.spec.json_schema.reading import from_json_schema
+from spark_jobs.spec.more_topics import MoreTopics
 from spark_jobs.spec.pipeline import Pipeline, Schedule, State
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.aggregate import Aggregate
@@ -48,6 +49,7 @@ __all__ = [
     "Latest",
     "Lines",
     "Local",
+    "MoreTopics",
     "Pipeline",
     "Protobuf",
     "Ranges",

@@ -16,7 +16,7 @@ def followed(steps: Sequence[Step]) -> Keyed | None:
     return steps[-1] if steps and isinstance(steps[-1], Following) else None
 
 
-def refuse_misplaced(steps: Sequence[Step], mode: OutputMode, topics: int) -> None:
+def refuse_misplaced(steps: Sequence[Step], mode: OutputMode, *, several: bool) -> None:
     """Refuse a Latest or History that is not last, behind other steps than Transforms, or of
     topics.
     """
@@ -38,10 +38,10 @@ def refuse_misplaced(steps: Sequence[Step], mode: OutputMode, topics: int) -> No
                 f"a {name} takes the changes as the topic has them",
                 f"Leave out the others: a {name} drops copies by itself",
             )
-        if topics > 1:
+        if several:
             refuse(
                 "topics",
-                topics,
+                "several",
                 "offsets of two topics have no order, and they decide between equal positions",
                 "Give each topic a pipeline of its own",
             )

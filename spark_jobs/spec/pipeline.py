@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, Literal, Self, cast
@@ -14,6 +15,7 @@ from spark_jobs.spec.checks import CONDITION, Check
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import Model, refuse
+from spark_jobs.spec.more_topics import MoreTopics
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.reader_options import ReaderOptions
@@ -152,6 +154,7 @@ class Pipeline(Model):
         default=(),
         description="in place of `topic`: several, read as one",
     )
+    more_topics: MoreTopics | None = Described(default=None, description="topics that come later")
     watermark_delay: Duration | None = Described(
         default=None,
         strict=False,
@@ -269,6 +272,7 @@ class Pipeline(Model):
     def _possible(self) -> Self:
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
+        self._refuse_more_topics()
         self._refuse_watermark()
         self._refuse_silence()
         self._refuse_close_after()
@@ -298,7 +302,7 @@ class Pipeline(Model):
                 keyed.refuse_incomparable(step, types)
             columns, time = step.columns_after(columns), step.time_after(time)
             types = step.types_after(types)
-        keyed.refuse_misplaced(self.steps, self.output_mode, len(self.topics))
+        keyed.refuse_misplaced(self.steps, self.output_mode, several=self._is_several)
         keyed.refuse_lost_deletes(self.steps, self.topic)
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
@@ -408,11 +412,38 @@ class Pipeline(Model):
                 "Set watermark_delay too",
             )
 
+    @property
+    def _is_several(self) -> bool:
+        return len(self.topic.each) > 1 or self.more_topics is not None
+
+    def with_topics(self, names: Iterable[str]) -> Self:
+        """The same with these topics, and behind them what it lists besides: each as it is listed,
+        or as `more_topics` says. One of neither is left out, as one that was listed and is no more.
+        Raises SpecInvalid for too many.
+        """
+        if self.more_topics is None:
+            return self
+        listed = {each.name: each for each in self.topics}
+        more = self.more_topics
+        kept = (name for name in names if name in listed or more.among([name]))
+        order = dict.fromkeys([*kept, *listed])
+        topics = tuple(listed.get(name) or more.topic(name) for name in order)
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return type(self)(**given | {"topics": topics, "topic": None})
+
+    def _refuse_more_topics(self) -> None:
+        if self.more_topics is None:
+            return
+        if not self.topics:
+            refuse("topics", self.topics, "more_topics come behind these", "List one at least")
+        like = self.more_topics.like.model_copy(update={"name": "more_topics.like"})
+        Several.of((self.topics[0], like))
+
     def _refuse_silence(self) -> None:
         if self.silent_after is None:
             return
         positive("silent_after", self.silent_after)
-        if self.watermark_delay is None or len(self.topic.each) == 1:
+        if self.watermark_delay is None or not self._is_several:
             refuse(
                 "silent_after",
                 str(self.silent_after),

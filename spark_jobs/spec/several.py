@@ -26,7 +26,10 @@ BETWEEN: Final = ", "
 
 
 _NAMES: Final = "a pipeline reads declarations, and no name or pattern is one"
-_LIST: Final = "Write topics=(ONE, TWO), with a Topic(name=..., fields=...) for each"
+_LIST: Final = (
+    "Write topics=(ONE, TWO), with a Topic(name=..., fields=...) for each; a pattern is for "
+    "more_topics=MoreTopics(...)"
+)
 
 
 class Several(Topic):

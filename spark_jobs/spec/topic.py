@@ -75,8 +75,8 @@ class Topic(Model):
     )
     starting: datetime | None = Described(
         default=None,
-        description="a topic that no batch has read begins at the first record of this Kafka "
-        "timestamp or later",
+        description="a topic that is new begins at the first record of this Kafka timestamp or "
+        "later",
     )
     archive: Archive | None = Described(
         default=None,

@@ -18,6 +18,7 @@ from spark_jobs import failpoint
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import StateIncompatible, TopicMissing, TopicRemade
 from spark_jobs.messages.report import Report
 from spark_jobs.root.paths import Paths
@@ -25,7 +26,7 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep
 from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Field, Topic
+from spark_jobs.spec import Field, MoreTopics, Topic
 from spark_jobs.spec.topic import PARTITIONS
 from tests.harness.compare import assert_same
 from tests.harness.refused import fails
@@ -87,7 +88,7 @@ class Sales:
             self.sent.append({"topic": self.topics[topic].name, "at": at, **known})
             milliseconds = int(at.timestamp() * 1000)
             value = known | {"at": at.isoformat()}
-            if topic == US:
+            if topic != EU:
                 sale = {"cents": amount, "shop": known["shop"]}
                 value = {"saleId": known["id"], "meta": {"at": milliseconds}, "sale": sale}
             for _ in range(copies):
@@ -116,7 +117,7 @@ class Sales:
 
     def by_topic(self) -> dict[str, Counter[str]]:
         """The account of each topic, over all batches."""
-        found = {topic.name: Counter[str]() for topic in self.spec.topic.each}
+        found = {topic.name: Counter[str]() for topic in self.topics}
         for row in self.ops("batches"):
             for name, counts in json.loads(row["topics"]).items():
                 found[name].update(counts)
@@ -294,6 +295,35 @@ def test_a_topic_that_is_added_later_begins_at_the_time_that_it_declares(sales, 
     rewind(sales.spec, sales.settings, back).execute()
     assert sales.run().account.read == shown.new_offsets
     sales.assert_exact()
+
+
+def test_topics_that_come_later_are_read_as_they_come_and_stay_where_they_came(sales, monkeypatch):
+    us = sales.topics[US]
+    more = MoreTopics(pattern=f"sales-us-{us.name[-8:]}|sales-.*-{us.name[-8:]}-more", like=us)
+    client = AdminClient({"bootstrap.servers": sales.kafka})
+    [each.result() for each in client.delete_topics([us.name]).values()]
+    sales.declare(topics=1, more_topics=more)
+    sales.send(EU, *hours(0, 3))
+    sales.run()
+    assert plan(sales.spec, sales.settings).idle
+    create_topic(sales.kafka, us.name, 1)
+    sales.send(US, *hours(2, 3))
+    assert plan(sales.spec, sales.settings).new_offsets == len(hours(2, 3))
+    with monkeypatch.context() as killed:
+        killed.setitem(failpoint.ACTIVE, "planned", "raise")
+        assert sales.drain("killed").status == "failed"
+    # Its name is before that of the one that has come, and its place behind it.
+    sales.topics.append(us.model_copy(update={"name": f"sales-as-{us.name[-8:]}-more"}))
+    create_topic(sales.kafka, sales.topics[2].name, 1)
+    sales.send(2, *hours(2, 4))
+    sales.run()
+    sales.assert_exact()
+    known = live_spec(sales.spec, sales.settings.root)
+    assert [each.name for each in known.topic.each] == [each.name for each in sales.topics]
+    assert sales.by_topic()[sales.topics[2].name]["accepted"] == len(hours(2, 4))
+    [each.result() for each in client.delete_topics([sales.topics[2].name]).values()]
+    with fails(TopicMissing, "topic_absent", topic=sales.topics[2].name):
+        plan(sales.spec, sales.settings)
 
 
 def test_a_topic_that_is_gone_or_made_anew_is_named(sales):

@@ -169,11 +169,11 @@ def next_is(monkeypatch: pytest.MonkeyPatch, spec: Pipeline | None) -> None:
 def test_without_a_next_and_behind_the_switch_to_it_there_is_nothing_to_rebuild(monkeypatch):
     next_is(monkeypatch, None)
     with fails(RebuildRefused, "no_next", free=2):
-        rebuild.next_of(SPEC, SPEC)
+        rebuild.next_of(SPEC, SPEC, "/nowhere")
     next_is(monkeypatch, NEXT)
-    assert rebuild.next_of(SPEC, SPEC) == NEXT
+    assert rebuild.next_of(SPEC, SPEC, "/nowhere") == NEXT
     with fails(RebuildRefused, "next_is_live"):
-        rebuild.next_of(SPEC, NEXT)
+        rebuild.next_of(SPEC, NEXT, "/nowhere")
 
 
 def test_the_way_back_needs_the_former_spec_and_not_the_one_that_it_takes_back(root, monkeypatch):

@@ -13,13 +13,13 @@ from spark_jobs.audit.by_topic import TopicAccount
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, read_failing
+from spark_jobs.checkpoint.notes.partitions import Partitions
 from spark_jobs.cli.__main__ import app
 from spark_jobs.errors import DecisionRefused
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.ops.shown import TopicLine
 from spark_jobs.pages.templates import environment
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.partitions import Partitions
 from spark_jobs.repair.find.plan import places
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.failures.failing_search import places as failing_places

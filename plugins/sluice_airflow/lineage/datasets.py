@@ -18,6 +18,7 @@ from openlineage.client.facet_v2 import (
 from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
 from sluice_airflow.lineage.names import Name, table_name, topic_name
 from spark_jobs.analysis.origins import origins_of
+from spark_jobs.checkpoint.notes.known_topics import with_known_topics
 from spark_jobs.registry import archive_spec
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec.origin import Origin, Origins
@@ -41,7 +42,7 @@ class Datasets:
     """Those of one pipeline. `brokers` may be empty where the task does not know them."""
 
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
-        paths = Paths(root, spec)
+        paths, spec = Paths(root, spec), with_known_topics(spec, root)
         self._spec = spec
         self._topics = [topic_name(brokers, each.name) for each in spec.topic.each if brokers]
         self._table = table_name(str(paths.table))

@@ -51,7 +51,7 @@ def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
     spec = registry.load(pipeline)
     live = live_spec(spec, settings.root, about=False)
     paths = Paths(settings.root, live)
-    following = next_of(spec, live)
+    following = next_of(spec, live, settings.root)
     found = plan_rebuild(live, following, settings)
     for line in found.lines:
         LOG.info("%s", line)
@@ -195,7 +195,7 @@ def _rebuilding(
     refuse_older(planned, pipeline)
     spec = registry.load(pipeline)
     live = live_spec(spec, settings.root, about=False)
-    following = next_of(spec, live)
+    following = next_of(spec, live, settings.root)
     paths = Paths(settings.root, live)
     begun = read_begun(paths)
     if begun is None or begun.began.isoformat() != planned["began"]:

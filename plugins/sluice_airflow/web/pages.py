@@ -42,7 +42,6 @@ from spark_jobs.pages.run_charts import read_bars, rows_bars
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import STYLE, environment
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.partitions import partitions_of
 from spark_jobs.repair.find.touched import Touched
 
 router = APIRouter(route_class=Apart, include_in_schema=False)
@@ -120,7 +119,7 @@ def record(pipeline: Permitted, place: Place, withheld: BytesWithheld) -> Respon
         place=place,
         record=found,
         late_by=late_by,
-        partitions=partitions_of(pipeline),
+        partitions=readings.partitions(pipeline),
     )
 
 
@@ -218,7 +217,7 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
         pipeline=pipeline,
         run=found,
         flow=flow(found.account),
-        partitions=partitions_of(pipeline),
+        partitions=readings.partitions(pipeline),
         charts=list(map(of_check, found.checks)),
         **more,
     )
@@ -237,7 +236,7 @@ def _rejected(pipeline: str, table: Table, page: int, withheld: Withheld | None)
         repair=repair,
         lacking=lacking,
         replayable=_replayable(pipeline),
-        partitions=partitions_of(pipeline),
+        partitions=readings.partitions(pipeline),
     )
 
 

@@ -15,8 +15,8 @@ from sluice_airflow.web.rights import not_found
 from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
-from spark_jobs.errors import SluiceError
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
 from spark_jobs.ops.record import Declared
@@ -84,16 +84,20 @@ def overview(names: list[str]) -> Overview:
 
 def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:
     """One rejected record. Raises HTTPException: 404."""
-    try:
-        topic = registry.load(pipeline).topic.of_partition(place.partition)
-    except SluiceError:  # the record is there, whatever became of the spec
-        topic = None
+    known = partitions(pipeline).topic  # the record is there, whatever became of the spec
+    topic = known.of_partition(place.partition) if known else None
     with installed(kept=False) as root:
         declared = _declared(topic, root) if topic else Declared()
         found = ops_record.record(root, pipeline, place.table, place[1:], declared, withheld)
     if found is None:
         raise not_found()
     return of_record(found) if withheld else found
+
+
+def partitions(pipeline: str) -> Partitions:
+    """How people know the partitions."""
+    with installed() as root:
+        return partitions_of(pipeline, str(root))
 
 
 def _declared(topic: Topic, root: UPath) -> Declared:

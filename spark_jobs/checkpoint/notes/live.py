@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
+from spark_jobs.checkpoint.notes.known_topics import with_known_topics
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, RebuildRefused, VersionNotLive
 from spark_jobs.registry import find as registry
@@ -135,13 +136,13 @@ def live_spec(spec: Pipeline, root: str, *, about: bool | None = None) -> Pipeli
     """
     above = checkpoints(root, spec.name)
     if about_next() if about is None else about:
-        return _beside(spec, above)
+        return with_known_topics(_beside(spec, above), root, live=spec)
     wanted = live_version(above)
     if wanted is None or spec.state.version == wanted:
-        return spec
+        return with_known_topics(spec, root)
     following = registry.load_next(spec.name)
     if following is not None and following.state.version == wanted:
-        return following
+        return with_known_topics(following, root)
     raise not_live(wanted, spec, following)
 
 

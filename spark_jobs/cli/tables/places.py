@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from spark_jobs.checkpoint.notes.partitions import partitions_of
 from spark_jobs.ops.views import Rows
-from spark_jobs.registry.partitions import partitions_of
 
 OFFSETS = ("offsets_start", "offsets_end")
 
 
-def with_topics(rows: Rows, pipeline: str | None) -> Rows:
+def with_topics(rows: Rows, pipeline: str | None, root: str) -> Rows:
     """`pipeline`: whose rows these are, where no column says it."""
     if not {"partition", *OFFSETS} & {*rows.names}:
         return rows
@@ -20,7 +20,7 @@ def with_topics(rows: Rows, pipeline: str | None) -> Rows:
     def named(values: tuple[Any, ...]) -> tuple[Any, ...]:
         row = dict(zip(rows.names, values, strict=True))
         name = row.get("pipeline", pipeline)
-        if name is None or not (known := of(name)).named:
+        if name is None or not (known := of(name, root)).named:
             return values
         row |= {each: known.offsets(row[each]) for each in OFFSETS if each in row}
         if row.get("partition") is not None:

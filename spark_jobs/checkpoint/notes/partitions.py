@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import SluiceError
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Topic
@@ -32,9 +33,9 @@ class Partitions(NamedTuple):
         return json.dumps({self.shown(p): at for p, at in json.loads(stored).items()})
 
 
-def partitions_of(pipeline: str) -> Partitions:
-    """By its spec."""
+def partitions_of(pipeline: str, root: str) -> Partitions:
+    """By its spec, and the topics that its checkpoint has."""
     try:
-        return Partitions(registry.load(pipeline).topic)
+        return Partitions(live_spec(registry.load(pipeline), root).topic)
     except SluiceError:
         return Partitions(None)

@@ -1,0 +1,27 @@
+"""Known topics: those that a checkpoint has, of a pipeline that reads topics as they come."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from spark_jobs.root.paths import Paths
+from spark_jobs.spec.several import BETWEEN
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Pipeline
+
+
+def with_known_topics(spec: Pipeline, root: str, live: Pipeline | None = None) -> Pipeline:
+    """The spec with the topics of its checkpoint, in their order; before the first run of a
+    rebuild, with those of `live`.
+    """
+    if spec.more_topics is None:
+        return spec
+    for each in filter(None, (spec, live)):
+        # As text: who reads an identity whole asks first which spec is live.
+        path = Paths(root, each).identity
+        if path.exists():
+            stored = json.loads(path.read_text())
+            return spec.with_topics(stored["fingerprint"]["topic.name"].split(BETWEEN))
+    return spec
