@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from spark_jobs.root.paths import Paths
@@ -21,7 +22,7 @@ def with_known_topics(spec: Pipeline, root: str, live: Pipeline | None = None) -
     for each in filter(None, (spec, live)):
         # As text: who reads an identity whole asks first which spec is live.
         path = Paths(root, each).identity
-        if path.exists():
-            stored = json.loads(path.read_text())
-            return spec.with_topics(stored["fingerprint"]["topic.name"].split(BETWEEN))
+        with suppress(FileNotFoundError, ValueError, KeyError):  # who reads it whole says so
+            names = json.loads(path.read_text())["fingerprint"]["topic.name"]
+            return spec.with_topics(names.split(BETWEEN))
     return spec
