@@ -22,6 +22,7 @@ class HeldBack(Part):
     since: datetime | None = Described(
         description="the Kafka timestamp of that record; null if it is not known"
     )
+    place: str = Described(default="", description="the partition's name")
 
 
 def held_back_line(partition: str | int, held: HeldBack) -> str:
@@ -32,7 +33,8 @@ def held_back_line(partition: str | int, held: HeldBack) -> str:
     """
     since = f"since {held.since:%F %H:%M:%S}" if held.since else "of unknown age"
     age = f"open {since}" if held.since else since
-    return f"partition {partition}: {held.offsets:,} offsets wait behind an open transaction, {age}"
+    where = f"partition {held.place or partition}"
+    return f"{where}: {held.offsets:,} offsets wait behind an open transaction, {age}"
 
 
 def held_back_lines(held: Mapping[str, HeldBack]) -> tuple[str, ...]:

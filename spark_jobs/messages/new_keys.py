@@ -44,7 +44,7 @@ class NewKey(Part):
     looked_at: int = Described(description="records that the run looked at")
     partition: int = Described(description="partition of the first of these")
     offset: int = Described(description="its offset")
-    place: str = Described(default="", description="it, with its topic")
+    place: str = Described(default="", description="the partition's name")
 
     @property
     def line(self) -> str:

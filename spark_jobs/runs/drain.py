@@ -102,7 +102,11 @@ def _run(
         found = preflight(now, source_of(spec, settings), paths, settings)
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)
-        outcome.lost, outcome.held = found.lost, found.topic.held
+        outcome.lost = found.lost
+        outcome.held = {
+            p: waits.model_copy(update={"place": spec.topic.shown(p)})
+            for p, waits in found.topic.held.items()
+        }
         held.confirm()  # without the lease, another run may write these files now
         if spec.is_archive:
             gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
