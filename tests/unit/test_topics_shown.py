@@ -11,9 +11,11 @@ from sluice_airflow.web.pages import HERE
 from spark_jobs.admin.quarantine import quarantine
 from spark_jobs.audit.by_topic import TopicAccount
 from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, read_failing
 from spark_jobs.checkpoint.notes.partitions import Partitions
+from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli.__main__ import app
 from spark_jobs.errors import DecisionRefused
 from spark_jobs.ops import history, ops_tables
@@ -23,9 +25,14 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import places
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.failures.failing_search import places as failing_places
+from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
+from spark_jobs.source.port import SourceState
+from spark_jobs.source.sources import SOURCES
+from spark_jobs.spec.several import Several
 from spark_jobs.spec.topic import PARTITIONS
 from tests.harness.refused import fails
+from tests.harness.sources import Said
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.test_several_topics import both
 
@@ -143,3 +150,28 @@ def test_each_partition_has_one_name_and_each_name_one_partition():
         assert SPEC.topic.number_of(SPEC.topic.shown(partition)) == partition
     assert SPEC.topic.each[0].number_of("7") == 7
     assert SPEC.topic.each[0].number_of("eu/7") is None
+
+
+def test_a_plan_tells_what_each_topic_brings_and_how_far_it_is_behind_the_first(
+    tmp_path, monkeypatch
+):
+    state = SourceState("e u", {0: 0, PARTITIONS: 0}, {0: 12, PARTITIONS: 9})
+    monkeypatch.setitem(SOURCES, Several, lambda *_: Said(lambda: state))
+    settings = Settings(str(tmp_path), "localhost:1", tmp_path, "local[1]", "1g")
+    paths = Paths(settings.root, SPEC)
+    paths.ensure_writable()
+    standing(Present(SPEC), paths).identity(state).write(paths.identity)
+    folder = begin(UPath(paths.checkpoint), {0: 0}, topic="eu")
+    plan_batch(folder, 0, {0: 10}, topic="eu")
+    with (folder / "offsets" / "0").open("a") as entry:
+        entry.write('\n{"us":{"0":9}}')
+    commit_batch(folder, 0)
+    newest = (("eu", NOON), ("us", NOON - timedelta(hours=8)))
+    Cursor(audited=0, judged=0, newest=newest).write(paths.cursor)
+    lines = plan(SPEC, settings).lines
+    assert [line for line in lines if line.startswith(("topic", "partition"))] == [
+        "partition eu/0: next 10, end 12, 2 new",
+        "partition us/0: next 9, end 9, 0 new",
+        "topic eu: 2 new, newest event 2026-03-01 12:00:00",
+        "topic us: 0 new, newest event 2026-03-01 04:00:00, 8:00:00 behind the first",
+    ]
