@@ -4,14 +4,13 @@ replaced.
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.fingerprint.classification import Classification, classification
 from spark_jobs.fingerprint.environment import Environment, environment
 from spark_jobs.fingerprint.fields import Declared, fingerprint
+from spark_jobs.fingerprint.packages import version
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.delta import is_table, open_table

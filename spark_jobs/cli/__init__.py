@@ -16,6 +16,7 @@ from spark_jobs.cli import (
     coverage,
     install,
     look,
+    new,
     publish,
     rebuild,
     repair,
@@ -43,6 +44,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 for group in (
+    new,
     run,
     publish,
     look,

@@ -62,7 +62,7 @@ from spark_jobs.errors.settings import (
     JarsMissing,
     SettingInvalid,
 )
-from spark_jobs.errors.spec import PipelineUnknown, SpecInvalid
+from spark_jobs.errors.spec import PipelineUnknown, SampleUnusable, SpecInvalid
 from spark_jobs.errors.state import (
     InitialStateMissing,
     RepartitionRefused,
@@ -128,6 +128,7 @@ __all__ = [
     "RootUnreachable",
     "RowRefused",
     "RunStalled",
+    "SampleUnusable",
     "SettingInvalid",
     "SluiceError",
     "SparkFailed",

@@ -233,6 +233,38 @@ class SpecInvalid(SluiceError):
     def dag_refused(self, why: object) -> None: ...
 
 
+class SampleUnusable(SluiceError):
+    """`sluice new` cannot draft a spec from the sample."""
+
+    code, exit_status = "SAMPLE_UNUSABLE", 19
+    usual_remedy = "Name another topic or file."
+
+    @reason("There are no records in {source}.", "Publish some, or name a file: `--file`.")
+    def no_records(self, source: object) -> None: ...
+
+    @reason("{path} cannot be read: {error}.")
+    def unreadable(self, path: object, error: object) -> None: ...
+
+    @reason(
+        "{found} of {sampled} values are JSON objects. A spec is drafted of JSON alone.",
+        "Declare the topic yourself, with its format: docs/records.md.",
+    )
+    def no_json(self, found: object, sampled: object) -> None: ...
+
+    @reason(
+        "{found} of {sampled} values are JSON objects. Most begin with the byte 0, as with a "
+        "schema registry.",
+        'Declare the topic yourself: Topic(..., format=Avro(registry="main")), docs/records.md.',
+    )
+    def by_registry(self, found: object, sampled: object) -> None: ...
+
+    @reason(
+        "{folder} is there already. Nothing is overwritten.",
+        "Choose another name, or remove the folder.",
+    )
+    def folder_there(self, folder: object) -> None: ...
+
+
 class PipelineUnknown(SluiceError):
     """The pipelines' package has no folder with that name."""
 

@@ -11,19 +11,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 from contextlib import suppress
-from importlib.metadata import distributions
+from importlib.metadata import PackageNotFoundError
 
 from pydantic import BaseModel, ConfigDict
 
 import spark_jobs
 from spark_jobs.errors import SluiceError
 from spark_jobs.fingerprint.fields import Change, Declared, Fingerprint, changes
+from spark_jobs.fingerprint.packages import version
 from spark_jobs.pinned import language
 from spark_jobs.pinned.sql_settings import PINNED
 from spark_jobs.registry import find as registry, logic
-from spark_jobs.settings.installation import jars, spark_env
+from spark_jobs.settings.installation import jars
 from spark_jobs.spec import Pipeline
 
 MISSING = "(missing)"
@@ -172,8 +172,6 @@ def _versions() -> dict[str, str]:
         if (match := re.fullmatch(r"delta-spark_.+-(\d[\w.]*)\.jar", jar.name))
     ]
     found = {"Sluice": spark_jobs.__version__, "Delta": delta[-1] if delta else ""}
-    # Of the environment that decodes: Airflow's may be another.
-    packages = [str(each) for each in spark_env().glob("lib/python3*/site-packages")]
-    for each in distributions(name="msgspec", path=packages or sys.path):
-        found["msgspec"] = each.version
+    with suppress(PackageNotFoundError):
+        found["msgspec"] = version("msgspec")
     return {name: text for name, text in sorted(found.items()) if text}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import Identity
@@ -19,6 +18,7 @@ from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
 from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused
 from spark_jobs.fingerprint.classification import classification
 from spark_jobs.fingerprint.fields import Fingerprint, fingerprint
+from spark_jobs.fingerprint.packages import version
 from spark_jobs.fingerprint.record_form import ABSENT
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.live_place import FOLDER, Place, first_table, unused

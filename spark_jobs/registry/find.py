@@ -33,12 +33,12 @@ def module(pipeline: str, part: str) -> str:
 
 def names() -> list[str]:
     """The pipelines' names, sorted, without importing any."""
-    return sorted(path.parent.name for path in _folder().glob("*/spec.py"))
+    return sorted(path.parent.name for path in folder().glob("*/spec.py"))
 
 
 def logic_path(name: str) -> Path:
     """Where a pipeline's logic.py is, or would be."""
-    return _folder() / name / "logic.py"
+    return folder() / name / "logic.py"
 
 
 def imported_modules(name: str) -> Modules:
@@ -46,7 +46,7 @@ def imported_modules(name: str) -> Modules:
 
     Raises SpecInvalid if one is missing or is not valid Python.
     """
-    return modules_of(module(name, "logic"), logic_path(name), Project(package(), _folder()))
+    return modules_of(module(name, "logic"), logic_path(name), Project(package(), folder()))
 
 
 def own_path() -> Path | None:
@@ -54,11 +54,12 @@ def own_path() -> Path | None:
     manager has brought it.
     """
     top, *inner = package().split(".")
-    above = _folder().parents[len(inner)]
+    above = folder().parents[len(inner)]
     return None if top == __name__.partition(".")[0] or installed(above) else above
 
 
-def _folder() -> Path:
+def folder() -> Path:
+    """Where the pipelines are. Raises SettingInvalid."""
     try:
         return Path(importlib.import_module(package()).__path__[0])
     except (ModuleNotFoundError, AttributeError) as error:

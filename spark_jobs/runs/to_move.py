@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity, read_identity
@@ -11,6 +10,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RepartitionRefused, StateIncompatible
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint, in_force, movable
+from spark_jobs.fingerprint.packages import version
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Aggregate, Pipeline

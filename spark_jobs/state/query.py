@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.metadata import version
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -11,6 +10,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.schema_notes import elsewhere
 from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint, in_force
+from spark_jobs.fingerprint.packages import version
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.root.paths import Paths

@@ -2,12 +2,14 @@
 
 import json
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import spark_jobs
 from spark_jobs.errors import InstallFailed, SettingInvalid
+from spark_jobs.fingerprint.packages import version
 from spark_jobs.install.environment import install
 from spark_jobs.launch import submit
 from spark_jobs.launch.spark_side import spark_side
@@ -67,6 +69,19 @@ def test_its_jars_are_those_of_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
     monkeypatch.delenv("SLUICE_JARS", raising=False)
     assert Settings.from_environment().jars == made / "jars" / "spark"
+
+
+def test_versions_are_those_of_the_environment_in_which_runs_start(tmp_path, monkeypatch):
+    """Airflow's may have no Spark at all, and plans what Spark resumes."""
+    made = environment(tmp_path / "sluice")
+    told = made / "lib/python3.11/site-packages/pyspark-9.8.7.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: pyspark\nVersion: 9.8.7\n")
+    assert version("pyspark") == metadata.version("pyspark")
+    monkeypatch.setenv("SLUICE_SPARK_ENV", str(made))
+    assert version("pyspark") == "9.8.7"
+    with pytest.raises(metadata.PackageNotFoundError):
+        version("pytest")
 
 
 def test_an_environment_of_another_version_starts_nothing(tmp_path):

@@ -10,7 +10,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from pydantic import Field as Described
@@ -19,6 +18,7 @@ from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import RepairUnknown
 from spark_jobs.fingerprint.classification import classification
 from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.fingerprint.packages import version
 from spark_jobs.messages.kind import AskedKind
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.root.store import is_remote

@@ -1,0 +1,76 @@
+"""Clock: which field is the event time, and how far out of order the sample's event times are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from statistics import median
+from typing import Final, NamedTuple
+
+from spark_jobs.draft.fields import Drafted
+from spark_jobs.draft.leaf import UNITS
+
+DELAYS: Final = tuple(
+    timedelta(minutes=minutes)
+    for minutes in (1, 5, 10, 30, 60, 120, 240, 480, 720, 1440, 2880, 4320, 10080)
+)
+NICE: Final = (
+    "1 minute", "5 minutes", "10 minutes", "30 minutes", "1 hour", "2 hours", "4 hours", "8 hours",
+    "12 hours", "1 day", "2 days", "3 days", "7 days",
+)  # fmt: skip
+"""The same, as a spec has them."""
+
+
+class Disorder(NamedTuple):
+    """How far behind the newest event time records arrive."""
+
+    behind: tuple[timedelta, ...]
+    """Of each record, sorted."""
+
+    def share(self, part: float) -> timedelta:
+        """Behind by at most so much is this part of the records."""
+        return self.behind[min(len(self.behind) - 1, math.ceil(part * len(self.behind)) - 1)]
+
+    def late(self, delay: timedelta) -> int:
+        """Records of the sample that would be late, if each came in a batch of its own."""
+        return sum(each > delay for each in self.behind)
+
+    @property
+    def delay(self) -> str:
+        """The smallest of NICE with which at most one record of a thousand is late."""
+        few = len(self.behind) // 1000
+        fitting = (n for n, each in enumerate(DELAYS) if self.late(each) <= few)
+        return NICE[next(fitting, len(NICE) - 1)]
+
+
+def event_time(fields: Sequence[Drafted], stamps: Sequence[int | None]) -> Drafted | None:
+    """Of the required times the one that is nearest to when records arrived; None without one."""
+    known = [each for each in stamps if each is not None]
+    candidates = [each for each in fields if each.field.type == "timestamp" and each.field.required]
+    if not candidates:
+        return None
+    middle = median(known) if known else 0
+    return min(candidates, key=lambda each: abs(median(map(_ms(each), each.leaf.values)) - middle))
+
+
+def disorder(times_ms: Sequence[float]) -> Disorder:
+    """Of event times in the order of their arrival."""
+    newest, behind = -math.inf, []
+    for each in times_ms:
+        newest = max(newest, each)
+        behind.append(timedelta(milliseconds=newest - each))
+    return Disorder(tuple(sorted(behind)))
+
+
+def milliseconds(value: object, format_: str | None) -> float:
+    """Since 1970."""
+    if isinstance(value, str):
+        read = datetime.fromisoformat(value.replace("t", "T").replace("z", "Z"))
+        return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000
+    assert isinstance(value, int | float)
+    return value * UNITS[format_ or "ms"]
+
+
+def _ms(of: Drafted):  # type: ignore[no-untyped-def]
+    return lambda value: milliseconds(value, str(of.field.format) if of.field.format else None)

@@ -1,0 +1,190 @@
+"""Drafted: a pipeline for a topic, from a sample of its records."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+from spark_jobs.draft.clock import Disorder, disorder, event_time
+from spark_jobs.draft.fields import Drafted, drafted
+from spark_jobs.draft.leaf import leaves
+from spark_jobs.draft.sample import Sampled, objects
+from spark_jobs.draft.tried import Tried, tried
+from spark_jobs.spec import Deduplicate, Field, Latest, Pipeline, Topic, within
+from spark_jobs.spec.checks import Check
+from spark_jobs.spec.fields.place import Envelope
+
+ARRIVED: Final = Field(name="arrived_at", type="timestamp", part="timestamp")
+"""The event time of records without a time: Kafka's."""
+CHANGED: Final = Field(
+    name="changed_at", type="timestamp", part="envelope", path="ts_ms", format="ms"
+)
+OP: Final = Field(name="op", type="string", part="envelope")
+CLOUD: Final = ("specversion", "id", "source", "type")
+ENOUGH: Final = 50
+"""Records that say whether a field is a key."""
+
+
+class Draft(NamedTuple):
+    """A pipeline, and why it is so."""
+
+    spec: Pipeline
+    notes: Mapping[str, str]
+    """Field, or part of the spec -> what a person should look at."""
+    disorder: Disorder
+    tried: Tried
+    """What the topic makes of the sample."""
+
+
+def draft(name: str, topic: str, sample: Sequence[Sampled]) -> Draft:
+    """Raises SampleUnusable, or SpecInvalid where the name is none."""
+    ordered = sorted(sample, key=lambda each: (each.timestamp or 0, each.partition, each.offset))
+    good = objects(ordered)
+    found, of_them = [value for _, value in good], [each for each, _ in good]
+    envelope = _envelope(found)
+    fields, notes = _fields(found, envelope, of_them)
+    clock, fields = _clock(fields, envelope, [each.timestamp for each in of_them], notes)
+    made = Topic(
+        name=topic,
+        event_time=clock,
+        fields=tuple(each.field for each in fields),
+        envelope=envelope,
+        tombstones="dropped" if any(each.value is None for each in ordered) else "malformed",
+    )
+    outcome = tried(made, ordered)
+    behind = disorder(outcome.times_ms)
+    steps = _steps(fields, envelope, of_them, notes)
+    spec = Pipeline(
+        name=name,
+        about=f"Records of the topic {topic}.",
+        topic=made,
+        watermark_delay=behind.delay if any(each.kind == "deduplicate" for each in steps) else None,
+        steps=steps,
+        output_checks=_checks(steps),
+        state_checks=(within("malformed_share", 0.02),),
+    )
+    return Draft(spec, notes, behind, outcome)
+
+
+def _envelope(found: Sequence[Mapping[str, Any]]) -> Envelope | None:
+    payloads = [_payload(each) for each in found]
+    if all("op" in each and ("after" in each or "before" in each) for each in payloads):
+        return "debezium"
+    return "cloudevents" if all(all(n in each for n in CLOUD) for each in found) else None
+
+
+def _payload(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Connect writes the schema beside it."""
+    inner = record.get("payload")
+    return inner if isinstance(inner, dict) and "schema" in record else record
+
+
+def _fields(
+    found: Sequence[Mapping[str, Any]], envelope: Envelope | None, ordered: Sequence[Sampled]
+) -> tuple[list[Drafted], dict[str, str]]:
+    stamps = [each.timestamp for each in ordered if each.timestamp is not None]
+    clock_ms = median(stamps) if stamps else 0
+    rows, around = list(found), list[Mapping[str, Any]]()
+    if envelope == "debezium":
+        payloads = [_payload(each) for each in found]
+        rows = [each.get("after") or each.get("before") or {} for each in payloads]
+        around = [{"source": {"lsn": (each.get("source") or {}).get("lsn")}} for each in payloads]
+    elif envelope == "cloudevents":
+        rows = [each.get("data") if isinstance(each.get("data"), dict) else {} for each in found]  # type: ignore[misc]
+        around = [{k: v for k, v in each.items() if k != "data"} for each in found]
+    fields = drafted(leaves(rows), clock_ms, taken=("changed_at", "op", "arrived_at"))
+    names = [each.field.name for each in fields]
+    beside = drafted(leaves(around), clock_ms, "envelope", names)
+    fields += [each for each in beside if each.leaf.values]
+    return fields, {each.field.name: each.note for each in fields if each.note}
+
+
+def _clock(
+    fields: list[Drafted],
+    envelope: Envelope | None,
+    stamps: Sequence[int | None],
+    notes: dict[str, str],
+) -> tuple[str, list[Drafted]]:
+    """The event time's name, and the fields with what it needs."""
+    nothing = fields[0].leaf._replace(values=[], lacking=0)
+    if envelope == "debezium":
+        return CHANGED.name, [*fields, Drafted(OP, nothing), Drafted(CHANGED, nothing)]
+    chosen = event_time(fields, stamps)
+    if chosen is not None:
+        return chosen.field.name, fields
+    notes[ARRIVED.name] = "no field is a time in every record: the event time is Kafka's timestamp"
+    return ARRIVED.name, [*fields, Drafted(ARRIVED, nothing)]
+
+
+def _steps(
+    fields: Sequence[Drafted],
+    envelope: Envelope | None,
+    ordered: Sequence[Sampled],
+    notes: dict[str, str],
+) -> tuple[Deduplicate | Latest, ...]:
+    if envelope == "debezium":
+        return (_latest(fields, ordered, notes),)
+    values = [each.value for each in ordered]
+    for each in _likely(fields, len(values)):
+        alike = defaultdict[Any, set[bytes | None]](set)
+        for key, value in zip(each.leaf.values, values, strict=True):
+            alike[key].add(value)
+        if all(len(contents) == 1 for contents in alike.values()):
+            again = len(values) - len(alike)
+            name = each.field.name
+            notes["steps"] = f"{again} of {len(values)} records have the {name} of another"
+            return (Deduplicate(keys=(each.field.name,)),)
+    notes["steps"] = "no field tells records apart: equal ones are duplicates"
+    return (Deduplicate(keys=("*",)),)
+
+
+def _likely(fields: Sequence[Drafted], records: int) -> list[Drafted]:
+    """Texts and numbers of every record that may be an id: by their names, then by how many values
+    they have.
+    """
+    known = [
+        each
+        for each in fields
+        if each.field.type in {"string", "bigint"}
+        and not each.field.format
+        and len(each.leaf.values) == records >= ENOUGH
+    ]
+
+    def rank(each: Drafted) -> tuple[bool, int]:
+        return not each.field.name.endswith("id"), -len(set(each.leaf.values))
+
+    return sorted(known, key=rank)
+
+
+def _latest(fields: Sequence[Drafted], ordered: Sequence[Sampled], notes: dict[str, str]) -> Latest:
+    """By the key of Kafka's records, which Debezium makes of the table's; by the log's position."""
+    of_row = [each for each in fields if each.field.part == "value"]
+    names = {str(each.leaf.path[-1]): each.field.name for each in of_row}
+    keys = tuple(names[key] for key in _key_names(ordered) if key in names)
+    if not keys:
+        ids = [each.field.name for each in of_row if each.field.name.endswith("id")]
+        keys = ((ids or [of_row[0].field.name])[0],)
+        notes["steps"] = "the key is a guess: Kafka's keys name no column"
+    positions = [each.field.name for each in fields if each.leaf.path[-2:] == ("source", "lsn")]
+    return Latest(keys=keys, order_by=(*positions, CHANGED.name), deletes="op = 'd'")
+
+
+def _key_names(ordered: Sequence[Sampled]) -> list[str]:
+    for each in ordered:
+        try:
+            read = json.loads(each.key or b"")
+        except ValueError:
+            continue
+        if isinstance(read, dict):
+            return list(_payload(read))
+    return []
+
+
+def _checks(steps: Sequence[Deduplicate | Latest]) -> tuple[Check, ...]:
+    keys = [key for each in steps for key in each.keys]
+    if len(keys) != 1 or "*" in keys:
+        return ()
+    return (Check(type="expect_column_values_to_be_unique", kwargs={"column": keys[0]}),)

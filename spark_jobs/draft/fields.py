@@ -1,0 +1,62 @@
+"""Fields: the declaration of each leaf, with a column's name that no other has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from spark_jobs.draft.leaf import Kind, Leaf, kind, snake
+from spark_jobs.spec import Field
+from spark_jobs.spec.fields.field import Part
+from spark_jobs.values.own_columns import is_own
+from spark_jobs.values.path import Path, as_text
+
+RARE = 0.001
+"""Of all records: a field that so few lack is required, and those are malformed."""
+BARE = {"id", "type", "name", "value", "key", "code", "status", "time", "ts", "at"}
+"""Keys that say nothing without the one above."""
+
+
+class Drafted(NamedTuple):
+    """A field, and what of it a person should look at."""
+
+    field: Field
+    leaf: Leaf
+    note: str = ""
+
+
+def drafted(
+    leaves: Sequence[Leaf], clock_ms: float, part: Part = "value", taken: Sequence[str] = ()
+) -> list[Drafted]:
+    """In the order of the leaves; none has a name that is `taken`."""
+    made, names = list[Drafted](), set(taken)
+    for leaf in leaves:
+        found = kind(leaf, clock_ms)
+        name = _name(leaf.path, names)
+        names.add(name)
+        made.append(_one(leaf, found, name, part))
+    return made
+
+
+def _one(leaf: Leaf, found: Kind, name: str, part: Part) -> Drafted:
+    path, records = as_text(leaf.path), len(leaf.values) + leaf.lacking
+    given: dict[str, Any] = {"name": name, "type": found.type, "part": part}
+    given |= {"path": path} if path != name else {}
+    given |= {"format": found.format} if found.format else {}
+    required = bool(leaf.values) and leaf.lacking <= records * RARE
+    notes = [found.note] if found.note else []
+    if required and leaf.lacking:
+        notes.append(f"{leaf.lacking} of {records} records lack it: malformed")
+    return Drafted(Field(**given, required=required), leaf, "; ".join(notes))
+
+
+def _name(path: Path, taken: set[str]) -> str:
+    """Of the last key; of more of them where that says nothing, or another field has the name."""
+    keys = [snake(str(key)) for key in path]
+    first = 2 if keys[-1] in BARE and len(keys) > 1 else 1
+    for count in range(first, len(keys) + 1):
+        name = "_".join(keys[-count:])[:60]
+        if name not in taken and not is_own(name):
+            return name
+    number = next(n for n in range(2, len(taken) + 3) if f"{keys[-1]}_{n}" not in taken)
+    return f"{keys[-1]}_{number}"

@@ -1,0 +1,45 @@
+"""Folder: where a drafted pipeline is written. Nothing is overwritten."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from spark_jobs.errors import SampleUnusable
+from spark_jobs.registry import find as registry
+
+OWN = Path("pipelines")
+"""The package that a first pipeline makes, in this folder."""
+
+
+def refuse_there(into: Path | None, name: str) -> Path:
+    """The pipeline's folder. Raises SampleUnusable where it is there; SettingInvalid."""
+    folder = (into or _package()) / name
+    if folder.exists():
+        raise SampleUnusable.folder_there(folder=folder)
+    return folder
+
+
+def write(folder: Path, spec: str) -> Path:
+    """The path of its spec.py."""
+    folder.mkdir(parents=True)
+    package = folder.parent / "__init__.py"
+    if not package.exists():
+        package.write_text('"""The pipelines: one folder each."""\n', encoding="utf-8")
+    (folder / "__init__.py").touch()
+    path = folder / "spec.py"
+    path.write_text(spec, encoding="utf-8")
+    return path
+
+
+def next_steps(into: Path | None, name: str) -> tuple[str, ...]:
+    """Commands, in their order."""
+    folder = (into or _package()).absolute()
+    named = os.environ.get("SLUICE_PIPELINES")
+    export = f"export SLUICE_PIPELINES={folder.name} PYTHONPATH={folder.parent}"
+    return (*(() if named and not into else (export,)), f"sluice run {name}")
+
+
+def _package() -> Path:
+    """Sluice's own examples are no place for it."""
+    return registry.folder() if os.environ.get("SLUICE_PIPELINES") else OWN

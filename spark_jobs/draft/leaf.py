@@ -1,0 +1,153 @@
+"""Leaf: what a sample has at one path of its JSON objects, and the field that this proposes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from spark_jobs.values.path import Path, readable
+
+DEEPEST: Final = 5
+WIDEST: Final = 40
+"""Keys of one object over all records: with more, they are values and no names."""
+UNITS: Final = {"s": 1_000, "ms": 1, "us": 1 / 1_000, "ns": 1 / 1_000_000}
+"""An epoch's unit -> milliseconds."""
+YEARS_MS: Final = 20 * 365 * 86_400_000
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)")
+_LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?")
+SEVERAL = "values of several types in the sample"
+_OTHERWISE = {0: "null in every record of the sample", 1: ""}
+"""Types that values have -> what to look at."""
+DIGITS = 10
+"""Of an epoch, at least."""
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class Leaf(NamedTuple):
+    """One path, over all records of the sample."""
+
+    path: Path
+    values: list[Any]
+    """Those that are there and not null."""
+    lacking: int
+    """Records in which it is missing or null."""
+
+    @property
+    def name(self) -> str:
+        """Of its last key, in snake_case."""
+        return snake(str([part for part in self.path if isinstance(part, str)][-1]))
+
+
+class Kind(NamedTuple):
+    """How a field is declared."""
+
+    type: str
+    format: str | None = None
+    note: str = ""
+    """What a person should look at."""
+
+
+def leaves(objects: Sequence[Mapping[str, Any]]) -> list[Leaf]:
+    """In the order in which records have them."""
+    found = dict[Path, list[Any]]()
+    for each in objects:
+        for path, value in _within(each, (), _folded(objects)):
+            found.setdefault(path, []).append(value)
+    made = []
+    for path, values in found.items():
+        there = [value for value in values if value is not None]
+        made.append(Leaf(path, there, len(objects) - len(there)))
+    return made
+
+
+def kind(leaf: Leaf, clock_ms: float) -> Kind:
+    """By its values; `clock_ms` is when the records arrived, by which an epoch is known."""
+    types = {type(value) for value in leaf.values}
+    if types == {bool}:
+        return Kind("boolean")
+    if types == {int}:
+        return _of_integers(leaf, clock_ms)
+    if types and types <= {int, float}:
+        return Kind("double", None, "money? decimal(12,2) is exact" if _money(leaf.name) else "")
+    if types == {str}:
+        return _of_texts(leaf.values)
+    if types == {list} and (inner := _of_elements(leaf.values)):
+        return Kind(f"array<{inner}>")
+    return Kind("string", "json", _OTHERWISE.get(len(types), SEVERAL))
+
+
+def snake(key: str) -> str:
+    """A column's name of a key.
+
+    >>> snake("eventId"), snake("@type"), snake("URL2"), snake("2nd")
+    ('event_id', 'type', 'url2', 'f_2nd')
+    """
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", key)
+    plain = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:60] or "field"
+    return plain if plain[0].isalpha() else f"f_{plain}"
+
+
+def _folded(objects: Sequence[Mapping[str, Any]]) -> set[Path]:
+    """Objects whose keys are values: one field of JSON each."""
+    keys = dict[Path, set[str]]()
+
+    def walk(value: Mapping[str, Any], path: Path) -> None:
+        keys.setdefault(path, set()).update(value)
+        for key, each in value.items():
+            if isinstance(each, dict) and len(path) < DEEPEST:
+                walk(each, (*path, key))
+
+    for each in objects:
+        walk(each, ())
+    return {path for path, names in keys.items() if path and len(names) > WIDEST}
+
+
+def _within(value: Mapping[str, Any], path: Path, folded: set[Path]) -> Iterator[tuple[Path, Any]]:
+    for key, each in value.items():
+        here = (*path, key)
+        if not readable(here):
+            continue
+        inner = isinstance(each, dict) and each and here not in folded and len(here) < DEEPEST
+        if inner:
+            yield from _within(each, here, folded)
+        else:
+            yield here, each
+
+
+def _of_integers(leaf: Leaf, clock_ms: float) -> Kind:
+    named = re.search(r"(^|_)(ts|time|timestamp|at|date|when|created|updated)(_|$)", leaf.name)
+    for unit, ms in UNITS.items():
+        near = sum(abs(value * ms - clock_ms) < YEARS_MS for value in leaf.values)
+        if near == len(leaf.values):
+            day = abs(sorted(leaf.values)[near // 2] * ms - clock_ms) < 400 * 86_400_000
+            if named or (day and len(str(abs(leaf.values[0]))) >= DIGITS):
+                return Kind("timestamp", unit, f"by its size: {leaf.values[0]} as {unit}")
+            return Kind("bigint", None, f"a time? As {unit} it would be of these years")
+    return Kind("bigint")
+
+
+def _of_texts(values: Sequence[str]) -> Kind:
+    if all(_TIME.fullmatch(value) for value in values):
+        return Kind("timestamp")
+    if all(_LOCAL.fullmatch(value) for value in values):
+        return Kind("timestamp_ntz", None, "times without a zone: no event time")
+    if all(_DATE.fullmatch(value) for value in values):
+        return Kind("date")
+    if all(re.fullmatch(r"-?\d+\.\d+", value) for value in values):
+        return Kind("string", None, "numbers in text? type='decimal(12,2)', format='text'")
+    return Kind("string")
+
+
+def _of_elements(values: Sequence[list[Any]]) -> str:
+    """The type of all elements; empty where they are objects, lists, or of several types."""
+    elements = [each for value in values for each in value if each is not None]
+    counted = Counter(type(each) for each in elements)
+    if not elements or len(counted) != 1 or not counted.keys() <= {str, int, float, bool}:
+        return ""
+    return {str: "string", int: "bigint", float: "double", bool: "boolean"}[next(iter(counted))]
+
+
+def _money(name: str) -> bool:
+    return bool(re.search(r"amount|price|total|cost|sum", name))

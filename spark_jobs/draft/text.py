@@ -1,0 +1,100 @@
+"""Text: a drafted pipeline as the spec.py that a person goes on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from spark_jobs.draft.drafted import Draft
+from spark_jobs.spec import Deduplicate, Field, Latest, Pipeline
+from spark_jobs.spec.duration import approximate, interval
+
+
+def text(draft: Draft, records: int) -> str:
+    """Valid Python, in the door's names."""
+    spec, topic = draft.spec, draft.spec.topic
+    steps = [each.kind.capitalize() for each in spec.steps]
+    checks = ["Check"] if spec.output_checks else []
+    names = sorted({*checks, *steps, "Field", "Pipeline", "Topic", "within"})
+    lines = [
+        f'"""{spec.about}',
+        "",
+        f"Drafted by `sluice new` on {datetime.now(UTC):%Y-%m-%d} from {records:,} records.",
+        '"""',
+        "",
+        f"from spark_jobs.spec import {', '.join(names)}",
+        "",
+        f"{_constant(spec)} = Topic(",
+        f"    name={_quoted(topic.name)},",
+        f"    event_time={_quoted(topic.event_time)},",
+        *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
+        *(['    tombstones="dropped",'] if topic.tombstones == "dropped" else []),
+        "    fields=(",
+        *(line for field in topic.fields for line in _field(field, draft.notes)),
+        "    ),",
+        ")",
+        "",
+        "SPEC = Pipeline(",
+        f"    name={_quoted(spec.name)},",
+        f"    about={_quoted(spec.about)},",
+        f"    topic={_constant(spec)},",
+        *_delay(draft),
+        *_steps(draft),
+        *_checks(spec),
+        '    state_checks=(within("malformed_share", 0.02),),',
+        ")",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(value: object) -> str:
+    """As Python and ruff write it."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_quoted, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, str) and not ('"' in value and "'" not in value):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value)
+
+
+def _constant(spec: Pipeline) -> str:
+    return spec.name.upper()
+
+
+def _field(field: Field, notes: Mapping[str, str]) -> Iterator[str]:
+    given = [f"name={_quoted(field.name)}", f"type={_quoted(field.type)}"]
+    for name in ("part", "path", "format", "required"):
+        value = getattr(field, name)
+        if value != Field.model_fields[name].default:
+            given.append(f"{name}={_quoted(value)}")
+    if note := notes.get(field.name):
+        yield f"        # {note}"
+    yield f"        Field({', '.join(given)}),"
+
+
+def _delay(draft: Draft) -> Iterator[str]:
+    delay = draft.spec.watermark_delay
+    if delay is None:
+        return
+    half, most, all_ = (approximate(draft.disorder.share(part)) for part in (0.5, 0.99, 1))
+    late = draft.disorder.late(delay)
+    yield f"    # Behind the newest event time: half of the records by {half}, 99 % by {most},"
+    yield f"    # all by {all_} at most. With this delay {late} of them are late."
+    yield f"    watermark_delay={_quoted(interval(delay))},"
+
+
+def _steps(draft: Draft) -> Iterator[str]:
+    if note := draft.notes.get("steps"):
+        yield f"    # {note}"
+    for step in draft.spec.steps:
+        if isinstance(step, Deduplicate):
+            yield f"    steps=(Deduplicate(keys={_quoted(step.keys)}),),"
+        elif isinstance(step, Latest):
+            order = f"order_by={_quoted(step.order_by)}, deletes={_quoted(step.deletes)}"
+            yield f"    steps=(Latest(keys={_quoted(step.keys)}, {order}),),"
+
+
+def _checks(spec: Pipeline) -> Iterator[str]:
+    for check in spec.output_checks:
+        wanted = ", ".join(f"{_quoted(k)}: {_quoted(v)}" for k, v in check.kwargs.items())
+        yield f"    output_checks=(Check(type={_quoted(check.type)}, kwargs={{{wanted}}}),),"

@@ -1,0 +1,47 @@
+"""Tried: what a declaration makes of a sample, by the decoder of every run, and without Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from spark_jobs.decode.prepared import prepare
+from spark_jobs.draft.sample import Sampled, records
+from spark_jobs.spec import Topic
+
+
+class Tried(NamedTuple):
+    """In the order of the sample."""
+
+    rows: list[dict[str, Any]]
+    """Of the good records."""
+    malformed: Counter[str]
+    """Reason -> records."""
+    examples: dict[str, Sampled]
+    """Reason -> the first of them."""
+    dropped: int
+    times_ms: list[float]
+    """Event times of the good records."""
+
+
+def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
+    """Raises SpecInvalid where a declared schema does not fit the fields."""
+    given = records(list(sample))
+    wanted = topic.columns
+    columns, reasons = prepare(topic, root, None, wanted).decoder().decode(given)
+    values = [column.to_pylist() for column in columns]
+    malformed, examples = Counter[str](), dict[str, Sampled]()
+    rows, dropped = [], 0
+    for place, why in enumerate(reasons):
+        if why is not None:
+            malformed[why] += 1
+            examples.setdefault(why, sample[place])
+        elif topic.tombstones == "dropped" and sample[place].value is None:
+            dropped += 1
+        else:
+            rows.append({name: of[place] for name, of in zip(wanted, values, strict=True)})
+    times = [row[topic.event_time] for row in rows]
+    stamps = [each.timestamp() * 1000 for each in times if isinstance(each, datetime)]
+    return Tried(rows, malformed, examples, dropped, stamps)

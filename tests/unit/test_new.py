@@ -1,0 +1,188 @@
+"""`sluice new` over samples: what it declares, and that the spec runs as it is written."""
+
+import importlib
+import json
+import random
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from typer.testing import CliRunner
+
+from spark_jobs.cli import app
+from spark_jobs.draft.clock import disorder
+from spark_jobs.draft.drafted import draft
+from spark_jobs.draft.leaf import Kind, Leaf, kind, snake
+from spark_jobs.draft.sample import Sampled, objects
+from spark_jobs.draft.text import text
+from spark_jobs.errors import SampleUnusable
+from spark_jobs.spec import Deduplicate, Latest, Pipeline
+from tests.harness.refused import fails
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+CLOCK = NOON.timestamp() * 1000
+
+
+def sampled(values, keys=None, ahead_ms=20):
+    """Records that arrived a second apart."""
+    return [
+        Sampled(
+            0,
+            n,
+            int(CLOCK) + n * 1000 + ahead_ms,
+            json.dumps(keys[n]).encode() if keys else None,
+            value if isinstance(value, bytes | None) else json.dumps(value).encode(),
+        )
+        for n, value in enumerate(values)
+    ]
+
+
+def order(n, **more):
+    at = NOON + timedelta(seconds=n)
+    return {"orderId": f"o-{n}", "placedAt": at.isoformat(), "customer": {"id": n % 7}} | more
+
+
+def written(made):
+    """The spec, as its text declares it."""
+    module = {}
+    exec(compile(text(made, 1), "spec.py", "exec"), module)
+    return module["SPEC"]
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "found"),
+    [
+        ([True, False], "paid", Kind("boolean")),
+        ([1, 2], "items", Kind("bigint")),
+        ([1, 2.5], "weight", Kind("double")),
+        (["a", "b"], "word", Kind("string")),
+        (["2026-03-01T12:00:00Z", "2026-03-01T12:00:00.5+01:00"], "t", Kind("timestamp")),
+        (["2026-03-01"], "day", Kind("date")),
+        ([["a"], []], "tags", Kind("array<string>")),
+        ([[{"sku": 1}]], "items", Kind("string", "json")),
+        ([{}], "empty", Kind("string", "json")),
+    ],
+    ids=lambda each: str(each)[:40],
+)
+def test_a_type_follows_from_the_values(values, name, found):
+    assert kind(Leaf((name,), values, 0), CLOCK) == found
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("s", 1e-3), ("ms", 1), ("us", 1e3), ("ns", 1e6)])
+def test_the_unit_of_an_epoch_is_the_one_by_which_records_are_of_these_days(unit, factor):
+    values = [int((CLOCK - n) * factor) for n in range(9)]
+    made = kind(Leaf(("createdAt",), values, 0), CLOCK)
+    assert (made.type, made.format) == ("timestamp", unit)
+
+
+def test_a_number_that_only_might_be_a_time_stays_a_number_and_is_said():
+    made = kind(Leaf(("serial",), [int(CLOCK / 1000) - 3 * 365 * 86_400], 0), CLOCK)
+    assert (made.type, bool(made.note)) == ("bigint", True)
+
+
+@pytest.mark.parametrize("given", ["eventId", "@type", "2nd", "user-agent", "Straße", "ÄÖ"])
+def test_a_key_of_any_letters_becomes_a_columns_name(given):
+    spec = draft("x", "x", sampled([order(n, **{given: "v"}) for n in range(60)])).spec
+    assert snake(given) in {field.name for field in spec.topic.fields}
+
+
+def test_an_order_topic_is_declared_with_its_key_and_its_time_and_decodes_the_sample():
+    records = [order(n) for n in range(100)]
+    made = draft("orders", "shop.orders", sampled([*records, records[3], records[4]]))
+    spec = written(made)
+    assert spec == made.spec
+    assert spec.topic.event_time == "placed_at"
+    assert {f.name: f.paths[0] for f in spec.topic.fields} == {
+        "order_id": ("orderId",),
+        "placed_at": ("placedAt",),
+        "customer_id": ("customer", "id"),
+    }
+    assert spec.steps == (Deduplicate(keys=("order_id",)),)
+    assert (len(made.tried.rows), made.tried.malformed.total()) == (102, 0)
+
+
+def test_a_field_that_some_records_lack_is_not_required_and_bad_records_are_shown():
+    records = [order(n, **({"coupon": "x"} if n % 2 else {})) for n in range(100)]
+    made = draft(
+        "orders", "orders", sampled([*records, b'{"orderId": 7', b"", order(1, placedAt="?")])
+    )
+    required = {field.name: field.required for field in made.spec.topic.fields}
+    assert (required["coupon"], required["order_id"]) == (False, True)
+    assert made.tried.malformed.total() >= 2
+
+
+def test_records_without_a_time_have_kafkas():
+    spec = written(draft("x", "x", sampled([{"id": n} for n in range(60)])))
+    clock = {field.name: field.part for field in spec.topic.fields}[spec.topic.event_time]
+    assert clock == "timestamp"
+
+
+def test_a_topic_of_debezium_becomes_the_present_rows():
+    rows = [{"id": n % 9, "status": "paid", "amount": 3} for n in range(60)]
+    values = [
+        {"op": "c" if n < 9 else "u", "before": None, "after": row, "ts_ms": int(CLOCK) + n,
+         "source": {"lsn": 100 + n, "table": "orders"}}
+        for n, row in enumerate(rows)
+    ]  # fmt: skip
+    values += [values[0] | {"op": "d", "before": rows[0], "after": None}, None]
+    keys = [{"id": n % 9} for n in range(62)]
+    made = draft("orders", "db.public.orders", sampled(values, keys))
+    spec = written(made)
+    [step] = spec.steps
+    assert isinstance(step, Latest)
+    assert (step.keys, step.order_by) == (("id",), ("lsn", "changed_at"))
+    assert (spec.topic.envelope, spec.topic.tombstones) == ("debezium", "dropped")
+    assert made.tried.malformed.total() == 0
+    assert made.tried.dropped == 1
+
+
+def test_an_update_of_an_order_is_no_duplicate_of_it():
+    records = [order(n % 30, placedAt=(NOON + timedelta(seconds=n)).isoformat()) for n in range(90)]
+    [step] = draft("orders", "orders", sampled(records)).spec.steps
+    assert step == Deduplicate(keys=("*",))
+
+
+def test_the_delay_leaves_one_record_of_a_thousand_late_at_most():
+    chance = random.Random(5)
+    times = [CLOCK + n * 1000 - chance.choice([0] * 500 + [1_500_000]) for n in range(5000)]
+    found = disorder(times)
+    assert found.delay == "30 minutes"
+    assert found.late(timedelta(minutes=30)) <= 5 < found.late(timedelta(minutes=10))
+
+
+def test_an_object_whose_keys_are_values_is_one_column():
+    records = [order(n, prices={f"sku-{n}": 1}) for n in range(60)]
+    spec = draft("orders", "orders", sampled(records)).spec
+    prices = next(field for field in spec.topic.fields if field.name == "prices")
+    assert (prices.type, prices.format) == ("string", "json")
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [(b"a;b;c", "no_json"), (b"\0\0\0\0\1abc", "by_registry"), (b"[1]", "no_json")],
+)
+def test_what_is_no_json_is_refused_in_words(value, reason):
+    with fails(SampleUnusable, reason, found=0, sampled=3):
+        objects(sampled([value] * 3))
+
+
+def test_the_command_writes_a_package_that_validates_and_overwrites_nothing(tmp_path, monkeypatch):
+    lines = "\n".join(json.dumps(order(n)) for n in range(80))
+    (tmp_path / "orders.jsonl").write_text(lines)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SLUICE_PIPELINES", raising=False)
+    words = ["new", "orders", "--file", "orders.jsonl"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "80 of 80 records are good" in done.stdout
+    monkeypatch.setenv("SLUICE_PIPELINES", "pipelines")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    assert CliRunner().invoke(app, ["validate", "orders"]).exit_code == 0
+    assert isinstance(importlib.import_module("pipelines.orders.spec").SPEC, Pipeline)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pipelines"]:
+        monkeypatch.delitem(sys.modules, name)
+    before = (tmp_path / "pipelines/orders/spec.py").read_text()
+    again = CliRunner().invoke(app, words)
+    assert again.exit_code == SampleUnusable.exit_status
+    assert (tmp_path / "pipelines/orders/spec.py").read_text() == before
