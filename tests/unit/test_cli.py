@@ -65,6 +65,7 @@ OPTIONS = {
     "maintain": ("--execute",),
     "worker": (),
     "install": ("--python",),
+    "new": ("--topic", "--file", "--records", "--into"),
     "schema": (),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
@@ -142,7 +143,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(
             (f"{command} fl", ["flight_events"])
             for command in OPTIONS
-            if command not in {"show", "archive", "worker", "install"}
+            if command not in {"show", "archive", "worker", "install", "new"}
         ),
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),
