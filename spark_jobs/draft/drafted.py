@@ -13,8 +13,7 @@ from spark_jobs.draft.fields import Drafted, drafted
 from spark_jobs.draft.leaf import leaves
 from spark_jobs.draft.sample import Sampled, objects
 from spark_jobs.draft.tried import Tried, tried
-from spark_jobs.spec import Deduplicate, Field, Latest, Pipeline, Topic, within
-from spark_jobs.spec.checks import Check
+from spark_jobs.spec import Check, Deduplicate, Field, Latest, Pipeline, Topic, within
 from spark_jobs.spec.fields.place import Envelope
 
 ARRIVED: Final = Field(name="arrived_at", type="timestamp", part="timestamp")
