@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Final, NamedTuple
@@ -51,7 +52,7 @@ def event_time(fields: Sequence[Drafted], stamps: Sequence[int | None]) -> Draft
     if not candidates:
         return None
     middle = median(known) if known else 0
-    return min(candidates, key=lambda each: abs(median(map(_ms(each), each.leaf.values)) - middle))
+    return min(candidates, key=lambda each: abs(median(_read(each) or [0.0]) - middle))
 
 
 def disorder(times_ms: Sequence[float]) -> Disorder:
@@ -72,5 +73,11 @@ def milliseconds(value: object, format_: str | None) -> float:
     return value * UNITS[format_ or "ms"]
 
 
-def _ms(of: Drafted):  # type: ignore[no-untyped-def]
-    return lambda value: milliseconds(value, str(of.field.format) if of.field.format else None)
+def _read(of: Drafted) -> list[float]:
+    """The times among its values."""
+    format_ = str(of.field.format) if of.field.format else None
+    found = []
+    for value in of.leaf.values:
+        with suppress(ValueError, AssertionError):
+            found.append(milliseconds(value, format_))
+    return found

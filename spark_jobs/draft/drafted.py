@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.clock import Disorder, disorder, event_time
 from spark_jobs.draft.fields import Drafted, drafted
-from spark_jobs.draft.leaf import leaves
+from spark_jobs.draft.leaf import FEW, leaves
 from spark_jobs.draft.sample import Sampled, objects
 from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.spec import Check, Deduplicate, Field, Latest, Pipeline, Topic, within
@@ -108,7 +108,7 @@ def _clock(
     notes: dict[str, str],
 ) -> tuple[str, list[Drafted]]:
     """The event time's name, and the fields with what it needs."""
-    nothing = fields[0].leaf._replace(values=[], lacking=0)
+    nothing = fields[0].leaf._replace(column=[])
     if envelope == "debezium":
         return CHANGED.name, [*fields, Drafted(OP, nothing), Drafted(CHANGED, nothing)]
     chosen = event_time(fields, stamps)
@@ -129,10 +129,11 @@ def _steps(
     values = [each.value for each in ordered]
     for each in _likely(fields, len(values)):
         alike = defaultdict[Any, set[bytes | None]](set)
-        for key, value in zip(each.leaf.values, values, strict=True):
-            alike[key].add(value)
-        if all(len(contents) == 1 for contents in alike.values()):
-            again = len(values) - len(alike)
+        for key, value in zip(each.leaf.column, values, strict=True):
+            if key is not None:
+                alike[key].add(value)
+        if sum(len(contents) > 1 for contents in alike.values()) <= FEW * len(alike):
+            again = len(each.leaf.values) - len(alike)
             name = each.field.name
             notes["steps"] = f"{again} of {len(values)} records have the {name} of another"
             return (Deduplicate(keys=(each.field.name,)),)
@@ -149,7 +150,7 @@ def _likely(fields: Sequence[Drafted], records: int) -> list[Drafted]:
         for each in fields
         if each.field.type in {"string", "bigint"}
         and not each.field.format
-        and len(each.leaf.values) == records >= ENOUGH
+        and len(each.leaf.values) >= max(ENOUGH, (1 - FEW) * records)
     ]
 
     def rank(each: Drafted) -> tuple[bool, int]:

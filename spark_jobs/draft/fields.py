@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from spark_jobs.draft.leaf import Kind, Leaf, kind, snake
+from spark_jobs.draft.leaf import FEW, Kind, Leaf, kind, snake
 from spark_jobs.spec import Field
 from spark_jobs.spec.fields.field import Part
 from spark_jobs.values.own_columns import is_own
 from spark_jobs.values.path import Path, as_text
 
-RARE = 0.001
-"""Of all records: a field that so few lack is required, and those are malformed."""
 BARE = {"id", "type", "name", "value", "key", "code", "status", "time", "ts", "at"}
 """Keys that say nothing without the one above."""
 
@@ -39,11 +37,11 @@ def drafted(
 
 
 def _one(leaf: Leaf, found: Kind, name: str, part: Part) -> Drafted:
-    path, records = as_text(leaf.path), len(leaf.values) + leaf.lacking
+    path, records = as_text(leaf.path), len(leaf.column)
     given: dict[str, Any] = {"name": name, "type": found.type, "part": part}
     given |= {"path": path} if path != name else {}
     given |= {"format": found.format} if found.format else {}
-    required = bool(leaf.values) and leaf.lacking <= records * RARE
+    required = bool(leaf.values) and leaf.lacking <= records * FEW
     notes = [found.note] if found.note else []
     if required and leaf.lacking:
         notes.append(f"{leaf.lacking} of {records} records lack it: malformed")

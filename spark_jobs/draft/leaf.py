@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.values.path import Path, readable
@@ -20,6 +20,8 @@ _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?")
 SEVERAL = "values of several types in the sample"
 _OTHERWISE = {0: "null in every record of the sample", 1: ""}
 """Types that values have -> what to look at."""
+FEW: Final = 0.01
+"""Of all records: what so few have otherwise is a fault of theirs."""
 DIGITS = 10
 """Of an epoch, at least."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -29,10 +31,18 @@ class Leaf(NamedTuple):
     """One path, over all records of the sample."""
 
     path: Path
-    values: list[Any]
-    """Those that are there and not null."""
-    lacking: int
-    """Records in which it is missing or null."""
+    column: list[Any]
+    """Of each record the value; None where it is missing or null."""
+
+    @property
+    def values(self) -> list[Any]:
+        """Those that are there."""
+        return [value for value in self.column if value is not None]
+
+    @property
+    def lacking(self) -> int:
+        """Records without it."""
+        return self.column.count(None)
 
     @property
     def name(self) -> str:
@@ -51,19 +61,26 @@ class Kind(NamedTuple):
 
 def leaves(objects: Sequence[Mapping[str, Any]]) -> list[Leaf]:
     """In the order in which records have them."""
-    found = dict[Path, list[Any]]()
-    for each in objects:
-        for path, value in _within(each, (), _folded(objects)):
-            found.setdefault(path, []).append(value)
-    made = []
-    for path, values in found.items():
-        there = [value for value in values if value is not None]
-        made.append(Leaf(path, there, len(objects) - len(there)))
-    return made
+    found, folded = dict[Path, list[Any]](), _folded(objects)
+    for place, each in enumerate(objects):
+        for path, value in _within(each, (), folded):
+            found.setdefault(path, [None] * len(objects))[place] = value
+    return [Leaf(path, column) for path, column in found.items()]
 
 
 def kind(leaf: Leaf, clock_ms: float) -> Kind:
-    """By its values; `clock_ms` is when the records arrived, by which an epoch is known."""
+    """By its values; `clock_ms` is when the records arrived, by which an epoch is known. A few of
+    another type than the rest would be malformed.
+    """
+    usual = _usual(leaf.values, type, {int: float})
+    if len(usual) == len(leaf.values):
+        return _kind(leaf, clock_ms)
+    found = _kind(leaf._replace(column=usual), clock_ms)
+    others = f"{len(leaf.values) - len(usual)} of {len(leaf.values)} values are of another type"
+    return found._replace(note="; ".join(filter(None, (found.note, f"{others}: malformed"))))
+
+
+def _kind(leaf: Leaf, clock_ms: float) -> Kind:
     types = {type(value) for value in leaf.values}
     if types == {bool}:
         return Kind("boolean")
@@ -128,9 +145,22 @@ def _of_integers(leaf: Leaf, clock_ms: float) -> Kind:
     return Kind("bigint")
 
 
+def _usual(
+    values: list[Any], of: Callable[[Any], Any], alike: Mapping[Any, Any] | None = None
+) -> list[Any]:
+    """Those for which `of` says what it says for almost all; all of them where there is no such."""
+    said = [(alike or {}).get(found := of(value), found) for value in values]
+    for most, count in Counter(said).most_common(1):
+        if count >= (1 - FEW) * len(values):
+            return [value for value, each in zip(values, said, strict=True) if each == most]
+    return values
+
+
 def _of_texts(values: Sequence[str]) -> Kind:
-    if all(_TIME.fullmatch(value) for value in values):
-        return Kind("timestamp")
+    times = sum(bool(_TIME.fullmatch(value)) for value in values)
+    if times and times >= (1 - FEW) * len(values):
+        rest = len(values) - times
+        return Kind("timestamp", None, f"{rest} of {len(values)} are no time" if rest else "")
     if all(_LOCAL.fullmatch(value) for value in values):
         return Kind("timestamp_ntz", None, "times without a zone: no event time")
     if all(_DATE.fullmatch(value) for value in values):
