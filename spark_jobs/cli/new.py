@@ -84,6 +84,8 @@ def _show(made: Draft, records: int) -> None:
         first = done.examples[reason]
         place = f"partition {first.partition}, offset {first.offset}"
         say(f"  {count:,} malformed: {reason} ({place})")
+    if done.premature:
+        say(f"  {done.premature:,} of the good ones are more than max_ahead past their arrival")
     if made.spec.watermark_delay:
         late = (f"{made.disorder.late(parse_duration(each)):,} with {each}" for each in LATE)
         say(f"late, by the watermark's delay: {', '.join(late)}")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Final, NamedTuple
 
-from spark_jobs.draft.fields import Drafted
+from spark_jobs.draft.fields import Drafted, nearly_always
 from spark_jobs.draft.leaf import UNITS
 
 DELAYS: Final = tuple(
@@ -31,7 +31,12 @@ class Disorder(NamedTuple):
 
     def share(self, part: float) -> timedelta:
         """Behind by at most so much is this part of the records."""
-        return self.behind[min(len(self.behind) - 1, math.ceil(part * len(self.behind)) - 1)]
+        last = len(self.behind) - 1
+        return (
+            self.behind[min(last, math.ceil(part * len(self.behind)) - 1)]
+            if self.behind
+            else timedelta()
+        )
 
     def late(self, delay: timedelta) -> int:
         """Records of the sample that would be late, if each came in a batch of its own."""
@@ -46,9 +51,12 @@ class Disorder(NamedTuple):
 
 
 def event_time(fields: Sequence[Drafted], stamps: Sequence[int | None]) -> Drafted | None:
-    """Of the required times the one that is nearest to when records arrived; None without one."""
+    """Of the times that almost every record has the one that is nearest to when records arrived;
+    None without one.
+    """
     known = [each for each in stamps if each is not None]
-    candidates = [each for each in fields if each.field.type == "timestamp" and each.field.required]
+    times = [each for each in fields if each.field.type == "timestamp"]
+    candidates = [each for each in times if nearly_always(each)]
     if not candidates:
         return None
     middle = median(known) if known else 0

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.clock import Disorder, disorder, event_time
-from spark_jobs.draft.fields import Drafted, drafted
+from spark_jobs.draft.fields import Drafted, drafted, required
 from spark_jobs.draft.leaf import FEW, leaves
 from spark_jobs.draft.sample import Sampled, objects
 from spark_jobs.draft.tried import Tried, tried
@@ -44,8 +44,13 @@ def draft(name: str, topic: str, sample: Sequence[Sampled]) -> Draft:
     good = objects(ordered)
     found, of_them = [value for _, value in good], [each for each, _ in good]
     envelope = _envelope(found)
-    fields, notes = _fields(found, envelope, of_them)
+    notes = dict[str, str]()
+    fields = _fields(found, envelope, of_them)
     clock, fields = _clock(fields, envelope, [each.timestamp for each in of_them], notes)
+    steps = _steps(fields, envelope, of_them, notes)
+    needed = {clock, *(key for step in steps for key in step.keys)}
+    fields = [required(each) if each.field.name in needed else each for each in fields]
+    notes = {each.field.name: each.note for each in fields if each.note} | notes
     made = Topic(
         name=topic,
         event_time=clock,
@@ -55,7 +60,6 @@ def draft(name: str, topic: str, sample: Sequence[Sampled]) -> Draft:
     )
     outcome = tried(made, ordered)
     behind = disorder(outcome.times_ms)
-    steps = _steps(fields, envelope, of_them, notes)
     spec = Pipeline(
         name=name,
         about=f"Records of the topic {topic}.",
@@ -83,7 +87,7 @@ def _payload(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _fields(
     found: Sequence[Mapping[str, Any]], envelope: Envelope | None, ordered: Sequence[Sampled]
-) -> tuple[list[Drafted], dict[str, str]]:
+) -> list[Drafted]:
     stamps = [each.timestamp for each in ordered if each.timestamp is not None]
     clock_ms = median(stamps) if stamps else 0
     rows, around = list(found), list[Mapping[str, Any]]()
@@ -97,8 +101,7 @@ def _fields(
     fields = drafted(leaves(rows), clock_ms, taken=("changed_at", "op", "arrived_at"))
     names = [each.field.name for each in fields]
     beside = drafted(leaves(around), clock_ms, "envelope", names)
-    fields += [each for each in beside if each.leaf.values]
-    return fields, {each.field.name: each.note for each in fields if each.note}
+    return fields + [each for each in beside if each.leaf.values]
 
 
 def _clock(

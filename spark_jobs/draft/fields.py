@@ -37,15 +37,24 @@ def drafted(
 
 
 def _one(leaf: Leaf, found: Kind, name: str, part: Part) -> Drafted:
-    path, records = as_text(leaf.path), len(leaf.column)
+    path = as_text(leaf.path)
     given: dict[str, Any] = {"name": name, "type": found.type, "part": part}
     given |= {"path": path} if path != name else {}
     given |= {"format": found.format} if found.format else {}
-    required = bool(leaf.values) and leaf.lacking <= records * FEW
-    notes = [found.note] if found.note else []
-    if required and leaf.lacking:
-        notes.append(f"{leaf.lacking} of {records} records lack it: malformed")
-    return Drafted(Field(**given, required=required), leaf, "; ".join(notes))
+    return Drafted(Field(**given, required=not leaf.lacking), leaf, found.note)
+
+
+def required(of: Drafted) -> Drafted:
+    """The same as a field without which a record is malformed."""
+    field = of.field.model_copy(update={"required": True})
+    lacking = f"{of.leaf.lacking} of {len(of.leaf.column)} records lack it: malformed"
+    notes = [of.note, lacking if of.leaf.lacking else ""]
+    return Drafted(field, of.leaf, "; ".join(filter(None, notes)))
+
+
+def nearly_always(of: Drafted) -> bool:
+    """Whether almost every record has it."""
+    return bool(of.leaf.values) and of.leaf.lacking <= FEW * len(of.leaf.column)
 
 
 def _name(path: Path, taken: set[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from spark_jobs.decode.prepared import prepare
@@ -22,8 +21,10 @@ class Tried(NamedTuple):
     examples: dict[str, Sampled]
     """Reason -> the first of them."""
     dropped: int
+    premature: int
+    """Of the good ones those that a run would put aside, as far as Kafka's timestamp tells."""
     times_ms: list[float]
-    """Event times of the good records."""
+    """Event times of the others."""
 
 
 def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
@@ -33,7 +34,8 @@ def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
     columns, reasons = prepare(topic, root, None, wanted).decoder().decode(given)
     values = [column.to_pylist() for column in columns]
     malformed, examples = Counter[str](), dict[str, Sampled]()
-    rows, dropped = [], 0
+    rows, times, dropped, premature = [], list[float](), 0, 0
+    ahead_ms = topic.max_ahead.total_seconds() * 1000
     for place, why in enumerate(reasons):
         if why is not None:
             malformed[why] += 1
@@ -41,7 +43,11 @@ def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
         elif topic.tombstones == "dropped" and sample[place].value is None:
             dropped += 1
         else:
-            rows.append({name: of[place] for name, of in zip(wanted, values, strict=True)})
-    times = [row[topic.event_time] for row in rows]
-    stamps = [each.timestamp() * 1000 for each in times if isinstance(each, datetime)]
-    return Tried(rows, malformed, examples, dropped, stamps)
+            row = {name: of[place] for name, of in zip(wanted, values, strict=True)}
+            at, arrived = row[topic.event_time].timestamp() * 1000, sample[place].timestamp
+            rows.append(row)
+            if arrived is not None and at > arrived + ahead_ms:
+                premature += 1
+            else:
+                times.append(at)
+    return Tried(rows, malformed, examples, dropped, premature, times)

@@ -126,6 +126,13 @@ def test_a_few_bad_records_among_many_change_no_declaration():
     assert {"placed_at", "customer_id", "order_id"} <= made.notes.keys()
 
 
+def test_a_time_from_far_ahead_makes_no_other_record_late():
+    records = [order(n) for n in range(200)] + [order(10**6)]
+    made = draft("orders", "orders", sampled(records))
+    assert made.tried.premature == 1
+    assert made.disorder.delay == "1 minute"
+
+
 def test_records_without_a_time_have_kafkas():
     spec = written(draft("x", "x", sampled([{"id": n} for n in range(60)])))
     clock = {field.name: field.part for field in spec.topic.fields}[spec.topic.event_time]
