@@ -96,6 +96,21 @@ class RangeUnsupported(SluiceError):
     def by_keys(self, pipeline: object, step: object) -> None: ...
 
     @reason(
+        "{pipeline}: with missing='keep' a row is of several changes. No key can be computed by "
+        "itself yet.",
+        "Compute the whole table again: write NEXT in spec.py, with a raised state version, and "
+        "run `sluice rebuild {pipeline}`.",
+    )
+    def folded(self, pipeline: object) -> None: ...
+
+    @reason(
+        "{pipeline}: with ties='refuse' the first of equal changes stays. A replay would bring a "
+        "later one.",
+        "Let the source send the changes again. Or rebuild: `sluice rebuild {pipeline}`.",
+    )
+    def first_stays(self, pipeline: object) -> None: ...
+
+    @reason(
         "{pipeline}: no range of its output can be computed by itself: {why}.",
         "Name a pipeline that reads the topic.",
     )

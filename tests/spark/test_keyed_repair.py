@@ -14,7 +14,12 @@ import pytest
 from confluent_kafka import Producer
 
 from local import broker
-from spark_jobs.errors import ApprovalMissing, RangeInvalid, RangeUnsupported
+from spark_jobs.errors import (
+    ApprovalMissing,
+    RangeInvalid,
+    RangeUnsupported,
+    RecordsUnreachable,
+)
 from spark_jobs.messages.request import Request
 from spark_jobs.repair.compute.stage import stage
 from spark_jobs.repair.exchange.swap import swap
@@ -25,6 +30,7 @@ from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from tests.harness.compare import assert_same
 from tests.harness.refused import because, fails
 from tests.harness.scene import Scene
+from tests.spark.test_retention import remove_before
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TOPIC = Topic(
@@ -171,14 +177,23 @@ def test_replay_undo_and_verify_by_key(kafka, tmp_path, name):
     assert orders.verify().change.differs == 0
 
 
-def test_what_cannot_be_is_refused_at_the_plan(kafka, tmp_path):
+def test_what_cannot_be_is_refused_and_rows_of_lost_records_stay_where_that_is_asked_for(
+    kafka, tmp_path
+):
     orders = Orders(kafka, tmp_path, *STEPS["latest"])
-    orders.send(range(1, 5))
+    orders.send(range(1, 40))
     orders.scene.run()
+    remove_before(orders.scene, 0, 25)
+    with fails(RecordsUnreachable, "keys_gone", count=25):
+        orders.verify()
+    _, report = orders.repair(kind="verify", keys="true", without_lost=True)
+    assert report.status == "succeeded", report.problem
+    assert (report.change.differs, report.account.read) == (0, 14)
     with fails(RangeUnsupported, "by_keys"):
         orders.repair(kind="repair")
     with fails(RangeUnsupported, "by_keys"):
         orders.repair(kind="verify", start="2026-01-01", end="2026-01-02")
     with fails(RangeInvalid, "keys_of_others"):
         orders.repair(kind="verify", keys="status = 'A'")
-    because(orders.verify("order_id IN (SELECT 'o1')").problem, RangeInvalid, "keys_refused")
+    _, report = orders.repair(kind="verify", keys="order_id IN (SELECT 'o1')", without_lost=True)
+    because(report.problem, RangeInvalid, "keys_refused")

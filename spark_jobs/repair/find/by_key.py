@@ -72,6 +72,7 @@ def plan_keys(spec: Pipeline, settings: Settings, request: Request) -> RepairPla
     """
     if request.facts.reads not in FINDERS or request.span:
         raise RangeUnsupported.by_keys(pipeline=spec.name, step=type(spec.keyed).__name__)
+    _refuse_folded(spec, request)
     _refuse_other_columns(spec, request.keys)
     approve, way = request.approval(spec.ranges.approve), computable(spec)
     paths, source = Paths(settings.root, spec), source_of(spec, settings)
@@ -127,6 +128,15 @@ def _version(paths: Paths, closed: Closed) -> int:
     if written is not None and written > closed.batch:
         raise AccountBehind.not_accounted(pipeline=paths.pipeline, batch=written)
     return stored.version()
+
+
+def _refuse_folded(spec: Pipeline, request: Request) -> None:
+    """Raise RangeUnsupported for a step whose rows are more than the highest position."""
+    if getattr(spec.keyed, "missing", "null") == "keep":
+        raise RangeUnsupported.folded(pipeline=spec.name)
+    first_stays = getattr(spec.keyed, "ties", "later_offset") == "refuse"
+    if first_stays and request.facts.reads is Reads.QUARANTINED:
+        raise RangeUnsupported.first_stays(pipeline=spec.name)
 
 
 def _refuse_other_columns(spec: Pipeline, keys: str) -> None:
