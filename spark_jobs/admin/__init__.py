@@ -1,6 +1,7 @@
 """Admin: commands that change what runs have written, one file a command. Each shows its changes
 first, and makes them with --execute.
 
-May import: any room below. Imported by: any room above.
+May import: analysis, checkpoint, errors, journal, messages, ops, published, registry, repair, root,
+runs, settings, sink, source, spans, spec, storage, values. Imported by: cli, sluice_airflow.
 Never here: a command's words and options, which cli has.
 """

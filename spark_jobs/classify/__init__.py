@@ -1,5 +1,5 @@
 """Classify: the outcome of each record, up to the first stateful step. Captures rejected records.
 
-May import: any room below. Imported by: any room above.
+May import: decode, spec, steps, values. Imported by: audit, dataflow, repair, runs.
 Never here: the storing of rejected records, which audit does.
 """

@@ -1,5 +1,6 @@
 """Journal: every change of several steps, with one note and one way of going on.
 
-May import: any room below. Imported by: any room above.
+May import: checkpoint, errors, failpoint, root, storage. Imported by: admin, rebuild, repair, runs,
+sluice_airflow, state.
 Never here: what a change does: that is declared beside its command.
 """

@@ -1,6 +1,7 @@
 """Launch: submits a run, makes its Spark session, watches its executors and the processes around
 it.
 
-May import: any room below. Imported by: any room above.
+May import: checkpoint, errors, messages, pinned, registry, root, settings, spec, values. Imported
+by: cli, main, repair, runs, sluice_airflow, state, warm.
 Never here: what a run does.
 """

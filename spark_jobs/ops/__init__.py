@@ -1,6 +1,7 @@
 """Ops: the Delta tables with the history of runs, batches, rejected records and checks, and the
 views of them.
 
-May import: any room below. Imported by: any room above.
+May import: analysis, checkpoint, errors, messages, registry, root, spans, storage. Imported by:
+admin, audit, cli, decode, pages, rebuild, repair, runs, sink, sluice_airflow, steps.
 Never here: a decision by what they say.
 """

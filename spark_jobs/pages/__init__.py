@@ -1,6 +1,7 @@
 """Pages: what a person sees of a pipeline: the figures of its charts, their templates and their
 style. The views in Airflow's UI and `sluice report` share them.
 
-May import: any room below. Imported by: cli, sluice_airflow.
+May import: analysis, errors, messages, ops, registry, repair, root, spec. Imported by: cli,
+sluice_airflow.
 Never here: Spark, a JVM, or a script.
 """

@@ -1,5 +1,6 @@
 """Rebuild: changed logic computed beside the live pipeline, compared, and switched to.
 
-May import: any room below. Imported by: any room above.
+May import: analysis, checkpoint, errors, fingerprint, journal, messages, ops, registry, repair,
+root, runs, settings, sink, source, spans, spec, storage, values. Imported by: cli, sluice_airflow.
 Never here: a repair, or a drain's own steps.
 """

@@ -15,6 +15,8 @@ from tests.harness.ran import python
 REPO = Path(__file__).parents[2]
 TREES = {"spark_jobs": REPO, "sluice_airflow": REPO / "plugins"}
 MOST_FILES = 20
+MANY = 12
+"""Of more rooms that import one, its text may say that any above it does."""
 HEAVY = (
     "pyspark", "delta", "deltalake", "pandas", "pyarrow", "great_expectations", "airflow",
     "confluent_kafka",
@@ -117,11 +119,8 @@ def test_a_rooms_text_says_what_it_imports_who_imports_it_and_what_never_belongs
     assert said, text(room)
     by = {other for other, others in TOP.items() if room in others}
     by |= {"sluice_airflow"} & set(between_tops(room))
-    for names, found, any_one in (
-        (said[1], TOP[room], "any room below"),
-        (said[2], by, "any room above"),
-    ):
-        if names != any_one:
+    for names, found in ((said[1], TOP[room]), (said[2], by)):
+        if (names, len(found) > MANY) != ("any room above", True):
             none = names.startswith("no")
             assert found == (set() if none else {*names.split(", ")})
 
