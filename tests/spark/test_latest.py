@@ -5,6 +5,7 @@ deleted and made again. Whatever is killed, it is DuckDB's over all changes, and
 import json
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import deltalake
@@ -59,12 +60,17 @@ NEWEST: Final = """
 """
 
 
+def as_json(change: dict[str, Any]) -> bytes:
+    return json.dumps(change).encode()
+
+
 class Shop(NamedTuple):
     """A table of a shop whose changes go to the scene's topic, and what it has sent."""
 
     made: Scene
     sent: list[dict[str, Any]]
     seed: random.Random
+    encode: Callable[[dict[str, Any]], bytes] = as_json
 
     def change(self, lsn: int, op: str, order_id: int) -> dict[str, Any]:
         amount = f"{self.seed.randint(1, 9999) / 100:.2f}"
@@ -89,9 +95,21 @@ class Shop(NamedTuple):
             made.append(self.change(lsn, op, order))
         return made
 
+    def snapshot(self, lsn: int, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows as they were behind this place in the log, as a connector reads them again."""
+        rows = dict[int, dict[str, Any]]()
+        for change in changes[: lsn - changes[0]["source"]["lsn"] + 1]:
+            row = change["before"] or change["after"]
+            rows[row["id"]] = change
+        return [
+            row | {"op": "r", "source": row["source"] | {"lsn": lsn}}
+            for row in rows.values()
+            if row["op"] != "d"
+        ]
+
     def send(self, changes: list[dict[str, Any]]) -> None:
         """As a connector that starts again sends them: some twice. A tombstone follows a delete."""
-        records = [(each["source"]["lsn"], json.dumps(each)) for each in changes]
+        records = [(each["source"]["lsn"], self.encode(each)) for each in changes]
         keys = [(each["before"] or each["after"])["id"] for each in changes]
         producer = Producer({"bootstrap.servers": self.made.kafka})
 
