@@ -13,6 +13,7 @@ from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
     PipelineNames,
+    PipelineOrNone,
     end_undone,
     examples,
     installation,
@@ -126,18 +127,53 @@ def repartition(
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice doctor flight_events             (dry run)", "sluice doctor flight_events --execute"
+        "sluice doctor flight_events             (dry run)",
+        "sluice doctor flight_events --execute",
+        "sluice doctor --installation            (Java, jars, root, Kafka, a line each)",
     ),
 )
-def doctor(pipeline: PipelineName, execute: Execute = False) -> None:
+def doctor(
+    pipeline: PipelineOrNone = None,
+    execute: Execute = False,
+    installation: Annotated[
+        bool,
+        typer.Option(
+            "--installation",
+            help="In place of a pipeline: what a run needs, what is there, and what is missing.",
+        ),
+    ] = False,
+) -> None:
     """Find torn, changed and missing files of the checkpoint, list them, and repair what is safe.
 
     Keeps what it replaces.
     """
+    if (pipeline is None) != installation:
+        raise typer.BadParameter("name a pipeline, or --installation.")
+    if pipeline is None:
+        _checkup()
+        return
     from spark_jobs.admin.doctor import doctor as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
         _carry_out(intend(*_live(pipeline)), execute=execute)
+
+
+def _checkup() -> None:
+    """Ends the command with the status of the first that is wrong."""
+    from spark_jobs.install.checkup import checkup  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        first = None
+        for each in checkup():
+            told = (
+                f"{each.error.code} {each.error.what} {each.error.remedy}"
+                if each.error
+                else each.says
+            )
+            say(f"{'lacks' if each.error else 'ok   '}  {each.what}: {told}")
+            first = first or each.error
+        if first is not None:
+            raise typer.Exit(first.exit_status)
 
 
 @commands.command(

@@ -45,6 +45,12 @@ PipelineName = Annotated[
         autocompletion=complete_pipelines,
     ),
 ]
+PipelineOrNone = Annotated[
+    str | None,
+    typer.Argument(
+        help="The pipeline's name.", metavar="[PIPELINE]", autocompletion=complete_pipelines
+    ),
+]
 PipelineNames = Annotated[
     list[str] | None,
     typer.Argument(

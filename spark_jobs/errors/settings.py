@@ -336,6 +336,12 @@ class InstallFailed(SluiceError):
     )
     def java_unfit(self, found: object, wanted: object) -> None: ...
 
+    @reason(
+        "{folder} has no pyspark, and runs start there.",
+        "Run `sluice install /opt/sluice`, and set SLUICE_SPARK_ENV=/opt/sluice.",
+    )
+    def no_spark(self, folder: object) -> None: ...
+
     @reason("{what} failed: {said}")
     def step_failed(self, what: object, said: object) -> None: ...
 

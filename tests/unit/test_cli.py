@@ -59,7 +59,7 @@ OPTIONS = {
     "reset": ("--execute",),
     "rewind": ("--to-batch", "--execute"),
     "repartition": ("--partitions", "--execute"),
-    "doctor": ("--execute",),
+    "doctor": ("--execute", "--installation"),
     "accept": ("--check", "--reason", "--execute"),
     "quarantine": ("--record", "--reason", "--execute"),
     "maintain": ("--execute",),

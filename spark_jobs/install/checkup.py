@@ -1,0 +1,120 @@
+"""Checkup: what this installation has and what it lacks, a line each, with its remedy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError
+from typing import NamedTuple
+
+import spark_jobs
+from spark_jobs.checkpoint.file_system import refuse_local_locks
+from spark_jobs.errors import InstallFailed, SluiceError
+from spark_jobs.fingerprint.packages import version
+from spark_jobs.install.needed import java_version, require_java
+from spark_jobs.launch import submit
+from spark_jobs.launch.spark_side import spark_side
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
+from spark_jobs.root.store import is_remote
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
+from spark_jobs.storage.object_store import require_writable
+
+CONNECTION = "AIRFLOW_CONN_SLUICE_SPARK"
+
+
+class Finding(NamedTuple):
+    """One thing."""
+
+    what: str
+    says: str
+    error: SluiceError | None = None
+    """What is wrong with it, with its remedy."""
+
+
+def checkup() -> Iterator[Finding]:
+    """In the order in which a run needs them. Writes a probe below the root, and removes it."""
+    settings, error = _settings()
+    yield Finding("settings", f"Sluice {spark_jobs.__version__}", error)
+    if settings is None:
+        return
+    yield _tried("Java", _java)
+    yield _tried("Spark's environment", lambda: _environment(settings))
+    yield _tried("jars", lambda: _jars(settings))
+    specs, wrong = _specs()
+    yield Finding("pipelines", ", ".join(spec.name for spec in specs) or "none", wrong)
+    for spec in specs[:1]:
+        yield _tried("root", lambda spec=spec: _root(settings, spec))  # type: ignore[misc]
+    topics = sorted({topic.name for spec in specs for topic in spec.topic.each})
+    for topic in topics:
+        yield _tried(f"topic {topic}", lambda topic=topic: _topic(settings, topic))  # type: ignore[misc]
+    yield Finding("Spark's master", _master(settings))
+
+
+def _settings() -> tuple[Settings | None, SluiceError | None]:
+    try:
+        return Settings.from_environment(), None
+    except SluiceError as error:
+        return None, error
+
+
+def _tried(what: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, look())
+    except SluiceError as error:
+        return Finding(what, "", error)
+
+
+def _java() -> str:
+    require_java()
+    return java_version()
+
+
+def _environment(settings: Settings) -> str:
+    side = spark_side(settings.spark_env)
+    with suppress(PackageNotFoundError):
+        return f"{side.python.parent.parent}: pyspark {version('pyspark')}"
+    raise InstallFailed.no_spark(folder=side.python.parent.parent)
+
+
+def _jars(settings: Settings) -> str:
+    submit.configuration(settings)
+    whole = submit.files_jar(settings).exists() and submit.archive(settings).exists()
+    return f"{settings.jars}{'' if whole else ': without the archive, runs start more slowly'}"
+
+
+def _specs() -> tuple[list[Pipeline], SluiceError | None]:
+    """Those that load, and what is wrong with the first that does not."""
+    found, wrong = list[Pipeline](), None
+    try:
+        for name in registry.names():
+            try:
+                found.append(registry.load(name))
+            except SluiceError as error:
+                wrong = wrong or error
+    except SluiceError as error:
+        wrong = error
+    return found, wrong
+
+
+def _root(settings: Settings, spec: Pipeline) -> str:
+    paths = Paths(settings.root, spec)
+    require_writable(paths)
+    if not is_remote(settings.root):
+        refuse_local_locks(paths.above)
+    return f"{settings.root} can be written"
+
+
+def _topic(settings: Settings, topic: str) -> str:
+    from spark_jobs.source.topic_state import topic_state  # noqa: PLC0415 - Kafka's client, last of all
+
+    state = topic_state(settings, topic)
+    records = sum(end - state.earliest[partition] for partition, end in state.latest.items())
+    return f"{len(state.latest)} partitions, {records:,} offsets, by {state.timestamps or '?'}"
+
+
+def _master(settings: Settings) -> str:
+    airflow = "named" if os.environ.get(CONNECTION) else "not in the environment: see Airflow's UI"
+    return f"{settings.master} on the command line; Airflow's connection sluice_spark is {airflow}"
