@@ -1,5 +1,5 @@
 """Draft: a spec from a sample of a topic, which runs unedited, and what it makes of the sample.
 
-May import: any room below. Imported by: any room above.
+May import: decode, errors, registry, settings, source, spec, values. Imported by: cli.
 Never here: Spark, or a write under the root.
 """
