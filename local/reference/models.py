@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from local.reference.markdown import code, table
 from spark_jobs.spec.duration import interval
+from spark_jobs.spec.meaning import meaning
 
 FIXED = ("kind", "stateful")
 """Fields of a step and a window that its class sets, and nobody writes."""
@@ -29,19 +30,20 @@ def model_section(model: type[BaseModel], *, defaults: bool) -> str:
 
 
 def model_table(model: type[BaseModel], *, defaults: bool = True) -> str:
-    """One model's fields. Raises ValueError for a field without a description."""
+    """One model's fields. Raises ValueError for a field without a meaning."""
     return table(("field", "type", "meaning"), _rows(model, defaults=defaults))
 
 
 def _rows(model: type[BaseModel], *, defaults: bool) -> Iterator[tuple[str, ...]]:
     for name, field in model.model_fields.items():
-        if name in FIXED and not field.description:
+        about = meaning(model, name)
+        if name in FIXED and not about:
             continue
-        if not field.description:
-            message = f"{model.__name__}.{name} has no description"
+        if not about:
+            message = f"{model.__name__}.{name} has no meaning"
             raise ValueError(message)
         default = _default(field) if defaults else ""
-        yield code(name), _type(field) + default, field.description
+        yield code(name), _type(field) + default, about
 
 
 def _type(field: FieldInfo) -> str:

@@ -21,16 +21,12 @@ LEAST_KEPT: Final = timedelta(days=1)
 class Archive(Model):
     """Keep every record of a topic, byte for byte, in `<root>/archive/<topic>`."""
 
-    every: str = Described(
-        default="0 */6 * * *",
-        description="when Airflow archives: five cron fields, UTC. Well within Kafka's retention",
-    )
-    keep: Duration | None = Described(
-        default=timedelta(days=400),
-        strict=False,
-        description="how long from its Kafka timestamp a record is kept; None: for ever. `sluice "
-        "maintain` removes older ones",
-    )
+    every: str = "0 */6 * * *"
+    """when Airflow archives: five cron fields, UTC. Well within Kafka's retention"""
+    keep: Duration | None = Described(default=timedelta(days=400), strict=False)
+    """how long from its Kafka timestamp a record is kept; None: for ever. `sluice maintain` removes
+    older ones
+    """
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -24,19 +24,14 @@ class Check(Model):
     expect_column_values_to_not_be_null.
     """
 
-    type: str = Described(
-        description="GX's name of the expectation", pattern=r"^expect_[a-z0-9_]+$"
-    )
-    kwargs: Arguments = Described(
-        default_factory=dict, description="the expectation's arguments, under GX's names"
-    )
-    severity: Severity = Described(
-        default="critical",
-        description="critical: a failed check stops publishing; warning, info: it is only logged",
-    )
-    about: str = Described(
-        default="", description="why the check matters, and what to look at when it fails"
-    )
+    type: str = Described(pattern=r"^expect_[a-z0-9_]+$")
+    """GX's name of the expectation"""
+    kwargs: Arguments = Described(default_factory=dict)
+    """the expectation's arguments, under GX's names"""
+    severity: Severity = "critical"
+    """critical: a failed check stops publishing; warning, info: it is only logged"""
+    about: str = ""
+    """why the check matters, and what to look at when it fails"""
 
     @property
     def columns(self) -> tuple[str, ...]:

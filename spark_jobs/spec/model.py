@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from spark_jobs.errors import RangeInvalid, SpecInvalid
 from spark_jobs.errors.visible import visible
+from spark_jobs.spec.meaning import meaning
 
 _REMEDIES = {
     "tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two.",
@@ -92,7 +93,7 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
         )
         return f"unknown field {field!r} (given {_shown(repr(detail['input']))}): {hint}"
     if detail["type"] == "missing":
-        about = model.model_fields[field].description if field in model.model_fields else None
+        about = meaning(model, field) if field in model.model_fields else ""
         return (
             f"field {field!r} is missing: it has no default"
             + (f" ({about})" if about else "")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Self
 
-from pydantic import Field as Described, model_validator
+from pydantic import model_validator
 
 from spark_jobs.spec.model import Model, refuse
 from spark_jobs.spec.topic import Topic
@@ -20,8 +20,10 @@ class MoreTopics(Model):
     same.
     """
 
-    pattern: str = Described(description="a regular expression of names")
-    like: Topic = Described(description="what each gets, without an archive")
+    pattern: str
+    """a regular expression of names"""
+    like: Topic
+    """what each gets, without an archive"""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -48,35 +48,20 @@ class State(Model):
     checkpoint.
     """
 
-    version: int = Described(
-        default=1,
-        ge=1,
-        description="the v1 in the checkpoint's path; NEXT, the spec that `sluice rebuild` "
-        "computes, has another one than SPEC",
-    )
-    shuffle_partitions: int = Described(
-        default=2,
-        ge=1,
-        le=MOST_PARTITIONS,
-        description="state stores for each stateful step: about as many as cores, since each "
-        "costs time in every batch; the first batch fixes it, and `sluice repartition` changes it",
-    )
-    provider: Literal["rocksdb", "hdfs"] = Described(
-        default="rocksdb",
-        description="rocksdb keeps state off the JVM's heap; hdfs is faster while all state fits "
-        "into the heap",
-    )
-    budget_rows: int | None = Described(
-        default=None,
-        ge=1,
-        description="most rows of state before a critical check fails; required if nothing evicts "
-        "state",
-    )
-    budget_bytes: int = Described(
-        default=2**30,
-        ge=1,
-        description="bytes of memory and disk that the state may use before a check warns",
-    )
+    version: int = Described(default=1, ge=1)
+    """the v1 in the checkpoint's path; NEXT, the spec that `sluice rebuild` computes, has another
+    one than SPEC
+    """
+    shuffle_partitions: int = Described(default=2, ge=1, le=MOST_PARTITIONS)
+    """state stores for each stateful step: about as many as cores, since each costs time in every
+    batch; the first batch fixes it, and `sluice repartition` changes it
+    """
+    provider: Literal["rocksdb", "hdfs"] = "rocksdb"
+    """rocksdb keeps state off the JVM's heap; hdfs is faster while all state fits into the heap"""
+    budget_rows: int | None = Described(default=None, ge=1)
+    """most rows of state before a critical check fails; required if nothing evicts state"""
+    budget_bytes: int = Described(default=2**30, ge=1)
+    """bytes of memory and disk that the state may use before a check warns"""
 
     @property
     def format(self) -> int:
@@ -106,18 +91,12 @@ def positive(field: str, value: timedelta) -> None:
 class Schedule(Model):
     """When Airflow runs the drain. Times are UTC."""
 
-    cron: str = Described(
-        default="0 * * * *",
-        description="five cron fields: minute, hour, day of month, month, day of week",
-    )
-    start: datetime = Described(
-        default=datetime(2026, 1, 1, tzinfo=UTC), description="no run before this time"
-    )
-    execution_timeout: Duration = Described(
-        default=timedelta(hours=6),
-        strict=False,
-        description="after this, Airflow ends the drain; another try resumes",
-    )
+    cron: str = "0 * * * *"
+    """five cron fields: minute, hour, day of month, month, day of week"""
+    start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    """no run before this time"""
+    execution_timeout: Duration = Described(default=timedelta(hours=6), strict=False)
+    """after this, Airflow ends the drain; another try resumes"""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -143,112 +122,78 @@ class Schedule(Model):
 class Pipeline(Model):
     """One computation from a Kafka topic to a Delta table."""
 
-    name: Name = Described(description="the name of the folder, the table and the DAG")
-    about: str = Described(description="one sentence for the list of DAGs", min_length=1)
+    name: Name
+    """the name of the folder, the table and the DAG"""
+    about: str = Described(min_length=1)
+    """one sentence for the list of DAGs"""
     topic: Topic = Described(
         default=cast("Topic", None),  # nobody sees it: `topics` gives it, or it is refused
         validate_default=False,
-        description="the topic that it reads",
     )
-    topics: tuple[Topic, ...] = Described(
-        default=(),
-        description="in place of `topic`: several, read as one",
-    )
-    more_topics: MoreTopics | None = Described(default=None, description="topics that come later")
-    watermark_delay: Duration | None = Described(
-        default=None,
-        strict=False,
-        description="how long to wait for out-of-order events: the delay of Spark's withWatermark",
-    )
-    steps: tuple[Step, ...] = Described(
-        description="the steps that a record passes, in order", min_length=1
-    )
-    output_mode: OutputMode = Described(
-        default="append",
-        description="append: a row is written once, when it is final; update: a changed group is "
-        "written again and "
-        "replaces its last row; complete: every batch writes the whole result",
-    )
-    max_offsets_per_batch: int | None = Described(
-        default=None,
-        ge=1,
-        description="a drain has batches of at most this many offsets; default: one batch",
-    )
-    on_lost_records: Literal["refuse", "skip"] = Described(
-        default="refuse",
-        description="if retention removed unread records: refuse to run, or skip them and record "
-        "how many",
-    )
-    on_failing_expression: Literal["refuse", "quarantine"] = Described(
-        default="refuse",
-        description="if an expression fails on several records together, as a sum that overflows, "
-        "or on more than 100 of a batch: refuse, and propose them to `sluice quarantine`; or put "
-        "them into quarantine, of a group all of the batch's records",
-    )
-    reader_options: ReaderOptions = Described(
-        default_factory=dict,
-        description="options of Spark's Kafka reader; Sluice refuses the ones that it sets itself",
-    )
-    spark: SparkOptions = Described(
-        default_factory=dict,
-        description="Spark options for this pipeline's runs; they override all others: "
-        "docs/deploy.md",
-    )
-    max_batches: int | None = Described(
-        default=None,
-        ge=1,
-        description="end a run after this many batches; the next run reads the rest",
-    )
-    max_minutes: float | None = Described(
-        default=None,
-        gt=0,
-        description="start no batch later than this many minutes after the query's start; the "
-        "next run reads the rest",
-    )
-    stall_timeout: Duration = Described(
-        default=timedelta(minutes=30),
-        strict=False,
-        description="end a run in which no batch, job or task has begun or ended for this long, "
-        "and keep a thread dump. Outside of the query, five minutes at least",
-    )
-    close_after: Duration | None = Described(
-        default=None,
-        strict=False,
-        description="once the topic is silent for this long, event time advances to now minus "
-        "this, so windows close",
-    )
-    silent_after: Duration | None = Described(
-        default=None,
-        strict=False,
-        description="how long one of several topics may give nothing and hold the watermark "
-        "back; default: for ever",
-    )
-    state: State = Described(default_factory=State, description="how Spark stores state")
-    compatible_logic: tuple[str, ...] = Described(
-        default=(),
-        description="digests of earlier code (logic.py and the modules that it imports) whose "
-        "state the present code can use; a failed or refused run names the digest",
-    )
-    compatible_expressions: tuple[str, ...] = Described(
-        default=(),
-        description="earlier texts of where, sql, measures and gap_sql whose state the present "
-        "ones can use; a refused run names them",
-    )
-    schedule: Schedule = Described(default_factory=Schedule, description="when Airflow runs it")
-    ranges: Ranges = Described(
-        default_factory=Ranges, description="how ranges of the output are computed again"
-    )
-    output_checks: tuple[Check, ...] = Described(
-        default=(), description="checks over the rows that a run wrote"
-    )
-    state_checks: tuple[Check, ...] = Described(
-        default=(),
-        description="checks over a run's state metrics; each replaces the default check on its "
-        "metric",
-    )
-    state_checks_off: tuple[str, ...] = Described(
-        default=(), description="state metrics without their default check"
-    )
+    """the topic that it reads"""
+    topics: tuple[Topic, ...] = ()
+    """in place of `topic`: several, read as one"""
+    more_topics: MoreTopics | None = None
+    """topics that come later"""
+    watermark_delay: Duration | None = Described(default=None, strict=False)
+    """how long to wait for out-of-order events: the delay of Spark's withWatermark"""
+    steps: tuple[Step, ...] = Described(min_length=1)
+    """the steps that a record passes, in order"""
+    output_mode: OutputMode = "append"
+    """append: a row is written once, when it is final; update: a changed group is written again and
+    replaces its last row; complete: every batch writes the whole result
+    """
+    max_offsets_per_batch: int | None = Described(default=None, ge=1)
+    """a drain has batches of at most this many offsets; default: one batch"""
+    on_lost_records: Literal["refuse", "skip"] = "refuse"
+    """if retention removed unread records: refuse to run, or skip them and record how many"""
+    on_failing_expression: Literal["refuse", "quarantine"] = "refuse"
+    """if an expression fails on several records together, as a sum that overflows, or on more than
+    100 of a batch: refuse, and propose them to `sluice quarantine`; or put them into quarantine, of
+    a group all of the batch's records
+    """
+    reader_options: ReaderOptions = Described(default_factory=dict)
+    """options of Spark's Kafka reader; Sluice refuses the ones that it sets itself"""
+    spark: SparkOptions = Described(default_factory=dict)
+    """Spark options for this pipeline's runs; they override all others: docs/deploy.md"""
+    max_batches: int | None = Described(default=None, ge=1)
+    """end a run after this many batches; the next run reads the rest"""
+    max_minutes: float | None = Described(default=None, gt=0)
+    """start no batch later than this many minutes after the query's start; the next run reads the
+    rest
+    """
+    stall_timeout: Duration = Described(default=timedelta(minutes=30), strict=False)
+    """end a run in which no batch, job or task has begun or ended for this long, and keep a thread
+    dump. Outside of the query, five minutes at least
+    """
+    close_after: Duration | None = Described(default=None, strict=False)
+    """once the topic is silent for this long, event time advances to now minus this, so windows
+    close
+    """
+    silent_after: Duration | None = Described(default=None, strict=False)
+    """how long one of several topics may give nothing and hold the watermark back; default: for
+    ever
+    """
+    state: State = Described(default_factory=State)
+    """how Spark stores state"""
+    compatible_logic: tuple[str, ...] = ()
+    """digests of earlier code (logic.py and the modules that it imports) whose state the present
+    code can use; a failed or refused run names the digest
+    """
+    compatible_expressions: tuple[str, ...] = ()
+    """earlier texts of where, sql, measures and gap_sql whose state the present ones can use; a
+    refused run names them
+    """
+    schedule: Schedule = Described(default_factory=Schedule)
+    """when Airflow runs it"""
+    ranges: Ranges = Described(default_factory=Ranges)
+    """how ranges of the output are computed again"""
+    output_checks: tuple[Check, ...] = ()
+    """checks over the rows that a run wrote"""
+    state_checks: tuple[Check, ...] = ()
+    """checks over a run's state metrics; each replaces the default check on its metric"""
+    state_checks_off: tuple[str, ...] = ()
+    """state metrics without their default check"""
 
     @model_validator(mode="before")
     @classmethod

@@ -15,36 +15,26 @@ from spark_jobs.spec.model import Model, refuse
 class Ranges(Model):
     """What Sluice cannot know of a pipeline's output, and how its repairs begin and end."""
 
-    by: ColumnName | None = Described(
-        default=None,
-        description="the output column with a row's event time: needed behind a GroupState, and "
-        "behind a Transform with sql or a function after the last stateful step",
-    )
-    context: Duration | None = Described(
-        default=None,
-        strict=False,
-        description="how far before a row's time the events of a GroupState may be on which the "
-        "row depends; of sessions: the longest time from a session's start to its end",
-    )
-    settle: Duration = Described(
-        default=timedelta(),
-        strict=False,
-        description="how far behind a row's time the events of a GroupState may be on which it "
-        "depends",
-    )
-    every: Literal["hour", "day"] = Described(
-        default="day", description="the intervals that Airflow's form of a backfill offers"
-    )
-    repair: Literal["by hand", "after drain"] = Described(
-        default="by hand",
-        description="who starts repairs. after drain: the pipeline's DAG, behind its publish, when "
-        "late records wait that no repair has tried yet, and drains no longer write their rows",
-    )
-    approve: Literal["unexplained", "always", "never"] = Described(
-        default="unexplained",
-        description="when a person must agree before a repair changes the table; unexplained: if "
-        "rows change that no late or replayed record explains",
-    )
+    by: ColumnName | None = None
+    """the output column with a row's event time: needed behind a GroupState, and behind a Transform
+    with sql or a function after the last stateful step
+    """
+    context: Duration | None = Described(default=None, strict=False)
+    """how far before a row's time the events of a GroupState may be on which the row depends; of
+    sessions: the longest time from a session's start to its end
+    """
+    settle: Duration = Described(default=timedelta(), strict=False)
+    """how far behind a row's time the events of a GroupState may be on which it depends"""
+    every: Literal["hour", "day"] = "day"
+    """the intervals that Airflow's form of a backfill offers"""
+    repair: Literal["by hand", "after drain"] = "by hand"
+    """who starts repairs. after drain: the pipeline's DAG, behind its publish, when late records
+    wait that no repair has tried yet, and drains no longer write their rows
+    """
+    approve: Literal["unexplained", "always", "never"] = "unexplained"
+    """when a person must agree before a repair changes the table; unexplained: if rows change that
+    no late or replayed record explains
+    """
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, Self
 
-from pydantic import Field as Described
-
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.topic import PARTITIONS, Topic
@@ -35,8 +33,10 @@ _LIST: Final = (
 class Several(Topic):
     """What the topics have in common. A member has what is its own: name, format, places, rules."""
 
-    name: str = Described(description="the names of all of them")
-    members: tuple[Topic, ...] = Described(description="the topics, by their numbers")
+    name: str
+    """the names of all of them"""
+    members: tuple[Topic, ...]
+    """the topics, by their numbers"""
 
     @classmethod
     def of(cls, topics: tuple[Topic, ...]) -> Self:

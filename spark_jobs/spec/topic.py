@@ -46,43 +46,33 @@ def _topic_name(given: str) -> str:
 class Topic(Model):
     """A topic and the contract of its records. Several pipelines may read one topic."""
 
-    name: Annotated[str, AfterValidator(_topic_name)] = Described(
-        description="the topic's name in Kafka"
-    )
-    fields: tuple[Field, ...] = Described(
-        description="the fields of a record; Sluice ignores other keys"
-    )
-    event_time: str = Described(description="the timestamp field with the time of the event")
-    max_ahead: Duration = Described(
-        default=timedelta(minutes=10),
-        strict=False,
-        description="how much later than the Kafka timestamp, and than the moment at which its "
-        "batch was planned, an event time may be; records beyond it are premature",
-    )
-    format: AnyFormat = Described(default=JSON, description="how values are encoded")
-    key: AnyFormat = Described(
-        default=TEXT, description="how keys are encoded, for the fields of part 'key'"
-    )
-    envelope: Envelope | None = Described(
-        default=None,
-        description="what is around the row that the fields are in; its own fields have part "
-        "'envelope'. debezium: the row after the change, of a delete the one before. cloudevents: "
-        "the data of an event; binary or structured, as its header content-type says",
-    )
-    tombstones: Literal["malformed", "dropped"] = Described(
-        default="malformed",
-        description="what a record without a value is; a dropped one is counted as filtered",
-    )
-    starting: datetime | None = Described(
-        default=None,
-        description="a topic that is new begins at the first record of this Kafka timestamp or "
-        "later",
-    )
-    archive: Archive | None = Described(
-        default=None,
-        description="keep every record in a table of its own, for longer than Kafka's retention; "
-        "default: no archive",
-    )
+    name: Annotated[str, AfterValidator(_topic_name)]
+    """the topic's name in Kafka"""
+    fields: tuple[Field, ...]
+    """the fields of a record; Sluice ignores other keys"""
+    event_time: str
+    """the timestamp field with the time of the event"""
+    max_ahead: Duration = Described(default=timedelta(minutes=10), strict=False)
+    """how much later than the Kafka timestamp, and than the moment at which its batch was planned,
+    an event time may be; records beyond it are premature
+    """
+    format: AnyFormat = JSON
+    """how values are encoded"""
+    key: AnyFormat = TEXT
+    """how keys are encoded, for the fields of part 'key'"""
+    envelope: Envelope | None = None
+    """what is around the row that the fields are in; its own fields have part 'envelope'. debezium:
+    the row after the change, of a delete the one before. cloudevents: the data of an event; binary
+    or structured, as its header content-type says
+    """
+    tombstones: Literal["malformed", "dropped"] = "malformed"
+    """what a record without a value is; a dropped one is counted as filtered"""
+    starting: datetime | None = None
+    """a topic that is new begins at the first record of this Kafka timestamp or later"""
+    archive: Archive | None = None
+    """keep every record in a table of its own, for longer than Kafka's retention; default: no
+    archive
+    """
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -35,7 +35,8 @@ class Tumbling(Model):
     """
 
     kind: Literal["tumbling"] = "tumbling"
-    size: Duration = Described(strict=False, description="the length of a window")
+    size: Duration = Described(strict=False)
+    """the length of a window"""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -76,10 +77,10 @@ class Sliding(Model):
     """
 
     kind: Literal["sliding"] = "sliding"
-    size: Duration = Described(strict=False, description="the length of a window")
-    slide: Duration = Described(
-        strict=False, description="the time between the starts of two windows"
-    )
+    size: Duration = Described(strict=False)
+    """the length of a window"""
+    slide: Duration = Described(strict=False)
+    """the time between the starts of two windows"""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -129,14 +130,10 @@ class Session(Model):
     """
 
     kind: Literal["session"] = "session"
-    gap: Duration | None = Described(
-        default=None, strict=False, description="the time without an event that ends the session"
-    )
-    gap_sql: Expression | None = Described(
-        default=None,
-        description="instead of gap: a Spark SQL expression for the gap after each row, an "
-        "interval or its text",
-    )
+    gap: Duration | None = Described(default=None, strict=False)
+    """the time without an event that ends the session"""
+    gap_sql: Expression | None = None
+    """instead of gap: a Spark SQL expression for the gap after each row, an interval or its text"""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

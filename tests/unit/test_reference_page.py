@@ -22,11 +22,18 @@ def test_the_table_of_changes_is_current():
     assert changes.PAGE.read_text() == changes.architecture(), "make reference"
 
 
-def test_a_field_without_a_description_is_refused_by_its_name():
-    class Silent(BaseModel):
+def test_a_fields_meaning_is_the_string_under_it_and_one_without_is_refused_by_its_name():
+    class Said(BaseModel):
+        size: int
+        """of a record,
+        in bytes
+        """
+
+    class Silent(Said):
         size: int
 
-    with pytest.raises(ValueError, match=r"Silent\.size has no description"):
+    assert model_table(Said).endswith("| of a record, in bytes |\n")
+    with pytest.raises(ValueError, match=r"Silent\.size has no meaning"):
         model_table(Silent)
 
 

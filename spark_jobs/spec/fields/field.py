@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field as Described, model_validator
+from pydantic import AfterValidator, model_validator
 
 from spark_jobs.spec.fields.local_time import Local, directives
 from spark_jobs.spec.model import Model, refuse
@@ -93,43 +93,36 @@ class Field(Model):
     rule.
     """
 
-    name: Name = Described(description="the column, and the key unless there is a path")
-    type: Annotated[str, AfterValidator(_type)] = Described(
-        description="a Spark SQL type, nested ones too"
-    )
-    path: Annotated[str | tuple[str, ...] | None, AfterValidator(_paths)] = Described(
-        default=None,
-        description="where it is in the record, in exactly these letters: 'data.user.id', "
-        "'tags[0]', 'data.\"user.agent\"'; of several the first with a value; default: the name",
-    )
-    part: Part = Described(
-        default="value",
-        description="the part of the record that it is in; of the value, or of an envelope what is "
-        "beside its row. A header's path is its name; if it comes several times the last one "
-        "counts, and array<string> or array<binary> has all of them",
-    )
-    format: str | Local | None = Described(
-        default=None,
-        description="how it is written, if not as usual. A time: 's', 'ms', 'us', 'ns' since 1970, "
-        "or Local(...); a date: 'days' or Local(...); a number: 'text'; a decimal: 'base64' too; a "
-        "string: 'json', of any value its JSON",
-    )
-    required: bool = Described(
-        default=True, description="whether a missing or null value makes the record malformed"
-    )
-    one_of: tuple[str | int, ...] = Described(
-        default=(), description="values that it may have; another makes the record malformed"
-    )
-    pattern: str | None = Described(
-        default=None, description="a regular expression of Python that the whole text must match"
-    )
-    at_least: int | float | str | None = Described(
-        default=None, description="the smallest value; a time or a decimal as text"
-    )
-    at_most: int | float | str | None = Described(
-        default=None, description="the largest value; a time or a decimal as text"
-    )
-    about: str = Described(default="", description="its meaning and unit")
+    name: Name
+    """the column, and the key unless there is a path"""
+    type: Annotated[str, AfterValidator(_type)]
+    """a Spark SQL type, nested ones too"""
+    path: Annotated[str | tuple[str, ...] | None, AfterValidator(_paths)] = None
+    """where it is in the record, in exactly these letters: 'data.user.id', 'tags[0]',
+    'data."user.agent"'; of several the first with a value; default: the name
+    """
+    part: Part = "value"
+    """the part of the record that it is in; of the value, or of an envelope what is beside its row.
+    A header's path is its name; if it comes several times the last one counts, and array<string> or
+    array<binary> has all of them
+    """
+    format: str | Local | None = None
+    """how it is written, if not as usual. A time: 's', 'ms', 'us', 'ns' since 1970, or Local(...);
+    a date: 'days' or Local(...); a number: 'text'; a decimal: 'base64' too; a string: 'json', of
+    any value its JSON
+    """
+    required: bool = True
+    """whether a missing or null value makes the record malformed"""
+    one_of: tuple[str | int, ...] = ()
+    """values that it may have; another makes the record malformed"""
+    pattern: str | None = None
+    """a regular expression of Python that the whole text must match"""
+    at_least: int | float | str | None = None
+    """the smallest value; a time or a decimal as text"""
+    at_most: int | float | str | None = None
+    """the largest value; a time or a decimal as text"""
+    about: str = ""
+    """its meaning and unit"""
 
     @property
     def tree(self) -> type_tree.Type:

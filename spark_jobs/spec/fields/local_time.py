@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final, Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import Field as Described, model_validator
+from pydantic import model_validator
 
 from spark_jobs.spec.model import Model, refuse
 
@@ -36,19 +36,12 @@ which six count. A zone is less than a day from UTC.
 class Local(Model):
     """A time as text of this pattern, for `format` of a field."""
 
-    pattern: str = Described(
-        default="%Y-%m-%d %H:%M:%S",
-        description="as Python's strptime has it: %Y %m %d %H %I %M %S %f %p %b %z; matched "
-        "strictly",
-    )
-    zone: str | None = Described(
-        default=None, description="the zone of its clock, such as 'Europe/Berlin'; not with %z"
-    )
-    twice: Literal["malformed", "first", "second"] = Described(
-        default="malformed",
-        description="what a time means that the clock has twice, in autumn. One that it skips is "
-        "malformed",
-    )
+    pattern: str = "%Y-%m-%d %H:%M:%S"
+    """as Python's strptime has it: %Y %m %d %H %I %M %S %f %p %b %z; matched strictly"""
+    zone: str | None = None
+    """the zone of its clock, such as 'Europe/Berlin'; not with %z"""
+    twice: Literal["malformed", "first", "second"] = "malformed"
+    """what a time means that the clock has twice, in autumn. One that it skips is malformed"""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -49,19 +49,16 @@ class Avro(Format):
     decoder: ClassVar[str] = "spark_jobs.decode.avro.records:AvroDecoder"
     not_rows: ClassVar[frozenset[str]] = NOT_ROWS
 
-    registry: str = Described(
-        default="",
-        description="the records begin with the id of a schema registry's schema: a name of yours "
-        "for that registry, under which its schemas are kept; schema.registry.url says where it is",
-    )
-    reader: str = Described(
-        default="",
-        description="the reader's schema, as JSON text, into which each writer's is resolved by "
-        "Avro's rules; default: the writer's own",
-    )
-    writer: str = Described(
-        default="", description="without a registry: the schema of all records, if not the reader's"
-    )
+    registry: str = ""
+    """the records begin with the id of a schema registry's schema: a name of yours for that
+    registry, under which its schemas are kept; schema.registry.url says where it is
+    """
+    reader: str = ""
+    """the reader's schema, as JSON text, into which each writer's is resolved by Avro's rules;
+    default: the writer's own
+    """
+    writer: str = ""
+    """without a registry: the schema of all records, if not the reader's"""
 
     id_in: IdIn = "value"
 

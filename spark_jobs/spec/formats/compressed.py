@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field as Described, model_validator
+from pydantic import model_validator
 
 from spark_jobs.spec.formats.avro import Avro
 from spark_jobs.spec.formats.format import JSON, AnyFormat, Format
@@ -20,13 +20,12 @@ class Compressed(Format):
     kind: ClassVar[str] = "compressed"
     decoder: ClassVar[str] = "spark_jobs.decode.plain.compressed_decoder:CompressedDecoder"
 
-    by: Literal["gzip", "zstd"] = Described(description="the compression")
-    format: AnyFormat = Described(default=JSON, description="how what is in it is encoded")
-    at_most: int = Described(
-        default=10_000_000,
-        description="bytes that a value may have when it is not compressed any more; a larger one "
-        "is malformed",
-    )
+    by: Literal["gzip", "zstd"]
+    """the compression"""
+    format: AnyFormat = JSON
+    """how what is in it is encoded"""
+    at_most: int = 10_000_000
+    """bytes that a value may have when it is not compressed any more; a larger one is malformed"""
 
     @property
     def within(self) -> Format:

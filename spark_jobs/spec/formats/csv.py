@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from pydantic import Field as Described, model_validator
+from pydantic import model_validator
 
 from spark_jobs.spec.formats.format import Format
 from spark_jobs.spec.model import refuse
@@ -17,19 +17,18 @@ class Csv(Format):
     decoder: ClassVar[str] = "spark_jobs.decode.plain.csv_decoder:CsvDecoder"
     of_texts: ClassVar[bool] = True
 
-    columns: tuple[str, ...] = Described(
-        description="the header: the names of the cells in their order, of those too that no field "
-        "reads; each value has exactly so many"
-    )
-    delimiter: str = Described(default=",", description="one character")
-    quote: str | None = Described(
-        default='"',
-        description="the character around a cell that has delimiters or line ends; twice in it: "
-        "itself; None: none is special",
-    )
-    null: str | None = Described(
-        default="", description="the text without quotes that means null; None: no text does"
-    )
+    columns: tuple[str, ...]
+    """the header: the names of the cells in their order, of those too that no field reads; each
+    value has exactly so many
+    """
+    delimiter: str = ","
+    """one character"""
+    quote: str | None = '"'
+    """the character around a cell that has delimiters or line ends; twice in it: itself; None: none
+    is special
+    """
+    null: str | None = ""
+    """the text without quotes that means null; None: no text does"""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Self
 
-from pydantic import Field as Described, model_validator
+from pydantic import model_validator
 
 from spark_jobs.spec.formats.format import Format
 from spark_jobs.spec.model import refuse
@@ -18,11 +18,10 @@ class Lines(Format):
     decoder: ClassVar[str] = "spark_jobs.decode.plain.lines_decoder:LinesDecoder"
     of_texts: ClassVar[bool] = True
 
-    pattern: str = Described(
-        default="(?P<line>.*)",
-        description="a regular expression of Python that the whole line must match; its named "
-        "groups are the fields, null where a group takes no part",
-    )
+    pattern: str = "(?P<line>.*)"
+    """a regular expression of Python that the whole line must match; its named groups are the
+    fields, null where a group takes no part
+    """
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import binascii
 from base64 import b64decode, b64encode
 from typing import Annotated, ClassVar, Self
 
-from pydantic import BeforeValidator, Field as Described, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from spark_jobs.spec.formats.avro import NOT_ROWS, IdIn, refuse_registry
 from spark_jobs.spec.formats.format import Format
@@ -26,21 +26,18 @@ class Protobuf(Format):
     decoder: ClassVar[str] = "spark_jobs.decode.protobuf.decoder:ProtobufDecoder"
     not_rows: ClassVar[frozenset[str]] = NOT_ROWS
 
-    registry: str = Described(
-        default="",
-        description="the records begin with the id of a schema registry's schema and the place of "
-        "the message in it: a name of yours for that registry, under which its schemas are kept",
-    )
-    message: str = Described(
-        default="",
-        description="the full name of the message, such as 'shop.Order'; with a registry, a record "
-        "of another message is malformed, and by default none is",
-    )
-    descriptor: Annotated[str, BeforeValidator(_as_text)] = Described(
-        default="",
-        description="without a registry: the bytes of a FileDescriptorSet, as "
-        "`protoc --include_imports --descriptor_set_out=FILE` writes it, or their base64",
-    )
+    registry: str = ""
+    """the records begin with the id of a schema registry's schema and the place of the message in
+    it: a name of yours for that registry, under which its schemas are kept
+    """
+    message: str = ""
+    """the full name of the message, such as 'shop.Order'; with a registry, a record of another
+    message is malformed, and by default none is
+    """
+    descriptor: Annotated[str, BeforeValidator(_as_text)] = ""
+    """without a registry: the bytes of a FileDescriptorSet, as `protoc --include_imports
+    --descriptor_set_out=FILE` writes it, or their base64
+    """
 
     id_in: IdIn = "value"
 

@@ -29,25 +29,18 @@ class Aggregate(StepBase):
     """
 
     kind: Literal["aggregate"] = "aggregate"
-    window: Window | None = Described(
-        default=None, description="the window of the event time, if any"
-    )
-    keys: tuple[str, ...] = Described(
-        default=(), description="the grouping columns besides the window"
-    )
-    measures: dict[str, Expression] = Described(
-        description="output column -> Spark SQL aggregate", min_length=1
-    )
-    counts: str | None = Described(
-        default=None,
-        description="the measure that is count(*); with it the account also compares accepted "
-        "rows with groups",
-    )
-    event_time: ColumnName | None = Described(
-        default=None,
-        description="the name of an output column with the window's last instant: a later "
-        "stateful step's event time",
-    )
+    window: Window | None = None
+    """the window of the event time, if any"""
+    keys: tuple[str, ...] = ()
+    """the grouping columns besides the window"""
+    measures: dict[str, Expression] = Described(min_length=1)
+    """output column -> Spark SQL aggregate"""
+    counts: str | None = None
+    """the measure that is count(*); with it the account also compares accepted rows with groups"""
+    event_time: ColumnName | None = None
+    """the name of an output column with the window's last instant: a later stateful step's event
+    time
+    """
     stateful: Literal[True] = True
 
     @model_validator(mode="after")

@@ -27,18 +27,13 @@ class Deduplicate(StepBase):
     """
 
     kind: Literal["deduplicate"] = "deduplicate"
-    keys: tuple[str, ...] = Described(
-        description="the columns of the key: rows with equal keys are duplicates; ('*',) for all "
-        "columns",
-        min_length=1,
-    )
-    scope: Literal["watermark", "event_time", "for_ever"] = Described(
-        default="watermark",
-        description="how long a key stays in the state. watermark: until the watermark passes its "
-        "event time plus the delay; "
-        "event_time: until the watermark passes its event time, which must be one of the keys; "
-        "for_ever: always",
-    )
+    keys: tuple[str, ...] = Described(min_length=1)
+    """the columns of the key: rows with equal keys are duplicates; ('*',) for all columns"""
+    scope: Literal["watermark", "event_time", "for_ever"] = "watermark"
+    """how long a key stays in the state. watermark: until the watermark passes its event time plus
+    the delay; event_time: until the watermark passes its event time, which must be one of the keys;
+    for_ever: always
+    """
     stateful: Literal[True] = True
 
     @model_validator(mode="after")

@@ -28,16 +28,12 @@ class Following(Stateless):
     """
 
     kind: str
-    keys: tuple[str, ...] = Described(description="the columns of the key", min_length=1)
-    order_by: tuple[str, ...] = Described(
-        description="columns that order a key's changes; of equal ones the later offset wins",
-        min_length=1,
-    )
-    deletes: Expression | None = Described(
-        default=None,
-        description="a Spark SQL condition of a record that deletes",
-        min_length=1,
-    )
+    keys: tuple[str, ...] = Described(min_length=1)
+    """the columns of the key"""
+    order_by: tuple[str, ...] = Described(min_length=1)
+    """columns that order a key's changes; of equal ones the later offset wins"""
+    deletes: Expression | None = Described(default=None, min_length=1)
+    """a Spark SQL condition of a record that deletes"""
     stateful: Literal[False] = False
 
     @model_validator(mode="after")

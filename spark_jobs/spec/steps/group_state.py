@@ -40,14 +40,12 @@ class GroupState(StepBase):
     """
 
     kind: Literal["group_state"] = "group_state"
-    form: Literal["row", "pandas", "apply", "buckets"] = Described(
-        default="row",
-        description="row: transformWithState, row by row; pandas: transformWithStateInPandas, "
-        "frame by frame; "
-        "apply: applyInPandasWithState, one state and one time-out per key, and no stateful step "
-        "after it; buckets: rows and state of many keys at once, as pyarrow Tables, in time mode "
-        "none, and no stateful step after it",
-    )
+    form: Literal["row", "pandas", "apply", "buckets"] = "row"
+    """row: transformWithState, row by row; pandas: transformWithStateInPandas, frame by frame;
+    apply: applyInPandasWithState, one state and one time-out per key, and no stateful step after
+    it; buckets: rows and state of many keys at once, as pyarrow Tables, in time mode none, and no
+    stateful step after it
+    """
     processor: Annotated[
         str,
         Described(
@@ -55,34 +53,22 @@ class GroupState(StepBase):
             pattern=r"^[A-Za-z][A-Za-z0-9_]*$",
         ),
     ]
-    keys: tuple[str, ...] = Described(
-        description="the columns of the key; each combination of values has its own state",
-        min_length=1,
-    )
-    output: tuple[Field, ...] = Described(
-        description="the columns that the processor yields", min_length=1
-    )
-    state: tuple[Field, ...] = Described(
-        default=(), description="the columns of a key's state, for apply and buckets only"
-    )
-    buckets: int | None = Described(
-        default=None,
-        description="how many buckets the keys are put into, for buckets only: a batch reads and "
-        "writes the whole state of each bucket of which it has rows",
-    )
-    time_mode: Literal["none", "event", "processing"] = Described(
-        default="event",
-        description="the clock of timers and time-outs: none, event or processing time; TTL needs "
-        "processing",
-    )
-    initial_state: str | None = Described(
-        default=None,
-        description="a Delta table with the initial state of keys: a name under <root>/tables, or "
-        "a path",
-    )
-    event_time: str | None = Described(
-        default=None, description="the output column with the event time, for a later stateful step"
-    )
+    keys: tuple[str, ...] = Described(min_length=1)
+    """the columns of the key; each combination of values has its own state"""
+    output: tuple[Field, ...] = Described(min_length=1)
+    """the columns that the processor yields"""
+    state: tuple[Field, ...] = ()
+    """the columns of a key's state, for apply and buckets only"""
+    buckets: int | None = None
+    """how many buckets the keys are put into, for buckets only: a batch reads and writes the whole
+    state of each bucket of which it has rows
+    """
+    time_mode: Literal["none", "event", "processing"] = "event"
+    """the clock of timers and time-outs: none, event or processing time; TTL needs processing"""
+    initial_state: str | None = None
+    """a Delta table with the initial state of keys: a name under <root>/tables, or a path"""
+    event_time: str | None = None
+    """the output column with the event time, for a later stateful step"""
     stateful: Literal[True] = True
 
     @model_validator(mode="after")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from pydantic import Field as Described
-
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins, computed
@@ -29,10 +27,8 @@ class History(Following):
     """
 
     kind: Literal["history"] = "history"
-    valid_from: str | None = Described(
-        default=None,
-        description="the column with a change's time. Default: the first of order_by",
-    )
+    valid_from: str | None = None
+    """the column with a change's time. Default: the first of order_by"""
 
     @property
     def time(self) -> str:

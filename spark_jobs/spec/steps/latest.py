@@ -21,12 +21,10 @@ class Latest(Following):
     """
 
     kind: Literal["latest"] = "latest"
-    forget_deletes_after: Duration = Described(
-        default=timedelta(days=30),
-        strict=False,
-        description="`sluice maintain` forgets older deletes; a still older change that comes "
-        "behind that brings the row back",
-    )
+    forget_deletes_after: Duration = Described(default=timedelta(days=30), strict=False)
+    """`sluice maintain` forgets older deletes; a still older change that comes behind that brings
+    the row back
+    """
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -27,19 +27,12 @@ class Transform(Stateless):
     """
 
     kind: Literal["transform"] = "transform"
-    where: Expression | None = Described(
-        default=None,
-        description="a Spark SQL condition: keep the rows for which it is true",
-        min_length=1,
-    )
-    sql: Query | None = Described(
-        default=None, description="a Spark SQL query: SELECT ... FROM rows", min_length=1
-    )
-    function: str | None = Described(
-        default=None,
-        description="the name of a function DataFrame -> DataFrame in logic.py",
-        pattern=r"^[a-z][a-z0-9_]*$",
-    )
+    where: Expression | None = Described(default=None, min_length=1)
+    """a Spark SQL condition: keep the rows for which it is true"""
+    sql: Query | None = Described(default=None, min_length=1)
+    """a Spark SQL query: SELECT ... FROM rows"""
+    function: str | None = Described(default=None, pattern=r"^[a-z][a-z0-9_]*$")
+    """the name of a function DataFrame -> DataFrame in logic.py"""
     stateful: Literal[False] = False
 
     @model_validator(mode="after")
