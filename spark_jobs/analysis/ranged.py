@@ -117,7 +117,11 @@ def computable(spec: Pipeline) -> Ranged:
     """A pipeline of whose output some can be computed: ranges, or keys, for which its only range is
     the whole table. Raises RangeUnsupported.
     """
-    return Ranged(spec, BY_KEY) if spec.keyed else ranged(spec)
+    if spec.keyed is None:
+        return ranged(spec)
+    if why := spec.keyed.uncomputed:
+        raise RangeUnsupported.not_by_itself(pipeline=spec.name, why=why)
+    return Ranged(spec, BY_KEY)
 
 
 def unranged(spec: Pipeline) -> str | None:

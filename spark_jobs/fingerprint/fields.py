@@ -30,10 +30,13 @@ _NOT_STATE: Any = {
     "stateful": True,
     "initial_state": True,
     "forget_deletes_after": True,
+    "ties": True,
     "output": _ABOUT,
     "state": _ABOUT,
 }
 """Fields of a step that are left out. Spark reads the initial state in the first batch only."""
+_USUAL: Any = {"missing": "null"}
+"""Values that are left out, since older checkpoints lack the field."""
 FROZEN = ("state.shuffle_partitions", "state.provider", "state.format")
 """The first batch writes these into the checkpoint.
 
@@ -135,6 +138,8 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
         for name, value in step.model_dump(
             mode="json", exclude=_NOT_STATE, exclude_none=True
         ).items():
+            if _USUAL.get(name) == value:
+                continue
             # Spark stores measures by position, not by name. Two dicts are equal in any order; two
             # lists are not.
             fields[f"steps[{index}].{name}"] = (

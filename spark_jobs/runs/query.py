@@ -31,6 +31,7 @@ from spark_jobs.run import Run
 from spark_jobs.runs.drained import waits
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.ties_aside import are_ties, set_ties_aside
 from spark_jobs.runs.new_keys import tell
 from spark_jobs.runs.schema_look import look
 from spark_jobs.runs.silence import silent_topics
@@ -138,11 +139,17 @@ class Query:
     def _consume(self) -> None:
         """Run a query to its end. One that fails on single records runs again without them."""
         while (failed := self._failure_of_query()) is not None and not self._limits.asked:
-            batch = set_failing_aside(self._run, failed, self._audit.cursor.audited)
+            audited = self._audit.cursor.audited
+            if isinstance(failed, SluiceError):
+                batch = set_ties_aside(self._run, failed, audited)
+            else:
+                batch = set_failing_aside(self._run, failed, audited)
             self._timers.close_batch(batch)  # what fired in the failed try does not count
 
-    def _failure_of_query(self) -> StreamingQueryException | None:
-        """Run one query to its end; its error, if it failed because of a value."""
+    def _failure_of_query(self) -> StreamingQueryException | SluiceError | None:
+        """Run one query to its end; its error, if it failed because of a value, or what it means,
+        if that was changes that are tied.
+        """
         rows = self._rows()
         self._claim_table(rows)
         query = writer.start(
@@ -153,7 +160,7 @@ class Query:
             query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId))
         )
         watch = StallWatch(self._run, query)
-        failed: StreamingQueryException | None = None
+        failed: StreamingQueryException | SluiceError | None = None
         try:
             while not query.awaitTermination(POLL_SECONDS) and not self._limits.over:  # type: ignore[arg-type]  # takes fractions
                 self._keep_up(follower, ended=False)
@@ -167,10 +174,11 @@ class Query:
                 raise
             lost = self._timers.init_errors.take()
             problem = translate_error(error, self._run.spec.name, lost)
-            if not isinstance(problem, ExpressionFailed):
+            tied = are_ties(problem)
+            if not (tied or isinstance(problem, ExpressionFailed)):
                 self._account_before(problem, follower)
                 raise problem from error
-            failed = error
+            failed = problem if tied else error
         query.stop()
         self._run.lease.confirm()  # without the lease, the planned batch may belong to the next run
         if failed is None:  # one that failed has run, and its rows may be in the table

@@ -11,11 +11,12 @@ from spark_jobs.sink import commit
 from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.chains import extend
 from spark_jobs.sink.keyed.commit import follow
+from spark_jobs.sink.keyed.folds import follow_partial
 from spark_jobs.spec import History, Latest
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.steps.union import Step
+    from spark_jobs.spec.steps.union import Keyed, Step
 
 CommitStrategy = Callable[[DataFrame, Commit], None]
 
@@ -24,11 +25,8 @@ def commit_strategy(spec: Pipeline) -> CommitStrategy:
     """The function that commits this pipeline's batches, by its last step or its output mode."""
     if spec.is_archive:
         return commit.archive
-    match spec.keyed:
-        case Latest() as latest:
-            return lambda rows, to: follow(rows, latest, to)
-        case History() as chained:
-            return lambda rows, to: extend(rows, chained, to)
+    if spec.keyed:
+        return _keyed_strategy(spec.keyed)
     match spec.output_mode:
         case "append":
             return commit.append
@@ -38,6 +36,16 @@ def commit_strategy(spec: Pipeline) -> CommitStrategy:
             return _merge_strategy(spec.steps[-1])
         case _:
             assert_never(spec.output_mode)
+
+
+def _keyed_strategy(step: Keyed) -> CommitStrategy:
+    match step:
+        case Latest(missing="keep") as partial:
+            return lambda rows, to: follow_partial(rows, partial, to)
+        case Latest() as latest:
+            return lambda rows, to: follow(rows, latest, to)
+        case History() as chained:
+            return lambda rows, to: extend(rows, chained, to)
 
 
 def _merge_strategy(last: Step) -> CommitStrategy:

@@ -21,6 +21,8 @@ from spark_jobs.values.own_columns import (
     KAFKA,
     OFFSET,
     PARTITION,
+    SET,
+    placed,
 )
 
 
@@ -30,8 +32,15 @@ class LatestOperator(NamedTuple):
     step: Latest
 
     def apply(self, rows: DataFrame, context: StepContext) -> DataFrame:
-        """See the function `marked`."""
-        return marked(rows, self.step, context.spec, context.step_index)
+        """See the function `marked`. With SET, if the step keeps what a change does not say."""
+        rows = marked(rows, self.step, context.spec, context.step_index)
+        if self.step.missing == "null":
+            return rows
+        position = F.struct(*(_quoted(name) for name in placed(self.step.order_by)))
+        unset = F.map_from_arrays(F.array(F.lit("")), F.array(position))  # for its type
+        unset = F.when(F.lit(False), unset).alias(SET)
+        *others, deleted = rows.columns
+        return rows.select(*map(_quoted, others), unset, deleted)
 
     def counts(self) -> list[Column]:
         return []

@@ -6,6 +6,7 @@ these, or hides it. Nothing is imported here: each of Spark's Python workers loa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 PREFIX: Final = "_sluice_"
@@ -51,7 +52,16 @@ OFFSET: Final = own("offset")
 """The record's place in Kafka, which decides between equal values of `order_by`."""
 CONTENTS: Final = own("contents")
 """A number made of all other columns: two changes with equal ones are taken for one."""
-OF_A_KEY: Final = (DELETED_AT, PARTITION, OFFSET, CONTENTS, DELETED)
+SET: Final = own("set")
+"""Of a Latest that keeps what a change does not say: for each field the position of the change that
+set it.
+"""
+OF_A_KEY: Final = (DELETED_AT, PARTITION, OFFSET, CONTENTS, SET, DELETED)
 """All of these, in the order in which the table has them."""
 WHOLE: Final = own("whole")
 """Of rows to merge into the table of a History: whether they are versions, and not only spans."""
+
+
+def placed(order_by: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a change's position, the heaviest first."""
+    return (*order_by, OFFSET, PARTITION)

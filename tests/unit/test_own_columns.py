@@ -40,6 +40,8 @@ BESIDE_NONE: dict[str, set[str]] = {
     # Alone in a select: a record's place, and its group's bucket.
     "runs/failures/group_search.py": {"p", "o", "g", "first", "last"},
     "repair/compute/rows.py": {"late"},
+    # What is observed; and the columns that a History adds, which no field may be named.
+    "repair/compute/by_key.py": {"rows", "valid_from", "valid_to", "current"},
     "repair/compute/failing.py": {"partition", "first", "last"},
     "repair/compute/sessions.py": {"begin", "end", "n", "explained"},
     "repair/compute/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
@@ -56,6 +58,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "sink/commit.py": {"old", "new"},
     "sink/keyed/commit.py": {"old", "new"},
     "sink/keyed/chains.py": {"old", "new"},
+    "sink/keyed/folds.py": {"old", "new"},
 }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from spark_jobs.repair.compute.records import Fetched
 from spark_jobs.repair.compute.rows import Computed, Judging, late_places
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.root.path_forms import spark_url
-from spark_jobs.sink.keyed.fates import placed
 from spark_jobs.source.union import id_of
 from spark_jobs.spans.any_of import any_of
 from spark_jobs.spec import History
@@ -25,7 +24,15 @@ from spark_jobs.spec.sql.texts import SqlText
 from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
 from spark_jobs.steps.latest import marked
 from spark_jobs.steps.sql.tree import reason
-from spark_jobs.values.own_columns import DELETED, DELETED_AT, OF_A_KEY, OFFSET, PARTITION, own
+from spark_jobs.values.own_columns import (
+    DELETED,
+    DELETED_AT,
+    OF_A_KEY,
+    OFFSET,
+    PARTITION,
+    own,
+    placed,
+)
 
 if TYPE_CHECKING:
     from spark_jobs.analysis.ranged import Ranged

@@ -15,11 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.repair.exchange.row_set import texts
-from spark_jobs.sink.keyed.fates import placed
 from spark_jobs.sink.keyed.versions import BEGINS, Flags, Numbers, chain, placing, ranks
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import SPAN
-from spark_jobs.values.own_columns import WHOLE
+from spark_jobs.values.own_columns import WHOLE, placed
 
 if TYPE_CHECKING:
     from spark_jobs.spec.steps.union import Keyed

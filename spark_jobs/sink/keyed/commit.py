@@ -15,12 +15,13 @@ from pyspark.sql import functions as F
 from spark_jobs.sink.commit import Commit, append, marked
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
-from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates, placed, wins
+from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates, wins
 from spark_jobs.sink.keyed.here import Merge, merged_here
-from spark_jobs.sink.keyed.newest import newest
+from spark_jobs.sink.keyed.newest import COUNTED, newest
 from spark_jobs.sink.keyed.standing import beside, key_broken, size
+from spark_jobs.sink.keyed.ties import refuse_in_spark, refuse_ties, refusing
 from spark_jobs.storage import delta
-from spark_jobs.values.own_columns import DELETED
+from spark_jobs.values.own_columns import DELETED, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +35,13 @@ if TYPE_CHECKING:
 
 
 def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
-    """Give the table what the batch says, in one commit that tells the fates of its changes."""
+    """Give the table what the batch says, in one commit that tells the fates of its changes.
+
+    Raises RowRefused.changes_tied, where the step refuses ties.
+    """
     table = delta.open_table(commit.table)
     found = size(table, commit.table)
-    with held(newest(rows, step)) as changes:
+    with refusing(rows, step, commit), held(newest(rows, step)) as changes:
         if found is not None and not found.all:
             _fill(changes, step, commit)
         elif takes_table(table, found) and takes_changes(changes):
@@ -52,7 +56,7 @@ def _fill(changes: DataFrame, step: Latest, commit: Commit) -> None:
         for name in compared(step.order_by)
     )
     told = _told(changes.select("*", *nothing), step)
-    append(changes.drop(ALL, COPIES), _telling(commit, told))
+    append(changes.drop(*COUNTED), _telling(commit, told))
 
 
 def merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
@@ -60,7 +64,9 @@ def merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
 
     def merge(table: deltalake.DeltaTable) -> Merge:
         held = beside(changes, table, step)
-        written = changes.filter(wins(held, step.order_by)).drop_columns([ALL, COPIES])
+        if step.ties == "refuse":
+            refuse_ties(held, step)
+        written = changes.filter(wins(held, step.order_by)).drop_columns([*COUNTED])
         values = {f'"{name}"': f'new."{name}"' for name in written.column_names}
 
         def clauses(merger: TableMerger) -> TableMerger:
@@ -79,7 +85,7 @@ def merge_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
     from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
 
     spark = changes.sparkSession
-    written = changes.drop(ALL, COPIES)
+    written = changes.drop(*COUNTED)
     values: dict[str, str | Column] = {f"`{name}`": f"new.`{name}`" for name in written.columns}
 
     def merge_once() -> None:
@@ -129,7 +135,12 @@ def _telling(commit: Commit, told: Fates) -> Commit:
 
 
 def _told(changes: DataFrame, step: Latest) -> Fates:
-    """The fates of changes with BEFORE columns: each part by the function that the driver uses."""
+    """The fates of changes with BEFORE columns: each part by the function that the driver uses.
+
+    Raises Tied, where the step refuses ties.
+    """
+    if step.ties == "refuse":
+        refuse_in_spark(changes, step)
     names = compared(step.order_by)
     needed = changes.select(
         ALL, COPIES, *(f"`{at}{name}`" for at in ("", BEFORE) for name in names)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, own
+from spark_jobs.values.own_columns import CONTENTS, DELETED, own, placed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,11 +76,6 @@ class Fates(NamedTuple):
         """
         assert isinstance(other, Fates)
         return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
-
-def placed(order_by: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a change's position, the heaviest first."""
-    return (*order_by, OFFSET, PARTITION)
 
 
 def compared(order_by: Sequence[str]) -> tuple[str, ...]:

@@ -44,9 +44,9 @@ def touched(table: Dataset, changes: pa.Table, step: History) -> pa.Table:
     return pa.concat_tables([_others(newest, every, step), every])
 
 
-def misplaced(versions: pa.Table, step: History) -> dict[str, object] | None:
-    """A key with several versions at one place, or one without a place: a person's; None without
-    one. The key's columns.
+def misplaced(versions: pa.Table, step: Keyed) -> dict[str, object] | None:
+    """A key with several rows at one place, or one without a place: a person's; None without one.
+    The key's columns.
     """
     keys = versions.select(step.keys)
     for name in placing(step):

@@ -21,13 +21,15 @@ from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from spark_jobs.spec.steps.union import Keyed
+
 BEGINS: Final = own("begins")
 """When a version would begin if none were before it."""
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def placing(step: History) -> tuple[str, ...]:
+def placing(step: Keyed) -> tuple[str, ...]:
     """The columns that decide where a version is, and which stays there: no two rows of a table
     have equal ones of `step.row_key`.
     """

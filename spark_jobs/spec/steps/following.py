@@ -53,6 +53,11 @@ class Following(Stateless):
         """The columns that identify a row of the table."""
 
     @property
+    def uncomputed(self) -> str | None:
+        """Why no keys of its table can be computed again; None if they can."""
+        return None
+
+    @property
     def compared(self) -> dict[str, tuple[str, ...]]:
         """Field -> the columns that it names and that are compared: they are never null, and a
         delete has them too.

@@ -21,6 +21,12 @@ class Latest(Following):
     """
 
     kind: Literal["latest"] = "latest"
+    ties: Literal["later_offset", "refuse"] = "later_offset"
+    """of changes with one order_by and different contents: the later offset wins, or all but the
+    first are malformed
+    """
+    missing: Literal["null", "keep"] = "null"
+    """whether a null in a change is the row's, or the row keeps its value"""
     forget_deletes_after: Duration = Described(default=timedelta(days=30), strict=False)
     """`sluice maintain` forgets older deletes; a still older change that comes behind that brings
     the row back
@@ -28,6 +34,13 @@ class Latest(Following):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        if self.missing == "keep" and self.ties == "refuse":
+            refuse(
+                "ties",
+                self.ties,
+                "of changes that say different fields none is the other's copy",
+                "Leave ties or missing out",
+            )
         if self.forget_deletes_after <= timedelta():
             refuse(
                 "forget_deletes_after",
@@ -36,6 +49,12 @@ class Latest(Following):
                 "Write for example '30 days'",
             )
         return self
+
+    @property
+    def uncomputed(self) -> str | None:
+        if self.missing == "keep":
+            return "its rows are made of several changes each, which a repair by key does not join"
+        return "with ties='refuse' the order of arrival decides" if self.ties == "refuse" else None
 
     @property
     def row_key(self) -> tuple[str, ...]:

@@ -1,0 +1,116 @@
+"""Folds: how the table of a Latest that keeps what a change does not say gets a batch of changes.
+In the driver by delta-rs; or in Spark, where the driver should not hold them.
+
+Both make the rows by the same function, and write those that differ from the table's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from spark_jobs.sink.commit import Commit, append, marked
+from spark_jobs.sink.contention import again
+from spark_jobs.sink.keyed.chains import BUCKET, IN_A_BUCKET
+from spark_jobs.sink.keyed.commit import same
+from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
+from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.keyed.fold import fold
+from spark_jobs.sink.keyed.here import Merge, merged_here
+from spark_jobs.sink.keyed.standing import key_broken, size
+from spark_jobs.sink.keyed.touched import may_be, misplaced
+from spark_jobs.storage import delta
+from spark_jobs.values.own_columns import DELETED
+
+if TYPE_CHECKING:
+    import deltalake
+    from deltalake.table import TableMerger
+    from pyspark.sql import DataFrame
+
+    from spark_jobs.spec import Latest
+
+
+def follow_partial(rows: DataFrame, step: Latest, commit: Commit) -> None:
+    """Give the rows what the batch says, in one commit that tells the fates of its changes."""
+    table = delta.open_table(commit.table)
+    found = size(table, commit.table)
+    with held(rows) as changes:
+        if takes_table(table, found) and takes_changes(changes):
+            fold_here(changes.toArrow(), step, commit)
+        else:
+            fold_in_spark(changes, step, commit, empty=found is not None and not found.all)
+
+
+def fold_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
+    """Merge by delta-rs, into the very version that the rows were made from."""
+
+    def merge(table: deltalake.DeltaTable) -> Merge:
+        scanned = table.to_pyarrow_dataset().to_batches(columns=changes.column_names)
+        found = [batch.filter(may_be(batch, changes, step)) for batch in scanned]
+        known = pa.Table.from_batches(found) if found else changes.slice(0, 0)
+        if (broken := misplaced(known, step)) is not None:
+            raise key_broken(str(commit.table), broken)
+        made = fold(known, changes, step)
+        values = {f'"{name}"': f'new."{name}"' for name in changes.column_names}
+
+        def clauses(merger: TableMerger) -> TableMerger:
+            return merger.when_matched_update(values).when_not_matched_insert(values)
+
+        return Merge(made.rows, made.fates, same(step, '"'), clauses)
+
+    merged_here(commit, merge)
+
+
+def fold_in_spark(changes: DataFrame, step: Latest, commit: Commit, *, empty: bool) -> None:
+    """Likewise by Spark: each task makes the rows of some keys. `changes` are cached."""
+    with held(_made(changes, step, commit)) as made:
+        counts = [F.sum(name) for name in Fates._fields]
+        (told,) = made.where(F.col(DELETED).isNull()).agg(*counts).collect()
+        fates = Fates(*(count or 0 for count in told))
+        rows = made.where(F.col(DELETED).isNotNull()).drop(*Fates._fields)
+        commit = commit._replace(note={**commit.note, "fates": fates._asdict()})
+        if empty:
+            append(rows, commit)
+        else:
+            _merge(rows, step, commit)
+
+
+def _made(changes: DataFrame, step: Latest, commit: Commit) -> DataFrame:
+    """The rows that the table must get; and for each bucket one that has the fates of its changes,
+    and null as DELETED.
+    """
+    from pyspark.sql.types import LongType, StructField, StructType  # noqa: PLC0415 - as chains.py
+
+    keys = [f"`{name}`" for name in step.keys]
+    table = changes.sparkSession.read.format("delta").load(commit.path)
+    known = table.select(*(f"`{name}`" for name in changes.columns))
+    known = known.join(changes.select(*keys).distinct(), list(step.keys), "left_semi")
+    fields = [StructField(each.name, each.dataType) for each in changes.schema]
+    fields += [StructField(name, LongType()) for name in Fates._fields]
+    columns = [each.name for each in fields]
+
+    def of_bucket(given: pa.Table, there: pa.Table) -> pa.Table:
+        made = fold(there.drop_columns([BUCKET]), given.drop_columns([BUCKET]), step)
+        fates = pa.table({name: [count] for name, count in made.fates._asdict().items()})
+        return pa.concat_tables([made.rows, fates], promote_options="permissive").select(columns)
+
+    buckets = -(-commit.records // IN_A_BUCKET) or 1
+    bucket = F.pmod(F.xxhash64(*keys), F.lit(buckets)).alias(BUCKET)
+    given, there = (each.select("*", bucket).groupBy(BUCKET) for each in (changes, known))
+    return given.cogroup(there).applyInArrow(of_bucket, StructType(fields))
+
+
+def _merge(rows: DataFrame, step: Latest, commit: Commit) -> None:
+    from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
+
+    spark = rows.sparkSession
+
+    def merge_once() -> None:
+        table = DeltaTable.forPath(spark, commit.path).alias("old")
+        merger = table.merge(rows.alias("new"), same(step, "`"))
+        merger.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+    with marked(spark, commit):
+        again(merge_once, commit.path)

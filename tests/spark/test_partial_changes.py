@@ -1,0 +1,136 @@
+"""Changes that say some fields alone, out of order, copied and cut into batches: the table is plain
+Python's, whether delta-rs or Spark merges, and whatever is killed.
+"""
+
+import json
+import random
+from collections import Counter
+
+import deltalake
+import pytest
+from confluent_kafka import Producer
+
+from local.broker import create_topic
+from spark_jobs import failpoint
+from spark_jobs.admin.rewind import rewind
+from spark_jobs.published import table as published_table
+from spark_jobs.sink.keyed import driver
+from spark_jobs.spec import Check, Field, Latest, Pipeline, Topic
+from tests.harness.crash import Images, over
+from tests.harness.roots import rows_of
+from tests.harness.scene import Scene
+
+SAID = ("status", "note", "tags")
+SPEC = Pipeline(
+    name="orders_now",
+    about="The present row of each order, from what each change says.",
+    topic=Topic(
+        name="orders",
+        event_time="at",
+        fields=(
+            Field(name="order_id", type="bigint"),
+            Field(name="version", type="bigint"),
+            Field(name="gone", type="boolean", required=False),
+            Field(name="status", type="string", required=False),
+            Field(name="note", type="string", required=False),
+            Field(name="tags", type="map<string,string>", required=False),
+            Field(name="at", type="timestamp", part="timestamp"),
+        ),
+    ),
+    steps=(
+        Latest(keys=("order_id",), order_by=("version",), deletes="gone", missing="keep"),
+    ),
+    output_checks=(
+        Check(type="expect_column_values_to_be_unique", kwargs={"column": "order_id"}),
+    ),
+)  # fmt: skip
+
+
+def changes(seed, count):
+    """In the order of their versions. Some lack fields, and some have null in them."""
+    for version in range(1, count + 1):
+        made = {"order_id": seed.randrange(25), "version": version}
+        if seed.random() < 0.15:
+            yield made | {"gone": True}
+            continue
+        said = {
+            "status": seed.choice(["placed", "paid", None]),
+            "note": f"n{version}",
+            "tags": {"v": str(version)},
+        }
+        yield made | dict(seed.sample([*said.items()], seed.randint(0, 3)))
+
+
+def wanted(sent):
+    rows = {}
+    for change in sorted(sent, key=lambda change: change["version"]):
+        if change.get("gone"):
+            rows[change["order_id"]] = None
+            continue
+        row = rows.get(change["order_id"]) or dict.fromkeys(SAID)
+        new = {name: change[name] for name in SAID if change.get(name) is not None}
+        rows[change["order_id"]] = row | new
+    return {key: row for key, row in rows.items() if row}
+
+
+class Sent:
+    def __init__(self, made):
+        self.made, self.changes = made, []
+
+    def send(self, some):
+        producer = Producer({"bootstrap.servers": self.made.kafka})
+        for change in some:
+            producer.produce(self.made.topic, json.dumps(change), str(change["order_id"]))
+        assert producer.flush(30) == 0
+        self.changes += some
+
+    def assert_exact(self, made):
+        found = {
+            row["order_id"]: {name: row[name] for name in SAID}
+            for row in rows_of(made.paths.table)
+            if not row["_sluice_deleted"]
+        }
+        for row in found.values():
+            row["tags"] = None if row["tags"] is None else dict(row["tags"])
+        assert found == wanted(self.changes)
+        sums = Counter()
+        for row in made.ops("batches"):
+            sums.update({name: n for name, n in row.items() if isinstance(n, int)})
+        fates = ("inserted", "updated", "deleted", "absent", "superseded", "duplicates")
+        assert sums["accepted"] == len(self.changes) == sum(sums[name] for name in fates)
+        assert sums["unaccounted"] == 0
+        assert sums["inserted"] - sums["deleted"] == len(found)
+
+
+@pytest.mark.parametrize("most", [50_000, 0], ids=["delta-rs", "spark"])
+def test_the_table_is_plain_pythons_in_any_order(kafka, tmp_path, monkeypatch, most):
+    monkeypatch.setattr(driver, "MOST_CHANGES", most)
+    made = Scene(kafka, tmp_path, SPEC, partitions=2, checked=True)
+    create_topic(kafka, made.topic, 2)
+    seed, sent = random.Random(5), Sent(made)
+    every = [*changes(seed, 240)]
+    seed.shuffle(every)
+    sent.send(every[:100])
+    made.run("first")
+    sent.assert_exact(made)
+    sent.send(every[100:200] + every[:20])
+    images = Images(made, tmp_path / "images")
+    with monkeypatch.context() as once:
+        once.setattr(failpoint, "at", images.at)
+        made.run("second")
+    sent.assert_exact(made)
+    [image] = [image for (place, _), image in images.taken.items() if place == "table.committed"]
+    killed = over(made, image, made.spec)
+    killed.run("behind the kill")
+    sent.assert_exact(killed)
+    sent.send(every[200:])
+    made.change(max_offsets_per_batch=20)
+    report = made.run("third")
+    sent.assert_exact(made)
+    published_table.move(made.paths, report.table_version)
+    shown = deltalake.DeltaTable(str(made.paths.published_table)).to_pyarrow_table()
+    assert set(shown.column_names) == {*SPEC.topic.columns}
+    if most:
+        rewind(made.spec, made.settings, 0).execute()
+        made.run("behind the rewind")
+        sent.assert_exact(made)

@@ -1,0 +1,169 @@
+"""Partial changes: in any order and in any batches the row of a key is that of plain Python, and the
+account of each batch is the log's.
+"""
+
+from typing import NamedTuple
+
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+from hypothesis import given, settings, strategies as st
+from upath import UPath
+
+from spark_jobs.audit.by_key import keyed
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.sink.commit import Commit
+from spark_jobs.sink.keyed.folds import fold_here
+from spark_jobs.sink.writer import written
+from spark_jobs.spec import Latest
+from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
+from tests.harness.refused import fails
+from tests.unit.test_latest import LATEST, spec
+
+STEP = Latest(keys=("id",), order_by=("lsn",), deletes="op = 'd'", missing="keep")
+OWNER = "orders/1"
+POSITION = [("lsn", pa.int64()), (OFFSET, pa.int64()), (PARTITION, pa.int32())]
+COLUMNS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("lsn", pa.int64()),
+        ("status", pa.string()),
+        ("note", pa.string()),
+        ("weight", pa.int32()),
+        (DELETED_AT, pa.timestamp("us", "UTC")),
+        (PARTITION, pa.int32()),
+        (OFFSET, pa.int64()),
+        (CONTENTS, pa.int64()),
+        (SET, pa.map_(pa.string(), pa.struct(POSITION))),
+        (DELETED, pa.bool_()),
+    ]
+)
+PAYLOAD = ("status", "note", "weight")
+
+
+class Change(NamedTuple):
+    """A record: what it says of a row, or nothing if that is deleted."""
+
+    id: str
+    lsn: int
+    said: tuple[str | None, str | None, int | None] | None
+    offset: int
+
+    @property
+    def position(self):
+        return (self.lsn, self.offset)
+
+    def row(self):
+        return {
+            "id": self.id,
+            "lsn": self.lsn,
+            **dict(zip(PAYLOAD, self.said or (None,) * 3, strict=True)),
+            DELETED_AT: 0 if self.said is None else None,
+            PARTITION: 0,
+            OFFSET: self.offset,
+            CONTENTS: hash(self.said) % 10**9 if self.said else 0,
+            SET: None,
+            DELETED: self.said is None,
+        }
+
+
+def wanted(changes):
+    """Key -> what its row has, None if it is deleted: one change at a time, in their own order."""
+    found = dict[str, list]()
+    for change in sorted(changes, key=lambda change: change.position):
+        if change.said is None:
+            found[change.id] = None
+            continue
+        row = found.get(change.id) or [None] * 3
+        found[change.id] = [
+            new if new is not None else old for new, old in zip(change.said, row, strict=True)
+        ]
+    return found
+
+
+def table_at(path):
+    DeltaTable.create(str(path), Schema.from_arrow(COLUMNS), partition_by=[DELETED],
+                      configuration={"delta.enableChangeDataFeed": "true"})  # fmt: skip
+    return UPath(path)
+
+
+def merge(path, batch, number):
+    note = {"sluice": OWNER, "batch": number, "run": "run"}
+    given = pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
+    fold_here(given, STEP, Commit(str(path), OWNER, number, note, path))
+    return written(path, [OWNER], number)[number]
+
+
+def rows(path):
+    found = DeltaTable(str(path)).to_pyarrow_table().to_pylist()
+    assert len({row["id"] for row in found}) == len(found)
+    return {row["id"]: None if row[DELETED] else [row[name] for name in PAYLOAD] for row in found}
+
+
+@st.composite
+def batches(draw):
+    """Records in any order, cut anywhere; some batch may come again."""
+    said = st.tuples(
+        st.sampled_from([None, "placed", "paid"]),
+        st.sampled_from([None, "x", "y"]),
+        st.sampled_from([None, 1, 2]),
+    )
+    one = st.tuples(
+        st.sampled_from("ab"), st.integers(1, 6), st.one_of(st.none(), said, said, said)
+    )
+    found = draw(st.lists(one, min_size=1, max_size=14))
+    changes = draw(st.permutations([Change(*each, offset) for offset, each in enumerate(found)]))
+    ends = sorted(draw(st.sets(st.integers(1, len(changes)), max_size=4)) | {len(changes)})
+    cut = [changes[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+    return [*cut, *draw(st.lists(st.sampled_from(cut), max_size=1))]
+
+
+@given(given_batches=batches())
+@settings(max_examples=60, deadline=None)
+def test_the_rows_are_those_of_plain_python_in_any_order_and_batches(
+    given_batches, tmp_path_factory
+):
+    path = table_at(tmp_path_factory.mktemp("partial") / "orders")
+    seen = []
+    for number, batch in enumerate(given_batches):
+        before = len([row for row in rows(path).values() if row is not None])
+        done = merge(path, batch, number)
+        seen += batch
+        assert rows(path) == wanted(set(seen))
+        living = len([row for row in rows(path).values() if row is not None])
+        log = keyed(path, done)
+        assert done.fates.all == len(batch)
+        assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
+        assert done.fates.gained == living - before
+
+
+def test_an_older_change_fills_only_what_no_newer_one_said(tmp_path):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change("a", 5, ("paid", None, 2), 0)], 0)
+    done = merge(path, [Change("a", 3, ("placed", "gift", None), 1)], 1)
+    assert rows(path) == {"a": ["paid", "gift", 2]}
+    assert (done.fates.updated, done.fates.superseded) == (1, 0)
+    done = merge(path, [Change("a", 4, None, 2)], 2)  # between both
+    assert rows(path) == {"a": ["paid", None, 2]}
+    done = merge(path, [Change("a", 2, ("new", "late", 9), 3)], 3)
+    assert rows(path) == {"a": ["paid", None, 2]}
+    assert done.fates.superseded == 1
+
+
+def test_a_delete_forgets_what_was_said_before_it(tmp_path):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change("a", 1, ("paid", "gift", 2), 0), Change("a", 2, None, 1)], 0)
+    assert rows(path) == {"a": None}
+    done = merge(path, [Change("a", 3, (None, "back", None), 2)], 1)
+    assert (rows(path), done.fates.inserted) == ({"a": [None, "back", None]}, 1)
+
+
+def test_ties_of_partial_changes_are_not_refused_by_contents():
+    with fails(SpecInvalid, "fields_refused"):
+        Latest(keys=("id",), order_by=("lsn",), missing="keep", ties="refuse")
+
+
+def test_a_table_of_whole_changes_is_not_gone_on_with_as_one_of_partial_changes():
+    whole, partial = (spec(LATEST.model_copy(update={"missing": of})) for of in ("null", "keep"))
+    assert "steps[0].missing" not in fingerprint(whole, "4.2.0")
+    assert fingerprint(partial, "4.2.0")["steps[0].missing"] == "keep"
