@@ -119,7 +119,7 @@ class Sales:
         """The account of each topic, over all batches."""
         found = {topic.name: Counter[str]() for topic in self.topics}
         for row in self.ops("batches"):
-            for name, counts in json.loads(row["topics"]).items():
+            for name, counts in json.loads(row["topics"] or "{}").items():
                 found[name].update(counts)
         return found
 
