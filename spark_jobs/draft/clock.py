@@ -14,10 +14,10 @@ from spark_jobs.draft.leaf import UNITS
 
 DELAYS: Final = tuple(
     timedelta(minutes=minutes)
-    for minutes in (1, 5, 10, 30, 60, 120, 240, 480, 720, 1440, 2880, 4320, 10080)
+    for minutes in (10, 30, 60, 120, 240, 480, 720, 1440, 2880, 4320, 10080)
 )
 NICE: Final = (
-    "1 minute", "5 minutes", "10 minutes", "30 minutes", "1 hour", "2 hours", "4 hours", "8 hours",
+    "10 minutes", "30 minutes", "1 hour", "2 hours", "4 hours", "8 hours",
     "12 hours", "1 day", "2 days", "3 days", "7 days",
 )  # fmt: skip
 """The same, as a spec has them."""

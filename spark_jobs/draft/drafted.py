@@ -156,8 +156,9 @@ def _likely(fields: Sequence[Drafted], records: int) -> list[Drafted]:
         and len(each.leaf.values) >= max(ENOUGH, (1 - FEW) * records)
     ]
 
-    def rank(each: Drafted) -> tuple[bool, int]:
-        return not each.field.name.endswith("id"), -len(set(each.leaf.values))
+    def rank(each: Drafted) -> tuple[bool, bool, int]:
+        of_event = each.field.part == "envelope" and each.field.name == "id"
+        return not of_event, not each.field.name.endswith("id"), -len(set(each.leaf.values))
 
     return sorted(known, key=rank)
 

@@ -17,6 +17,13 @@ UNITS: Final = {"s": 1_000, "ms": 1, "us": 1 / 1_000, "ns": 1 / 1_000_000}
 YEARS_MS: Final = 20 * 365 * 86_400_000
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)")
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?")
+_NOTES = (
+    (re.compile(r"-?\d+\.\d+"), "numbers in text? type='decimal(12,2)', format='text'"),
+    (
+        re.compile(r"([\w+/]{4})*[\w+/]{2}(==|[\w+/]=)"),
+        "a decimal? type='decimal(12,2)', format='base64'",
+    ),
+)
 SEVERAL = "values of several types in the sample"
 _OTHERWISE = {0: "null in every record of the sample", 1: ""}
 """Types that values have -> what to look at."""
@@ -165,8 +172,9 @@ def _of_texts(values: Sequence[str]) -> Kind:
         return Kind("timestamp_ntz", None, "times without a zone: no event time")
     if all(_DATE.fullmatch(value) for value in values):
         return Kind("date")
-    if all(re.fullmatch(r"-?\d+\.\d+", value) for value in values):
-        return Kind("string", None, "numbers in text? type='decimal(12,2)', format='text'")
+    for pattern, note in _NOTES:
+        if len(set(values)) > 1 and all(map(pattern.fullmatch, values)):
+            return Kind("string", None, note)
     return Kind("string")
 
 
