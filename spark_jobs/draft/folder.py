@@ -36,7 +36,8 @@ def next_steps(into: Path | None, name: str) -> tuple[str, ...]:
     """Commands, in their order."""
     folder = (into or _package()).absolute()
     named = os.environ.get("SLUICE_PIPELINES")
-    export = f"export SLUICE_PIPELINES={folder.name} PYTHONPATH={folder.parent}"
+    path = "" if folder.parent == Path.cwd() else f" PYTHONPATH={folder.parent}"
+    export = f"export SLUICE_PIPELINES={folder.name}{path}"
     return (*(() if named and not into else (export,)), f"sluice run {name}")
 
 

@@ -25,7 +25,7 @@ class SparkSide(NamedTuple):
     package: Path
     """The folder spark_jobs."""
     search: str
-    """The folder that goes before those of PYTHONPATH; empty for none."""
+    """The folders that go before those of PYTHONPATH, as it has them."""
     home: Path | None = None
     """The pyspark of another environment."""
 
@@ -43,15 +43,18 @@ def spark_side(spark_env: str) -> SparkSide:
     whole, or of another version.
     """
     named = Path(spark_env)
+    # It imports the pipelines from where this process does: neither a DAGs folder nor the working
+    # folder is on PYTHONPATH.
+    pipelines = registry.own_path()
     if not spark_env or named.resolve() == Path(sys.prefix).resolve():
-        return SparkSide(Path(sys.executable), Path(spark_jobs.__file__).parent, str(REPO))
+        both = dict.fromkeys(map(str, filter(None, (REPO, pipelines))))
+        here = Path(spark_jobs.__file__).parent
+        return SparkSide(Path(sys.executable), here, os.pathsep.join(both))
     made, site = _made(named)
     if made != spark_jobs.__version__:
         raise SettingInvalid.spark_env_version(
             folder=named, there=made, here=spark_jobs.__version__
         )
-    # It imports the pipelines from where this process does: a DAGs folder is on no PYTHONPATH.
-    pipelines = registry.own_path()
     search = "" if pipelines is None else os.fspath(pipelines)
     return SparkSide(named / "bin" / "python", site / "spark_jobs", search, site / "pyspark")
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import sys
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -59,7 +61,11 @@ def own_path() -> Path | None:
 
 
 def folder() -> Path:
-    """Where the pipelines are. Raises SettingInvalid."""
+    """Where the pipelines are: a package on the path, or in the working folder. Raises
+    SettingInvalid.
+    """
+    if find_spec(package().partition(".")[0]) is None:
+        sys.path.append(str(Path.cwd()))
     try:
         return Path(importlib.import_module(package()).__path__[0])
     except (ModuleNotFoundError, AttributeError) as error:
