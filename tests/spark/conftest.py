@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.spec import Pipeline
+from spark_jobs.launch.session import session
+from spark_jobs.spec import Pipeline, State
 from tests.harness.broker import kafka
 from tests.harness.crash import copied
 from tests.harness.registry import registry_url
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.harness.session import COMPILED, INTERPRETED, spark, surroundings
+from tests.spark.whole import sent
 
 __all__ = ["kafka", "registry_url", "spark"]
 
@@ -39,6 +41,26 @@ def compiled(spark):
     yield
     for name, value in INTERPRETED.items():
         spark.conf.set(name, value)
+
+
+@pytest.fixture
+def examples(monkeypatch):
+    """The pipelines that show an operator each."""
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+
+
+@pytest.fixture(scope="module")
+def settings_of_a_run(spark):
+    """Those that a drain and a repair have, with few partitions."""
+    session("canonical", State())
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory) -> Path:
+    """Records out of order, late, twice; none of them is late here."""
+    folder = tmp_path_factory.mktemp("ledger")
+    sent(folder, 4000)
+    return folder
 
 
 @pytest.fixture(scope="package")

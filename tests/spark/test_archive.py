@@ -39,11 +39,7 @@ from tests.spark import operators, truth
 
 Row = dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def examples(monkeypatch):
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+pytestmark = pytest.mark.usefixtures("examples")
 
 
 class Archived:

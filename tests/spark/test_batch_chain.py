@@ -5,39 +5,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from spark_jobs.launch.session import session
-from spark_jobs.spec import GroupState, State
+from spark_jobs.spec import GroupState
 from spark_jobs.steps.canonical.chain import Counted, canonical_output
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.spark import operators, truth
-from tests.spark.whole import FOR_EVER, sent, stateful_input
+from tests.spark.whole import FOR_EVER, stateful_input
 
 SQL = [
     operator
     for operator in operators.ALL
     if not any(isinstance(step, GroupState) for step in operator.spec.steps)
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark):
-    """Those that a drain and a repair have, with few partitions."""
-    session("canonical", State())
-
-
-@pytest.fixture(autouse=True)
-def examples(monkeypatch):
-    """The pipelines that show an operator each."""
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-
-
-@pytest.fixture(scope="module")
-def ledger(tmp_path_factory) -> Path:
-    """Records out of order, late, twice; none of them is late here."""
-    folder = tmp_path_factory.mktemp("ledger")
-    sent(folder, 3000)
-    return folder
+pytestmark = pytest.mark.usefixtures("settings_of_a_run", "examples")
 
 
 @pytest.mark.parametrize("operator", SQL, ids=lambda operator: operator.spec.name)

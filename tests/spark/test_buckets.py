@@ -37,12 +37,7 @@ EVENTS_SO_FAR = f"""SELECT carrier, tail_number, count(*) AS events FROM ({EVENT
 COUNTED = ("numRowsTotal", "numRowsUpdated", "numRowsRemoved")
 CARRIER = (Field(name="carrier", type="string"),)
 N = (Field(name="n", type="bigint"),)
-
-
-@pytest.fixture(autouse=True)
-def examples(monkeypatch):
-    """The pipelines that show an operator each."""
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+pytestmark = pytest.mark.usefixtures("examples")
 
 
 @pytest.fixture(scope="module")

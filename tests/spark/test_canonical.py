@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
-from spark_jobs.launch.session import session
-from spark_jobs.spec import Deduplicate, State
+from spark_jobs.spec import Deduplicate
 from spark_jobs.steps.canonical.deduplicate import arrival, canonical
 from tests.harness.compare import assert_same
 from tests.harness.moments import MICROSECOND, at, us
@@ -108,10 +107,7 @@ def kept(rows: DataFrame) -> list[int]:
     return [row.n for row in rows.select("n").collect()]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark):
-    """Those that a drain and a repair have, with few partitions."""
-    session("canonical", State())
+pytestmark = pytest.mark.usefixtures("settings_of_a_run")
 
 
 @USUAL

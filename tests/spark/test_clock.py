@@ -9,12 +9,7 @@ from tests.harness.scene import Scene
 from tests.spark import operators
 
 SMALL = {"events": 400}
-
-
-@pytest.fixture(autouse=True)
-def examples(monkeypatch):
-    """The pipelines that show an operator each."""
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+pytestmark = pytest.mark.usefixtures("examples")
 
 
 def pipeline(name: str):

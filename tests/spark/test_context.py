@@ -2,7 +2,6 @@
 
 import random
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,39 +10,24 @@ from upath import UPath
 
 from local import ledger as ledgers
 from spark_jobs.analysis.ranged import ranged, unranged
-from spark_jobs.launch.session import session
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
-from spark_jobs.spec import Pipeline, State
+from spark_jobs.spec import Pipeline
 from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import LONG, long_form
-from tests.spark.whole import FOR_EVER, sent, stateful_input
+from tests.spark.whole import FOR_EVER, stateful_input
 
 RANGES = 20 if LONG else 1
-EVENTS = 4000
 FOLDERS = [
     pytest.param(spec, id=spec.name, marks=[] if spec.ranges.context is not None else [long_form])
     for spec in map(registry.load, registry.names())
     if unranged(spec) is None
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark):
-    """Those that a drain and a repair have, with few partitions."""
-    session("canonical", State())
-
-
-@pytest.fixture(scope="module")
-def ledger(tmp_path_factory) -> Path:
-    """Records out of order, late, twice; none of them is late here."""
-    folder = tmp_path_factory.mktemp("ledger")
-    sent(folder, EVENTS)
-    return folder
+pytestmark = pytest.mark.usefixtures("settings_of_a_run")
 
 
 @pytest.mark.parametrize("spec", FOLDERS)

@@ -39,11 +39,7 @@ FAR = {
 OUTPUT = (Field(name="event_id", type="string"), Field(name="held", type="timestamp"))
 HELD_BY_PANDAS = {1850, 2013}
 ANY_YEAR = {at.year for at in FAR.values()}
-
-
-@pytest.fixture(autouse=True)
-def examples(monkeypatch):
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+pytestmark = pytest.mark.usefixtures("examples")
 
 
 @pytest.fixture(scope="module")

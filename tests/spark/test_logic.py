@@ -28,12 +28,7 @@ from tests.harness.scene import Scene
 
 CARRIER = (Field(name="carrier", type="string"),)
 N = (Field(name="n", type="bigint"),)
-
-
-@pytest.fixture(autouse=True)
-def examples(monkeypatch):
-    """The pipelines that show an operator each."""
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+pytestmark = pytest.mark.usefixtures("examples")
 
 
 @pytest.fixture(scope="module")

@@ -23,12 +23,6 @@ DELAY = timedelta(hours=2)
 """Of all forms that have a watermark."""
 
 
-@pytest.fixture
-def examples(monkeypatch):
-    """The pipelines that show an operator each."""
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-
-
 IN_PROPERTIES = {
     "whole_rows", "event_time_key", "for_ever", "session_own_gap", "update_window",
     "carrier_ranking", "busy_runways", "airport_delays", "complete_windows", "rush_hours",

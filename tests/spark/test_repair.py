@@ -56,11 +56,7 @@ RANGED = [
     for operator in operators.ALL
     if unranged(operator.spec) is None
 ]
-
-
-@pytest.fixture(autouse=True)
-def examples(monkeypatch):
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+pytestmark = pytest.mark.usefixtures("examples")
 
 
 class Repairs:

@@ -33,12 +33,6 @@ SHORT = {"busy_days"}
 """Rows and timers of Python state, with an Aggregate behind it."""
 
 
-@pytest.fixture
-def examples(monkeypatch):
-    """The pipelines that show an operator each."""
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-
-
 def moved(made: Scene, number: int) -> list[str]:
     return list(repartition(made.spec, made.settings, number))
 

@@ -18,11 +18,10 @@ from local import ledger as ledgers
 from spark_jobs import failpoint
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.errors import ProcessorFailed, SluiceError
-from spark_jobs.launch.session import session
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.compute import one_batch
 from spark_jobs.repair.compute.replay import replay
-from spark_jobs.spec import Aggregate, Deduplicate, Field, GroupState, Pipeline, State, Tumbling
+from spark_jobs.spec import Aggregate, Deduplicate, Field, GroupState, Pipeline, Tumbling
 from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness import oracle
@@ -32,7 +31,7 @@ from tests.harness.moments import EPOCH
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.spark import operators, truth
-from tests.spark.whole import FOR_EVER, sent, stateful_input
+from tests.spark.whole import FOR_EVER, stateful_input
 
 LONG = "SLUICE_CASES" in os.environ
 CASES = int(os.environ.get("SLUICE_CASES", "1"))
@@ -41,26 +40,7 @@ CONTEXT = timedelta(hours=48)
 ROTATIONS = registry.load("aircraft_rotations")
 START = datetime(2013, 1, 1, tzinfo=UTC)
 Row = dict[str, Any]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def settings_of_a_run(spark):
-    """Those that a drain and a repair have, with few partitions."""
-    session("canonical", State())
-
-
-@pytest.fixture
-def examples(monkeypatch):
-    """The pipelines that show an operator each."""
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-
-
-@pytest.fixture(scope="module")
-def ledger(tmp_path_factory) -> Path:
-    """Records out of order, late, twice; none of them is late here."""
-    folder = tmp_path_factory.mktemp("ledger")
-    sent(folder, 4000)
-    return folder
+pytestmark = pytest.mark.usefixtures("settings_of_a_run")
 
 
 def replayed(spark, spec, rows, folder, until) -> DataFrame:
