@@ -19,7 +19,13 @@ from spark_jobs.errors import (
     TopicRemade,
 )
 from spark_jobs.fingerprint.environment import all_changes
-from spark_jobs.fingerprint.fields import FROZEN, Change, Declared, Fingerprint, idle_declarations
+from spark_jobs.fingerprint.fields import (
+    FROZEN,
+    Declared,
+    FieldChange,
+    Fingerprint,
+    idle_declarations,
+)
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec.several import BETWEEN
@@ -37,7 +43,7 @@ class Standing(NamedTuple):
     """Of the newest batch."""
     fields: Fingerprint
     """Of the newest batch; where nothing differs from what the last run accepted, of that."""
-    differences: tuple[Change, ...]
+    differences: tuple[FieldChange, ...]
     """Between these fields, with what surrounds them, and now."""
 
     @property
@@ -128,7 +134,7 @@ class Standing(NamedTuple):
             told = format_data_loss(loss, self.declared.topic.shown)
             raise RecordsGone.unread_removed(loss=told, reset=_reset_remedy(paths))
 
-    def _declaration(self, refused: list[Change]) -> str:
+    def _declaration(self, refused: list[FieldChange]) -> str:
         """How a person declares that the changes leave the state right; empty if nobody can."""
         logic = [change.was for change in refused if change.field == "logic"]
         expressions = [sql for change in refused for sql in change.expressions]
@@ -183,7 +189,7 @@ def standing(present: Present, paths: Paths) -> Standing:
     return Standing(paths, now, declared, stored, made, made.fingerprint, since_made)
 
 
-def _beside(paths: Paths, refused: list[Change]) -> str:
+def _beside(paths: Paths, refused: list[FieldChange]) -> str:
     """How the table of before serves until the changed one is there."""
     if paths.is_archive or not all(change.field.startswith("topic.") for change in refused):
         return ""

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 import spark_jobs
 from spark_jobs.errors import SluiceError
-from spark_jobs.fingerprint.fields import Change, Declared, Fingerprint, changes
+from spark_jobs.fingerprint.fields import Declared, FieldChange, Fingerprint, changes
 from spark_jobs.fingerprint.packages import version
 from spark_jobs.pinned import language
 from spark_jobs.pinned.sql_settings import PINNED
@@ -96,7 +96,7 @@ def all_changes(
     stored: tuple[Fingerprint, Environment],
     now: tuple[Fingerprint, Environment],
     declared: Declared,
-) -> list[Change]:
+) -> list[FieldChange]:
     """The fields of the spec and of the environment that differ."""
     (was, around), (wanted, current) = stored, now
     around = around.with_unrecorded(current)
@@ -132,20 +132,20 @@ def _changed_files(was: Environment, now: Environment, same_logic: bool) -> str:
     return "changed: " + ", ".join(changed if same_logic else ["logic.py", *changed])
 
 
-def _settings(was: Environment, now: Environment) -> list[Change]:
+def _settings(was: Environment, now: Environment) -> list[FieldChange]:
     """A setting that is not pinned any more has no meaning for state."""
     both = sorted(was.settings.keys() & now.settings.keys())
     return [
-        Change(name, was.settings[name], now.settings[name], "refused")
+        FieldChange(name, was.settings[name], now.settings[name], "refused")
         for name in both
         if was.settings[name] != now.settings[name]
     ]
 
 
-def _version_changes(was: Environment, now: Environment) -> list[Change]:
+def _version_changes(was: Environment, now: Environment) -> list[FieldChange]:
     both = sorted(was.versions.keys() & now.versions.keys())
     return [
-        Change(f"version of {name}", was.versions[name], now.versions[name], "warned")
+        FieldChange(f"version of {name}", was.versions[name], now.versions[name], "warned")
         for name in both
         if was.versions[name] != now.versions[name]
     ]

@@ -52,7 +52,7 @@ ANOTHER_STORE = (
 NO_STATE = "which its first batch fixed; no step keeps state, so nothing depends on it"
 
 
-class Change(NamedTuple):
+class FieldChange(NamedTuple):
     """A field that differs: its value in the checkpoint, and its value in the spec."""
 
     field: str
@@ -150,10 +150,10 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
     return fields
 
 
-def changes(stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> list[Change]:
+def changes(stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> list[FieldChange]:
     """The fields that differ, sorted by name."""
     return [
-        Change(
+        FieldChange(
             name,
             was,
             now,

@@ -30,7 +30,7 @@ class OtherTypes(ValueError):
     """
 
 
-class Change(NamedTuple):
+class BucketChange(NamedTuple):
     """What a batch makes of a bucket."""
 
     output: pa.Table
@@ -53,7 +53,7 @@ class Bucket(NamedTuple):
     output: pa.Schema
     """The declared columns."""
 
-    def after(self, rows: pa.Table, held: pa.Table | None) -> Change:
+    def after(self, rows: pa.Table, held: pa.Table | None) -> BucketChange:
         """The change by some rows. `held` is the bucket's state before it; None if it has none.
 
         Raises OtherTypes, WrongResult, and whatever the pipeline's code raises.
@@ -72,7 +72,7 @@ class Bucket(NamedTuple):
         state = _fitted(state, schema, "state")
         self._refuse_other_keys(state, rows)
         gone, _ = split(before, state, self.keys)
-        return Change(
+        return BucketChange(
             output,
             pa.concat_tables([others, state]).combine_chunks(),
             state.num_rows,
