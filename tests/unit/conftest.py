@@ -4,11 +4,13 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import spark_jobs
+from spark_jobs import pipelines
 from tests.harness.lines import as_before
 
 # A machine that is busy with Spark says nothing about the code by being slow. The same cases every
@@ -42,3 +44,12 @@ def log_as_before() -> Iterator[None]:
     """What log.setup does is undone after the test."""
     with as_before():
         yield
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A folder of pipelines in the place of the shipped ones."""
+    monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
+    for module in [name for name in sys.modules if name.startswith("spark_jobs.pipelines.")]:
+        monkeypatch.delitem(sys.modules, module)
+    return tmp_path

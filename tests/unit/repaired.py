@@ -17,7 +17,7 @@ from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.fingerprint.environment import environment
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.messages.report import Account
-from spark_jobs.ops import repairs
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange.swap import Swapped, swap
 from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.manifest import Manifest, MergedRecord
@@ -57,6 +57,8 @@ NULLABLE = pa.schema(
 """As Spark writes the staged rows: every column may be null."""
 POSITION = Position("windowEnd", "end")
 SHOPS = ("a", "b", "c")
+FINAL = 6
+"""Hours of which all rows are final, where ten are drained."""
 Row = dict[str, Any]
 Changes = list[tuple[Row | None, Row | None]]
 """The row before and the row after, of each change."""
@@ -304,3 +306,27 @@ def late(offset: int, position: datetime) -> MergedRecord:
         topic_id="topic-1", partition=0, offset=offset, source="late", fate="merged",
         position=position,
     )  # fmt: skip
+
+
+def ten_hours(folder: Path) -> Root:
+    """Ten hours in ten batches of one record each; what follows the sixth hour is open."""
+    made = Root(folder)
+    made.drain(0, 9)
+    set_watermark(made, 9)
+    return made
+
+
+def set_watermark(root: Root, batch: int) -> None:
+    clock = int((DAY + timedelta(hours=FINAL)).timestamp() * 1000)
+    plan_batch(root.folder, batch, {0: batch + 1}, clock, topic="sales")
+
+
+def add_late(root: Root, *events: tuple[int, float]) -> None:
+    """The offset of each late record, and the hour that it is in."""
+    rows = [
+        {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9, "run_id": "r", "step": "late"}
+        | {"partition": 0, "offset": offset, "event_time": DAY + timedelta(hours=at)}
+        | {"watermark_missed": DAY + timedelta(hours=FINAL)}
+        for offset, at in events
+    ]
+    ops_tables.append(root.paths.root, "late", rows)

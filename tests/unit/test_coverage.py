@@ -24,21 +24,15 @@ from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Ranges
 from tests.harness.refused import fails
-from tests.unit.checkpoints import plan_batch
-from tests.unit.repaired import DAY, SPEC, Root, hour, hours, row
+from tests.unit.repaired import DAY, FINAL, SPEC, Root, add_late, hour, hours, row, ten_hours
 
 HOURLY = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
-FINAL = 6
-"""Hours of which all rows are final."""
 
 
 @pytest.fixture
 def root(tmp_path) -> Root:
     """Ten hours in ten batches of one record each; what follows the sixth hour is open."""
-    made = Root(tmp_path)
-    made.drain(0, 9)
-    clock = int((DAY + timedelta(hours=FINAL)).timestamp() * 1000)
-    plan_batch(made.folder, 9, {0: 10}, clock, topic="sales")
+    made = ten_hours(tmp_path)
     own = {"pipeline": SPEC.name, "generation": "g1", "run_id": "r", "partition": 0}
     times = [DAY + timedelta(hours=n, minutes=20) for n in range(10)]
     slices = [
@@ -49,17 +43,6 @@ def root(tmp_path) -> Root:
     ]
     ops_tables.append(made.paths.root, "slices", slices)
     return made
-
-
-def add_late(root: Root, *events: tuple[int, float]):
-    """The offset of each late record, and the hour that it is in."""
-    rows = [
-        {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9, "run_id": "r", "step": "late"}
-        | {"partition": 0, "offset": offset, "event_time": DAY + timedelta(hours=at)}
-        | {"watermark_missed": DAY + timedelta(hours=FINAL)}
-        for offset, at in events
-    ]
-    ops_tables.append(root.paths.root, "late", rows)
 
 
 def found(root: Root, earliest: Offsets | None = None, bound: Span | None = None) -> Coverage:

@@ -1,11 +1,9 @@
 """The registry: what it finds, what it refuses, and how light finding is."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from spark_jobs import pipelines
 from spark_jobs.errors import PipelineUnknown, SpecInvalid
 from spark_jobs.registry import find as registry
 from tests.harness.ran import python
@@ -19,15 +17,6 @@ from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.topics.flights import FLIGHTS
 SPEC = Pipeline(name={name!r}, about="x", topic=FLIGHTS, steps=(Transform(where="true"),))
 """
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """A folder of pipelines in the place of the shipped ones."""
-    monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
-    for module in [name for name in sys.modules if name.startswith("spark_jobs.pipelines.")]:
-        monkeypatch.delitem(sys.modules, module)
-    return tmp_path
 
 
 def add(folder: Path, pipeline: str, text: str) -> None:

@@ -18,12 +18,9 @@ from spark_jobs.spans.span import Span
 from spark_jobs.spec import Field, Pipeline, Ranges, Transform
 from tests.harness.ran import python
 from tests.harness.refused import fails
-from tests.unit.checkpoints import plan_batch
-from tests.unit.repaired import DAY, SPEC, Root, hours, late, row
+from tests.unit.repaired import DAY, FINAL, SPEC, Root, hours, late, row, ten_hours
 from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
 
-FINAL = 6
-"""Hours of which all rows are final."""
 AHEAD = timedelta(hours=1)
 DECODED = "Object missing required field `shop`"
 OPTIONAL = tuple(
@@ -38,10 +35,7 @@ CORRECTED = SPEC.model_copy(
 @pytest.fixture
 def root(tmp_path) -> Root:
     """Ten hours in ten batches of one record each; what follows the sixth hour is open."""
-    made = Root(tmp_path)
-    made.drain(0, 9)
-    clock = int((DAY + timedelta(hours=FINAL)).timestamp() * 1000)
-    plan_batch(made.folder, 9, {0: 10}, clock, topic="sales")
+    made = ten_hours(tmp_path)
     ends = {"first_event_time": DAY, "last_event_time": DAY + timedelta(hours=9.5)}
     whole = {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9, "partition": 0}
     whole |= {"first_offset": 0, "last_offset": 9, "records": 10}

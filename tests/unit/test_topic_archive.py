@@ -1,7 +1,6 @@
 """The archive of a topic, without Spark: declaration, name, content, and who reads it."""
 
 import json
-import sys
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +14,7 @@ from pyspark.sql.types import StructType
 from typer.testing import CliRunner
 from upath import UPath
 
-from spark_jobs import failpoint, pipelines
+from spark_jobs import failpoint
 from spark_jobs.admin import dead_places
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
@@ -85,15 +84,6 @@ from spark_jobs.topics.flights import FLIGHTS
 TOPIC = FLIGHTS.model_copy(update={{"archive": {archive}}})
 SPEC = Pipeline(name={name!r}, about="x", topic=TOPIC, steps=(Transform(where="true"),))
 """
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """A folder of pipelines in the place of the shipped ones."""
-    monkeypatch.setattr(pipelines, "__path__", [str(tmp_path)])
-    for module in [name for name in sys.modules if name.startswith("spark_jobs.pipelines.")]:
-        monkeypatch.delitem(sys.modules, module)
-    return tmp_path
 
 
 def declare(folder: Path, name: str, archive: str = "Archive()") -> None:

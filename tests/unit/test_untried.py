@@ -11,36 +11,12 @@ from spark_jobs.errors import KafkaUnreachable, RangeInvalid, RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.untried import RUN_PREFIX, untried
 from spark_jobs.spec import Ranges
-from tests.unit.checkpoints import plan_batch
-from tests.unit.repaired import DAY, SPEC, Root, hours, row
-
-FINAL = 6
-"""Hours of which all rows are final."""
+from tests.unit.repaired import SPEC, Root, add_late, hours, row, set_watermark, ten_hours
 
 
 @pytest.fixture
 def root(tmp_path) -> Root:
-    """Ten hours in ten batches; what follows the sixth hour is open."""
-    made = Root(tmp_path)
-    made.drain(0, 9)
-    set_watermark(made, 9)
-    return made
-
-
-def set_watermark(root: Root, batch: int) -> None:
-    clock = int((DAY + timedelta(hours=FINAL)).timestamp() * 1000)
-    plan_batch(root.folder, batch, {0: batch + 1}, clock, topic="sales")
-
-
-def add_late(root: Root, *events: tuple[int, float]) -> None:
-    """The offset of each late record, and the hour that it is in."""
-    rows = [
-        {"pipeline": SPEC.name, "generation": "g1", "batch_id": 9, "run_id": "r", "step": "late"}
-        | {"partition": 0, "offset": offset, "event_time": DAY + timedelta(hours=at)}
-        | {"watermark_missed": DAY + timedelta(hours=FINAL)}
-        for offset, at in events
-    ]
-    ops_tables.append(root.paths.root, "late", rows)
+    return ten_hours(tmp_path)
 
 
 def computed(root, state, span, horizon, kind="repair", repair_id="") -> None:
