@@ -25,6 +25,7 @@ from spark_jobs.launch import parent_watch
 from spark_jobs.messages.job import (
     Drain,
     Printing,
+    Prove,
     Repartition,
     Run,
     Serve,
@@ -168,6 +169,10 @@ def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
     if isinstance(job, Validate):
         both = filter(None, (spec, registry.load_next(job.pipeline)))
         return chain.from_iterable(deep(each, settings) for each in both)
+    if isinstance(job, Prove):
+        from spark_jobs.proof.prove import prove  # noqa: PLC0415 - no drain needs it
+
+        return prove(job, settings)
     live = live_spec(spec, settings.root)
     if isinstance(job, ShowState):
         return state_view(live, settings, job.query)

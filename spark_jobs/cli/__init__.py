@@ -2,8 +2,8 @@
 calls the same functions as Airflow's tasks; a command that needs Spark is also one of main.py.
 
 May import: admin, analysis, checkpoint, decode, draft, errors, install, launch, log, messages, ops,
-pages, rebuild, registry, repair, root, runs, settings, source, spec, state, storage, warm. Imported
-by: nobody.
+pages, proof, rebuild, registry, repair, root, runs, settings, source, spec, state, storage, warm.
+Imported by: nobody.
 Never here: what a command does.
 """
 

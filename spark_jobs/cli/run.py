@@ -83,6 +83,47 @@ def validate(
             _plan_with_spark(pipelines or registry.names())
 
 
+@commands.command(
+    "test",
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice test",
+        "sluice test flight_events",
+        "sluice test --changed main     (what this branch touches)",
+    ),
+)
+def run_cases(
+    pipelines: PipelineNames = None,
+    changed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMIT",
+            help="Only pipelines whose folder, or a module that they import, differs from this "
+            "commit of git.",
+        ),
+    ] = None,
+) -> None:
+    """Run the cases of tests.yaml beside each spec: records in, rows and outcomes out.
+
+    Through Spark, in folders that are removed. Needs neither Kafka nor the root.
+    """
+    from spark_jobs.proof.cases import file_of, required_file  # noqa: PLC0415 - no other command needs them
+    from spark_jobs.proof.start import commands as commands_of  # noqa: PLC0415 - as above
+    from spark_jobs.proof.touched import touched  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        names = pipelines or [name for name in registry.names() if file_of(name)]
+        for name in names:
+            registry.load(name)
+            required_file(name)
+        if changed is not None:
+            names = touched(names, changed)
+        if not names:
+            say("no cases to run")
+        ended = [relay.run(words, variables) for words, variables in commands_of(names)]
+        raise typer.Exit(next(filter(None, ended), 0))
+
+
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice plan flight_events"))
 def plan(pipeline: PipelineName) -> None:
     """Show the new offsets per partition and the batches to recover. Starts no JVM."""

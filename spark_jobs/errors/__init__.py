@@ -10,7 +10,13 @@ from __future__ import annotations
 from spark_jobs.errors.base import Quoted, Reason, SluiceError, Value, reason
 from spark_jobs.errors.catalogue import by_code, catalogue
 from spark_jobs.errors.checkpoint import CheckpointBroken, CheckpointForeign
-from spark_jobs.errors.checks import CheckBroken, CheckFailed, DecisionRefused
+from spark_jobs.errors.checks import (
+    CaseInvalid,
+    CasesFailed,
+    CheckBroken,
+    CheckFailed,
+    DecisionRefused,
+)
 from spark_jobs.errors.code import ExpressionFailed, ProcessorFailed, StateMisused
 from spark_jobs.errors.kafka import (
     KafkaConfigInvalid,
@@ -82,6 +88,8 @@ from spark_jobs.errors.unexpected import unexpected
 __all__ = [
     "AccountBehind",
     "ApprovalMissing",
+    "CaseInvalid",
+    "CasesFailed",
     "ChangeUnexplained",
     "CheckBroken",
     "CheckFailed",

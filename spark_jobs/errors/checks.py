@@ -1,4 +1,4 @@
-"""Checks, and what people decide about rows and records."""
+"""Checks, cases, and what people decide about rows and records."""
 
 from __future__ import annotations
 
@@ -158,3 +158,52 @@ class DecisionRefused(SluiceError):
         "Name fewer of them.",
     )
     def too_many_named(self, named: int, most: int) -> None: ...
+
+
+class CaseInvalid(SluiceError):
+    """A file of cases is invalid."""
+
+    code, exit_status = "CASE_INVALID", 59
+    usual_remedy = "Correct the file: docs/operators.md#cases."
+
+    @reason("{file} is no YAML: {error}.")
+    def unreadable(self, file: object, error: Quoted) -> None: ...
+
+    @reason("{file}: {case}: {field} is {given}: {right}.")
+    def field_wrong(
+        self, file: object, case: object, field: object, given: Quoted, right: object
+    ) -> None: ...
+
+    @reason(
+        "Pipeline {pipeline} has no cases.",
+        "Write them into its folder, as one of {names}: docs/operators.md#cases.",
+    )
+    def file_absent(self, pipeline: object, names: object) -> None: ...
+
+    @reason(
+        "Pipeline {pipeline} reads several topics. Cases have records of one topic.",
+        "Test it with Kafka.",
+    )
+    def several_topics(self, pipeline: object) -> None: ...
+
+    @reason(
+        "{folder} is not a pipeline of the package {package}.",
+        "Name its package in SLUICE_PIPELINES.",
+    )
+    def foreign(self, folder: object, package: object) -> None: ...
+
+    @reason(
+        "git cannot say what has changed since {ref}: {error}.",
+        "Name a commit of the pipelines' repository, or leave --changed out.",
+    )
+    def unknown_ref(self, ref: object, error: object) -> None: ...
+
+
+class CasesFailed(SluiceError):
+    """Cases ended otherwise than their files say."""
+
+    code, exit_status = "CASES_FAILED", 58
+    usual_remedy = "Correct the pipeline or the case; the lines above say what differs."
+
+    @reason("{failed} of {all_} cases failed.")
+    def some(self, failed: int, all_: int) -> None: ...

@@ -2,6 +2,6 @@
 it.
 
 May import: checkpoint, errors, messages, pinned, registry, root, settings, spec, values. Imported
-by: cli, install, main, repair, runs, sluice_airflow, state, warm.
+by: cli, install, main, proof, repair, runs, sluice_airflow, state, warm.
 Never here: what a run does.
 """

@@ -13,6 +13,11 @@ from typing import Final
 
 NOISE: Final = (b"WARNING: Using incubator modules: jdk.incubator.vector",)
 """Spark's launcher adds that module to every JVM, and the JVM says so each time."""
+NOISE_OF_WORKERS: Final = (
+    b"Starting Streaming TransformWithStateInPandas Python worker",
+    b"Streaming TransformWithStateInPandas Python worker",
+)
+"""Beginnings of lines of a processor's start, which PySpark prints, each with an empty line."""
 STDERR: Final = 2
 PATIENCE_SECONDS: Final = 1.0
 """A Python worker that outlives the application keeps its stderr open: nobody waits longer."""
@@ -41,6 +46,9 @@ def run(words: list[str], variables: Mapping[str, str]) -> int:
 
 def _relay(descriptor: int) -> None:
     with os.fdopen(descriptor, "rb") as lines:
+        says_nothing = False
         for line in lines:
-            if line.rstrip() not in NOISE:
+            empty = says_nothing and not line.strip()
+            says_nothing = line.rstrip() in NOISE or line.startswith(NOISE_OF_WORKERS)
+            if not says_nothing and not empty:
                 os.write(STDERR, line)

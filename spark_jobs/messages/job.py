@@ -96,6 +96,23 @@ class ShowState(_OfPipeline):
     query: StateQuery
 
 
+class Prove(_Job):
+    """Run the cases of pipelines, and print what came of them. Reads no records of Kafka."""
+
+    do: Literal["prove"] = "prove"
+    pipelines: tuple[str, ...]
+    """One at least; all take the same options of Spark."""
+    only: tuple[tuple[str, str], ...] = ()
+    """Pipeline and name of each case to run; none for all."""
+    results: str = ""
+    """Path of a file to which each outcome is added, as a line of JSON."""
+
+    @property
+    def pipeline(self) -> str:
+        """The one whose options of Spark the application has."""
+        return self.pipelines[0]
+
+
 class Serve(_Job):
     """Be a worker for warm drains (spark_jobs/warm)."""
 
@@ -106,7 +123,7 @@ class Serve(_Job):
 
 Run = Drain | Stage
 """What leaves a report."""
-Printing = Explain | Validate | Repartition | ShowState
+Printing = Explain | Validate | Repartition | ShowState | Prove
 """What only prints."""
 Job = Annotated[Run | Printing | Serve, Field(discriminator="do")]
 _JOB: TypeAdapter[Run | Printing | Serve] = TypeAdapter(Job)

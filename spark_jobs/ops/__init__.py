@@ -2,6 +2,6 @@
 views of them.
 
 May import: analysis, checkpoint, errors, messages, registry, root, spans, storage. Imported by:
-admin, audit, cli, decode, pages, rebuild, repair, runs, sink, sluice_airflow, steps.
+admin, audit, cli, decode, pages, proof, rebuild, repair, runs, sink, sluice_airflow, steps.
 Never here: a decision by what they say.
 """

@@ -51,6 +51,17 @@ def imported_modules(name: str) -> Modules:
     return modules_of(module(name, "logic"), logic_path(name), Project(package(), folder()))
 
 
+def files(name: str) -> set[Path]:
+    """The files of the project's modules that its spec.py and logic.py import. Raises SpecInvalid
+    if one is missing or is not valid Python.
+    """
+    project = Project(package(), folder())
+    parts = ((part, folder() / name / f"{part}.py") for part in ("spec", "logic"))
+    own = [(module(name, part), path) for part, path in parts if path.is_file()]
+    found = (path for each in own for path in modules_of(*each, project).values())
+    return {path for path in found if path}
+
+
 def own_path() -> Path | None:
     """The folder on the path that has the pipelines' top package; None where Sluice or a package
     manager has brought it.

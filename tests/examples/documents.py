@@ -26,7 +26,7 @@ from tests.harness.certificates import Authority
 PLACE = "/etc/sluice/"
 """Where the documents' certificates lie."""
 
-LANGUAGES = frozenset({"", "console", "ini", "json", "properties", "python", "sh", "sql"})
+LANGUAGES = frozenset({"", "console", "ini", "json", "properties", "python", "sh", "sql", "yaml"})
 """Of fences. One without a language is output or a diagram, and sql is Spark's: neither is run."""
 
 

@@ -41,6 +41,7 @@ from tests.unit.test_rooms import HEAVY
 RANGE = ("--from", "--to", "--note", "--most-records", "--without-lost")
 OPTIONS = {
     "validate": ("--deep",),
+    "test": ("--changed",),
     "plan": (),
     "drain": ("--report", "--run-id"),
     "publish": ("--after", "--event"),

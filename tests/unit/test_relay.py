@@ -31,6 +31,13 @@ def test_the_jvms_line_about_its_modules_is_left_out_and_all_else_is_there():
     assert (done.returncode, done.stderr.splitlines()) == (7, [lines[0], *lines[2:]])
 
 
+def test_what_pyspark_prints_of_a_processors_start_is_left_out():
+    worker = "Streaming TransformWithStateInPandas Python worker"
+    lines = ["first", "", f"Starting {worker}.", "", f"{worker} received it.", "", "last"]
+    done = relayed(f"import sys; print(*{lines}, sep='\\n', file=sys.stderr)")
+    assert done.stderr.splitlines() == ["first", "", "last"]
+
+
 def test_a_process_that_outlives_the_application_is_not_waited_for():
     left = "import time; time.sleep(30)"
     done = relayed(

@@ -1,0 +1,6 @@
+"""Proof: a pipeline's cases, which are data beside its spec, through real drains without a broker.
+
+May import: errors, launch, log, messages, ops, registry, root, runs, settings, source, spec,
+storage, values. Imported by: cli, main.
+Never here: a stand-in for a step, a watermark or a sink.
+"""

@@ -1,0 +1,174 @@
+"""Cases: the file tests.yaml beside a spec: records in batches, and what comes of them.
+
+A field more or less, a misspelt one or a wrong type raises CaseInvalid. Needs no Spark.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from spark_jobs.errors import CaseInvalid
+from spark_jobs.registry import find as registry
+
+NAMES: Final = ("tests.yaml", "tests.yml", "tests.json")
+"""The first of them that a pipeline's folder has is read."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Record(_Part):
+    """A record as a producer sends it."""
+
+    value: Any
+    """Text or bytes (!!binary) as they are; null for a tombstone; anything else as JSON."""
+    key: str | bytes | None = None
+    headers: dict[str, str | None] | None = None
+    timestamp: datetime | None = Field(default=None, strict=False)
+    """Kafka's; by default when its batch is run. Without a zone it is UTC."""
+    partition: int = Field(default=0, ge=0, le=99)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, given: Any) -> Any:
+        """What is not written with `value` is the value itself."""
+        whole = isinstance(given, Mapping) and "value" in given and given.keys() <= FIELDS
+        return given if whole or isinstance(given, cls) else {"value": given}
+
+
+FIELDS: Final = {"value", "key", "headers", "timestamp", "partition"}
+
+
+class Expected(_Part):
+    """What comes of all batches. A count that is not written is not compared, but for what was
+    rejected: nothing may be late, malformed or premature that the case does not name.
+    """
+
+    rows: list[dict[str, Any]] | None = None
+    """The table's rows, in any order. Only the columns that a row names are compared."""
+    late: int = 0
+    malformed: int | list[str] = 0
+    """How many, or for each of them a part of its reason."""
+    premature: int | list[str] = 0
+    filtered: int | None = None
+    accepted: int | None = None
+    duplicates: int | None = None
+    inserted: int | None = None
+    updated: int | None = None
+    deleted: int | None = None
+    absent: int | None = None
+    superseded: int | None = None
+    fails: str | None = None
+    """The code of the error with which the last batch ends."""
+
+
+class Case(_Part):
+    """One case."""
+
+    name: str = Field(min_length=1)
+    given: list[list[Record]] = Field(min_length=1)
+    """Batches: each is a run of its own."""
+    expect: Expected
+
+
+class _File(_Part):
+    defaults: dict[str, Any] = {}
+    """Fields of each record's value, if that is an object and does not have them."""
+    cases: list[Case] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        twice = [
+            name for name, count in Counter(each.name for each in self.cases).items() if count > 1
+        ]
+        if twice:
+            raise ValueError(f"give each case a name of its own, not {twice[0]!r} twice")
+        return self
+
+
+def file_of(pipeline: str) -> Path | None:
+    """The file with its cases, if it has one."""
+    folder = registry.logic_path(pipeline).parent
+    return next((folder / name for name in NAMES if (folder / name).is_file()), None)
+
+
+def required_file(pipeline: str) -> Path:
+    """The file with its cases. Raises CaseInvalid if it has none."""
+    path = file_of(pipeline)
+    if path is None:
+        raise CaseInvalid.file_absent(pipeline=pipeline, names=", ".join(NAMES))
+    return path
+
+
+def cases_of(pipeline: str) -> tuple[Case, ...]:
+    """Its cases. Raises CaseInvalid."""
+    return read(required_file(pipeline))
+
+
+def read(path: Path) -> tuple[Case, ...]:
+    """The cases of a file, in its order. Raises CaseInvalid."""
+    found = _parsed(path)
+    try:
+        file = _File.model_validate(found)
+    except ValidationError as error:
+        raise _invalid(path, found, error) from None
+    return tuple(_completed(case, file.defaults) for case in file.cases)
+
+
+def _completed(case: Case, defaults: Mapping[str, Any]) -> Case:
+    def whole(record: Record) -> Record:
+        if not isinstance(record.value, Mapping):
+            return record
+        return record.model_copy(update={"value": {**defaults, **record.value}})
+
+    given = [[whole(record) for record in batch] for batch in case.given]
+    return case.model_copy(update={"given": given})
+
+
+def _parsed(path: Path) -> Any:
+    """YAML 1.2, of which JSON is a part. What looks like a time stays text, as in JSON."""
+    from ruamel.yaml import YAML, YAMLError  # noqa: PLC0415 - Spark's side has it
+    from ruamel.yaml.constructor import SafeConstructor  # noqa: PLC0415 - as above
+
+    class Texts(SafeConstructor):  # type: ignore[misc]  # ruamel has no types here
+        """Makes no times."""
+
+    Texts.add_constructor("tag:yaml.org,2002:timestamp", SafeConstructor.construct_yaml_str)
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Constructor = Texts
+    try:
+        return yaml.load(path)
+    except (YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise CaseInvalid.unreadable(file=_shown(path), error=error) from None
+
+
+def _invalid(path: Path, found: Any, error: ValidationError) -> CaseInvalid:
+    # A misspelt field is also one that is missing, which says less.
+    first = min(error.errors(include_url=False), key=lambda each: each["type"] != "extra_forbidden")
+    where, case = first["loc"], "the file"
+    if where[:1] == ("cases",) and len(where) > 1 and isinstance(where[1], int):
+        given = found["cases"][where[1]]
+        name = given.get("name") if isinstance(given, Mapping) else None
+        case = f"case {name!r}" if name else f"case {where[1] + 1}"
+        where = where[2:]
+    right = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        right = "there is no such field"
+    return CaseInvalid.field_wrong(
+        file=_shown(path),
+        case=case,
+        field=".".join(map(str, where)) or "its form",
+        given="missing" if first["type"] == "missing" else repr(first["input"])[:200],
+        right=right,
+    )
+
+
+def _shown(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"

@@ -1,0 +1,200 @@
+"""Records: a case's topic, which is a folder: a file for each partition, a line for each record,
+whose number is its offset. It is a source as Kafka is one (source/port.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+
+from spark_jobs.source.port import SourceState
+from spark_jobs.source.sources import SOURCES
+from spark_jobs.spec import Topic
+from spark_jobs.values.record_headers import HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.proof.cases import Record
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.micro_batch import Offsets, Parts
+    from spark_jobs.source.port import Source
+    from spark_jobs.spec import Pipeline
+
+ROW: Final = (
+    f"partition int, offset bigint, millis bigint, key binary, value binary, headers {HEADERS}"
+)
+Line = tuple[int, int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+FORMAT: Final = "sluice-case"
+
+
+class CaseTopic(Topic):
+    """A topic whose records are in a folder."""
+
+    folder: str
+
+
+def topic_of(topic: Topic, folder: Path, partitions: int) -> CaseTopic:
+    """The topic of a case: empty."""
+    folder.mkdir()
+    for partition in range(partitions):
+        (folder / f"{partition}.jsonl").touch()
+    given = dict(topic) | {"archive": None, "starting": None}
+    return CaseTopic(**given, folder=str(folder))
+
+
+def send(topic: CaseTopic, records: Sequence[Record]) -> None:
+    """Write records behind those that are there."""
+    now = time.time_ns() // 1_000_000
+    for record in records:
+        headers = [[name, _coded(text)] for name, text in (record.headers or {}).items()]
+        line = [_millis(record.timestamp, now), _coded(record.key), _coded(_value(record)), headers]
+        with (Path(topic.folder) / f"{record.partition}.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _value(record: Record) -> str | bytes | None:
+    value = record.value
+    return value if value is None or isinstance(value, str | bytes) else json.dumps(value)
+
+
+def _coded(given: str | bytes | None) -> str | None:
+    if given is None:
+        return None
+    return base64.b64encode(given.encode() if isinstance(given, str) else given).decode()
+
+
+def _millis(at: datetime | None, now: int) -> int:
+    if at is None:
+        return now
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+class CaseSource(NamedTuple):
+    """See source/port.py. It has all records for ever, and no transactions."""
+
+    topic: CaseTopic
+
+    def state(self) -> SourceState:
+        ends = _ends(self.topic.folder)
+        return SourceState("case", dict.fromkeys(ends, 0), ends)
+
+    def earliest(self, partitions: Iterable[int]) -> Offsets:
+        return dict.fromkeys(partitions, 0)
+
+    def newest(self, partitions: Iterable[int]) -> datetime | None:
+        ends = _ends(self.topic.folder)
+        times = [
+            line[2]
+            for each in partitions
+            for line in _lines(self.topic.folder, each, 0, ends[each])
+        ]
+        return datetime.fromtimestamp(max(times) / 1000, UTC) if times else None
+
+    def compacted(self) -> bool:
+        return False
+
+    def count(self, parts: Parts) -> int:
+        return sum(stop - first for ranges in parts.values() for first, stop in ranges)
+
+    def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:  # noqa: ARG002 - the port's
+        rows = [
+            line
+            for each, ranges in parts.items()
+            for first, stop in ranges
+            for line in _lines(self.topic.folder, each, first, stop)
+        ]
+        return _kafka(spark.createDataFrame(rows, ROW))
+
+    def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
+        spark.dataSource.register(Lines)
+        named = {"folder": self.topic.folder, "topic": self.topic.name}
+        return (_kafka(spark.readStream.format(FORMAT).options(**named).load()),)
+
+
+def _source(spec: Pipeline, settings: Settings, _: Offsets) -> Source:  # noqa: ARG001 - as SOURCES has it
+    assert isinstance(spec.topic, CaseTopic)
+    return CaseSource(spec.topic)
+
+
+SOURCES[CaseTopic] = _source
+
+
+def _kafka(rows: DataFrame) -> DataFrame:
+    kafka = F.struct(
+        "partition",
+        "offset",
+        F.timestamp_millis("millis").alias("timestamp"),
+        F.lit(None).cast("bigint").alias("millis"),
+        F.struct("key", "value", "headers").alias("raw"),
+    )
+    return rows.select(kafka.alias("kafka"))
+
+
+class Lines(DataSource):
+    """Spark's data source of it."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return ROW
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002 - Spark's
+        return LinesReader(self.options["folder"], self.options["topic"])
+
+
+class LinesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Its stream. Offsets are as Kafka's reader writes them: topic -> partition -> offset."""
+
+    def __init__(self, folder: str, topic: str) -> None:
+        self._folder, self._topic = folder, topic
+        self._until: Offsets | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._until = _ends(self._folder)
+
+    def initialOffset(self) -> dict[str, Any]:
+        return {self._topic: dict.fromkeys(map(str, _ends(self._folder)), 0)}
+
+    def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ARG002 - Spark's
+        until = self._until or _ends(self._folder)
+        return {self._topic: {str(partition): end for partition, end in until.items()}}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        first = start[self._topic]
+        stops = end[self._topic].items()
+        return [InputPartition((int(each), first.get(each, 0), stop)) for each, stop in stops]
+
+    def read(self, partition: InputPartition) -> Iterator[Line]:
+        return _lines(self._folder, *partition.value)
+
+
+def _ends(folder: str) -> Offsets:
+    """Partition -> how many records it has."""
+    files = sorted(Path(folder).glob("*.jsonl"))
+    return {int(file.stem): file.read_bytes().count(b"\n") for file in files}
+
+
+def _lines(folder: str, partition: int, first: int, stop: int) -> Iterator[Line]:
+    """The records from the first offset up to `stop`, which is not among them."""
+    lines = (Path(folder) / f"{partition}.jsonl").read_text().splitlines()[first:stop]
+    for offset, line in enumerate(lines, first):
+        millis, key, value, headers = json.loads(line)
+        named = [(name, _bytes(text)) for name, text in headers]
+        yield partition, offset, millis, _bytes(key), _bytes(value), named
+
+
+def _bytes(coded: str | None) -> bytes | None:
+    return None if coded is None else base64.b64decode(coded)

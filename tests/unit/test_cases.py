@@ -1,0 +1,153 @@
+"""Cases: the file beside a spec, what it refuses, rows that are compared, and what git touches."""
+
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+
+from spark_jobs.errors import CaseInvalid
+from spark_jobs.proof.cases import read
+from spark_jobs.proof.compare import differences, same
+from spark_jobs.proof.show import table
+from spark_jobs.proof.touched import touched
+from tests.harness.refused import fails
+
+ONE = "cases: [{name: one, given: [[{a: 1}]], expect: {rows: []}}]"
+
+
+def cases(tmp_path, text):
+    path = tmp_path / "tests.yaml"
+    path.write_text(text)
+    return read(path)
+
+
+def test_a_record_is_its_value_or_says_more_of_itself(tmp_path):
+    given = """
+    defaults: {b: 2}
+    cases:
+      - name: one
+        given: [[{a: 2013-01-01T05:00:00Z}, "{not json", null, {value: {b: 3}, key: k, partition: 1}]]
+        expect: {}
+    """
+    [case] = cases(tmp_path, given)
+    [batch] = case.given
+    assert [each.value for each in batch] == [
+        {"b": 2, "a": "2013-01-01T05:00:00Z"},
+        "{not json",
+        None,
+        {"b": 3},
+    ]
+    assert [(each.key, each.partition) for each in batch][2:] == [(None, 0), ("k", 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "case", "field"),
+    [
+        (ONE.replace("given", "givn"), "case 'one'", "givn"),
+        (ONE.replace("rows", "row"), "case 'one'", "expect.row"),
+        (ONE.replace("rows: []", "late: many"), "case 'one'", "expect.late"),
+        (ONE.replace("{a: 1}", "{value: 1, partition: -1}"), "case 'one'", "given.0.0.partition"),
+        (ONE.replace("[[{a: 1}]]", "[{a: 1}]"), "case 'one'", "given.0"),
+        (ONE.replace("name: one, ", ""), "case 1", "name"),
+        ("cases: []", "the file", "cases"),
+        ("", "the file", "its form"),
+        (ONE + "\nchecks: []", "the file", "checks"),
+        (ONE[:-1] + ", " + ONE.removeprefix("cases: ["), "the file", "its form"),
+    ],
+    ids=["misspelt", "no such expectation", "no number", "partition", "no batch", "no name", "no case", "empty", "no such part", "a name twice"],
+)  # fmt: skip
+def test_what_no_case_has_is_refused_by_case_and_field(tmp_path, text, case, field):
+    with fails(CaseInvalid, "field_wrong", case=case, field=field):
+        cases(tmp_path, text)
+
+
+def test_what_is_no_yaml_is_refused(tmp_path):
+    with fails(CaseInvalid, "unreadable"):
+        cases(tmp_path, "cases: [")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "is_it"),
+    [
+        ("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC), True),
+        ("2026-03-01T13:00:00+01:00", datetime(2026, 3, 1, 12, tzinfo=UTC), True),
+        ("2026-03-01T12:00:01Z", datetime(2026, 3, 1, 12, tzinfo=UTC), False),
+        ("noon", datetime(2026, 3, 1, 12, tzinfo=UTC), False),
+        ("2026-03-01", date(2026, 3, 1), True),
+        (1.10, Decimal("1.1"), True),
+        (0.3, 0.1 + 0.2, True),
+        (1, 1.0, True),
+        ("1", 1, False),
+        (1, True, False),
+        (None, 0, False),
+        ([1, {"a": 2}], [1, {"a": 2}], True),
+        ({"a": 1}, {"a": 1, "b": None}, False),
+        (5, date(2026, 3, 1), False),
+    ],
+)
+def test_a_value_of_yaml_is_a_value_of_the_table(wanted, got, is_it):
+    assert same(wanted, got) is is_it
+
+
+def test_rows_compare_by_the_columns_that_each_names_and_in_any_order():
+    got = [{"a": 1, "b": 3}, {"a": 1, "b": 2}]
+    assert differences([{"a": 1}, {"a": 1, "b": 3}], got) == []
+    assert differences([{"a": 1, "b": 3}, {"a": 1}], got) == []
+
+
+def test_a_row_that_comes_twice_is_expected_twice():
+    [found] = differences([{"a": 1}], [{"a": 1}, {"a": 1}])
+    assert found == ("unexpected", None, {"a": 1})
+
+
+def test_what_differs_is_shown_cell_by_cell():
+    expected = [{"id": "e1", "n": 1}, {"id": "e3", "n": 3}]
+    got = [{"id": "e1", "n": 2, "more": 0}, {"id": "e4", "n": 4, "more": 0}]
+    assert [*table(differences(expected, got))] == [
+        "            id  n",
+        "changed     e1  1 -> 2",
+        "missing     e3  3",
+        "unexpected  e4  4",
+    ]
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """Two pipelines in git, of which one imports a module beside them."""
+    package = tmp_path / "wares"
+    for name, line in (("one", "import wares.beside\n"), ("two", "")):
+        (package / name).mkdir(parents=True)
+        (package / name / "spec.py").write_text(line)
+    for path in (package, package / "one", package / "two"):
+        (path / "__init__.py").touch()
+    (package / "beside.py").write_text("A = 1\n")
+    monkeypatch.delitem(sys.modules, "wares", raising=False)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SLUICE_PIPELINES", "wares")
+    who = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "first")):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    return package
+
+
+@pytest.mark.parametrize(
+    ("file", "names"),
+    [
+        ("two/spec.py", ["two"]),
+        ("two/tests.yaml", ["two"]),
+        ("beside.py", ["one"]),
+        ("other.py", []),
+    ],
+)
+def test_a_change_touches_the_pipelines_that_have_or_import_the_file(repository, file, names):
+    assert touched(["one", "two"], "HEAD") == []
+    (repository / file).write_text("B = 2\n")
+    assert touched(["one", "two"], "HEAD") == names
+
+
+@pytest.mark.parametrize("ref", ["no-such-branch", "--output=x"])
+def test_a_commit_that_git_does_not_know_is_refused(repository, ref):
+    with fails(CaseInvalid, "unknown_ref", ref=ref):
+        touched(["one"], ref)
