@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from spark_jobs.errors import SluiceError
 from spark_jobs.root.store_errors import translate_store_error
@@ -66,11 +66,10 @@ class one_line_errors:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        known = (
-            error
-            if error is None or isinstance(error, SluiceError)
-            else translate_store_error(error)
-        )
+        # A skip, a timeout or a signal amid a store's error is none of the store's.
+        if not isinstance(error, Exception) or isinstance(error, AirflowSkipException):
+            return
+        known = error if isinstance(error, SluiceError) else translate_store_error(error)
         if known is None:
             return
         self._log.error("%s", known)

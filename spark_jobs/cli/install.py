@@ -35,4 +35,5 @@ def install(
 
     with one_line_errors():
         new = make(folder, python, say)
-        say(f"{'made' if new else 'there already:'} {folder}: export SLUICE_SPARK_ENV={folder}")
+        place = folder.resolve()
+        say(f"{'made' if new else 'there already:'} {place}: export SLUICE_SPARK_ENV={place}")

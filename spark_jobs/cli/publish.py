@@ -35,7 +35,7 @@ def publish(
         typer.Option(
             help="The number of the last event that you have: the next one is told, also if it "
             "was told before. Default: what nobody was told yet.",
-            min=0,
+            min=1,
         ),
     ] = None,
     event: Annotated[
@@ -81,12 +81,17 @@ def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
 
     paths, spec = _live(pipeline)
     last = read_published(paths)
-    told = Announced(
-        last.number, last.generation, -1 if last.table_version is None else last.table_version
-    )
-    event = publish(paths, spec, told if after is None else told._replace(number=after))
+    version = -1 if last.table_version is None else last.table_version
+    number = last.number if after is None else after
+    if number > last.number:
+        raise typer.BadParameter(f"{pipeline} has told {last.number} events.", param_hint="--after")
+    if into is not None:
+        into.touch()  # before an event is fixed that could not be written
+    event = publish(paths, spec, Announced(number, last.generation, version))
     if event is None:
         say(f"{pipeline}: every row that passed is published")
+        if into is not None and not into.stat().st_size:
+            into.unlink()
         return
     if into is not None:
         into.write_text(event.model_dump_json(indent=2))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.clock import Disorder, disorder, event_time
-from spark_jobs.draft.fields import Drafted, drafted, required
+from spark_jobs.draft.fields import Drafted, drafted, optional, required
 from spark_jobs.draft.leaf import FEW, leaves
 from spark_jobs.draft.sample import Sampled, objects
 from spark_jobs.draft.tried import Tried, tried
+from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import Check, Deduplicate, Field, Latest, Pipeline, Topic, within
 from spark_jobs.spec.fields.place import Envelope
 
@@ -23,6 +25,7 @@ CHANGED: Final = Field(
 )
 OP: Final = Field(name="op", type="string", part="envelope")
 CLOUD: Final = ("specversion", "id", "source", "type")
+_ID: Final = re.compile(r"(^|_)(id|uuid|guid|ulid)$")
 ENOUGH: Final = 50
 """Records that say whether a field is a key."""
 
@@ -46,10 +49,20 @@ def draft(name: str, topic: str, sample: Sequence[Sampled]) -> Draft:
     envelope = _envelope(found)
     notes = dict[str, str]()
     fields = _fields(found, envelope, of_them)
+    if not fields:
+        raise SampleUnusable.no_fields(sampled=len(ordered))
     clock, fields = _clock(fields, envelope, [each.timestamp for each in of_them], notes)
     steps = _steps(fields, envelope, of_them, notes)
     needed = {clock, *(key for step in steps for key in step.keys)}
-    fields = [required(each) if each.field.name in needed else each for each in fields]
+    needed |= {name for step in steps if isinstance(step, Latest) for name in step.order_by}
+    fields = [
+        required(each)
+        if each.field.name in needed
+        else optional(each)
+        if envelope == "debezium"  # of a delete only the key may be there
+        else each
+        for each in fields
+    ]
     notes = {each.field.name: each.note for each in fields if each.note} | notes
     made = Topic(
         name=topic,
@@ -59,6 +72,9 @@ def draft(name: str, topic: str, sample: Sequence[Sampled]) -> Draft:
         tombstones="dropped" if any(each.value is None for each in ordered) else "malformed",
     )
     outcome = tried(made, ordered)
+    if len(outcome.rows) * 2 < len(good):
+        reason, records = outcome.malformed.most_common(1)[0]
+        raise SampleUnusable.mostly_malformed(records=records, sampled=len(ordered), reason=reason)
     behind = disorder(outcome.times_ms)
     spec = Pipeline(
         name=name,
@@ -74,9 +90,11 @@ def draft(name: str, topic: str, sample: Sequence[Sampled]) -> Draft:
 
 def _envelope(found: Sequence[Mapping[str, Any]]) -> Envelope | None:
     payloads = [_payload(each) for each in found]
-    if all("op" in each and ("after" in each or "before" in each) for each in payloads):
+    enough = (1 - FEW) * len(found)
+    if sum("op" in each and ("after" in each or "before" in each) for each in payloads) >= enough:
         return "debezium"
-    return "cloudevents" if all(all(n in each for n in CLOUD) for each in found) else None
+    cloud = sum(all(name in each for name in CLOUD) for each in found) >= enough
+    return "cloudevents" if cloud else None
 
 
 def _payload(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -130,49 +148,53 @@ def _steps(
     if envelope == "debezium":
         return (_latest(fields, ordered, notes),)
     values = [each.value for each in ordered]
-    for each in _likely(fields, len(values)):
+    for names in _likely(fields, envelope, len(values)):
+        keys = list(zip(*(each.leaf.column for each in names), strict=True))
         alike = defaultdict[Any, set[bytes | None]](set)
-        for key, value in zip(each.leaf.column, values, strict=True):
-            if key is not None:
+        for key, value in zip(keys, values, strict=True):
+            if None not in key:
                 alike[key].add(value)
-        if sum(len(contents) > 1 for contents in alike.values()) <= FEW * len(alike):
-            again = len(each.leaf.values) - len(alike)
-            name = each.field.name
-            notes["steps"] = f"{again} of {len(values)} records have the {name} of another"
-            return (Deduplicate(keys=(each.field.name,)),)
-    notes["steps"] = "no field tells records apart: equal ones are duplicates"
+        if all(len(contents) == 1 for contents in alike.values()):
+            again = sum(None not in key for key in keys) - len(alike)
+            told = " and ".join(each.field.name for each in names)
+            notes["steps"] = f"{again} of {len(values)} records have the {told} of another: copies"
+            return (Deduplicate(keys=tuple(each.field.name for each in names)),)
+    notes["steps"] = "no field is surely an id: equal records are duplicates"
     return (Deduplicate(keys=("*",)),)
 
 
-def _likely(fields: Sequence[Drafted], records: int) -> list[Drafted]:
-    """Texts and numbers of every record that may be an id: by their names, then by how many values
-    they have.
+def _likely(
+    fields: Sequence[Drafted], envelope: Envelope | None, records: int
+) -> list[list[Drafted]]:
+    """Fields that may tell events apart: called an id, and of nearly as many values as there are
+    records. Of CloudEvents it is source and id.
     """
-    known = [
-        each
-        for each in fields
-        if each.field.type in {"string", "bigint"}
-        and not each.field.format
-        and len(each.leaf.values) >= max(ENOUGH, (1 - FEW) * records)
-    ]
-
-    def rank(each: Drafted) -> tuple[bool, bool, int]:
-        of_event = each.field.part == "envelope" and each.field.name == "id"
-        return not of_event, not each.field.name.endswith("id"), -len(set(each.leaf.values))
-
-    return sorted(known, key=rank)
+    if envelope == "cloudevents":
+        own = {each.leaf.path: each for each in fields if each.field.part == "envelope"}
+        return [[own["source",], own["id",]]] if {("source",), ("id",)} <= own.keys() else []
+    found = []
+    for each in fields:
+        plain = each.field.type in {"string", "bigint"} and not each.field.format
+        if not plain or not _ID.search(each.field.name):
+            continue
+        texts = [value for value in each.leaf.values if isinstance(value, str | int)]
+        if len(texts) >= max(ENOUGH, (1 - FEW) * records) and len(set(texts)) * 2 > records:
+            found.append((-len(set(texts)), each))
+    return [[each] for _, each in sorted(found, key=lambda pair: pair[0])]
 
 
 def _latest(fields: Sequence[Drafted], ordered: Sequence[Sampled], notes: dict[str, str]) -> Latest:
     """By the key of Kafka's records, which Debezium makes of the table's; by the log's position."""
     of_row = [each for each in fields if each.field.part == "value"]
     names = {str(each.leaf.path[-1]): each.field.name for each in of_row}
-    keys = tuple(names[key] for key in _key_names(ordered) if key in names)
-    if not keys:
+    of_kafka = _key_names(ordered)
+    keys = tuple(names[key] for key in of_kafka if key in names)
+    if not keys or len(keys) < len(of_kafka):
         ids = [each.field.name for each in of_row if each.field.name.endswith("id")]
         keys = ((ids or [of_row[0].field.name])[0],)
-        notes["steps"] = "the key is a guess: Kafka's keys name no column"
-    positions = [each.field.name for each in fields if each.leaf.path[-2:] == ("source", "lsn")]
+        notes["steps"] = "the key is a guess: Kafka's keys name no column, or others"
+    beside = [each for each in fields if each.field.part == "envelope"]
+    positions = [each.field.name for each in beside if each.leaf.path == ("source", "lsn")]
     return Latest(keys=keys, order_by=(*positions, CHANGED.name), deletes="op = 'd'")
 
 

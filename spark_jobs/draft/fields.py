@@ -52,6 +52,11 @@ def required(of: Drafted) -> Drafted:
     return Drafted(field, of.leaf, "; ".join(filter(None, notes)))
 
 
+def optional(of: Drafted) -> Drafted:
+    """The same as a field that a record may lack."""
+    return of._replace(field=of.field.model_copy(update={"required": False}))
+
+
 def nearly_always(of: Drafted) -> bool:
     """Whether almost every record has it."""
     return bool(of.leaf.values) and of.leaf.lacking <= FEW * len(of.leaf.column)

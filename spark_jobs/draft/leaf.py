@@ -15,7 +15,7 @@ WIDEST: Final = 40
 UNITS: Final = {"s": 1_000, "ms": 1, "us": 1 / 1_000, "ns": 1 / 1_000_000}
 """An epoch's unit -> milliseconds."""
 YEARS_MS: Final = 20 * 365 * 86_400_000
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)")
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?")
 _NOTES = (
     (re.compile(r"-?\d+\.\d+"), "numbers in text? type='decimal(12,2)', format='text'"),
@@ -29,6 +29,7 @@ _OTHERWISE = {0: "null in every record of the sample", 1: ""}
 """Types that values have -> what to look at."""
 FEW: Final = 0.01
 """Of all records: what so few have otherwise is a fault of theirs."""
+LARGEST: Final = 2**63
 DIGITS = 10
 """Of an epoch, at least."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -72,7 +73,13 @@ def leaves(objects: Sequence[Mapping[str, Any]]) -> list[Leaf]:
     for place, each in enumerate(objects):
         for path, value in _within(each, (), folded):
             found.setdefault(path, [None] * len(objects))[place] = value
-    return [Leaf(path, column) for path, column in found.items()]
+    inner = {path[:depth] for path in found for depth in range(1, len(path))}
+    return [
+        Leaf(path, column)
+        for path, column in found.items()
+        # An object that is null or empty at times is the fields within it.
+        if path not in inner or not _empty(column)
+    ]
 
 
 def kind(leaf: Leaf, clock_ms: float) -> Kind:
@@ -91,9 +98,9 @@ def _kind(leaf: Leaf, clock_ms: float) -> Kind:
     types = {type(value) for value in leaf.values}
     if types == {bool}:
         return Kind("boolean")
-    if types == {int}:
+    if types == {int} and max(map(abs, leaf.values)) < LARGEST:
         return _of_integers(leaf, clock_ms)
-    if types and types <= {int, float}:
+    if types and types <= {int, float} and max(map(abs, leaf.values)) < LARGEST:
         return Kind("double", None, "money? decimal(12,2) is exact" if _money(leaf.name) else "")
     if types == {str}:
         return _of_texts(leaf.values)
@@ -113,6 +120,10 @@ def snake(key: str) -> str:
     return plain if plain[0].isalpha() else f"f_{plain}"
 
 
+def _empty(column: Sequence[Any]) -> bool:
+    return all(value is None or value == {} for value in column)
+
+
 def _folded(objects: Sequence[Mapping[str, Any]]) -> set[Path]:
     """Objects whose keys are values: one field of JSON each."""
     keys = dict[Path, set[str]]()
@@ -123,9 +134,21 @@ def _folded(objects: Sequence[Mapping[str, Any]]) -> set[Path]:
             if isinstance(each, dict) and len(path) < DEEPEST:
                 walk(each, (*path, key))
 
+    others = set[Path]()
+
+    def look(value: Mapping[str, Any], path: Path) -> None:
+        for key, each in value.items():
+            if isinstance(each, dict):
+                look(each, (*path, key)) if len(path) < DEEPEST else None
+            elif each is not None:
+                others.add((*path, key))
+
     for each in objects:
         walk(each, ())
-    return {path for path, names in keys.items() if path and len(names) > WIDEST}
+        look(each, ())
+    # Of many keys, or an object in some records and something else in others: one field of JSON.
+    wide = {path for path, names in keys.items() if len(names) > WIDEST}
+    return (wide | (keys.keys() & others)) - {()}
 
 
 def _within(value: Mapping[str, Any], path: Path, folded: set[Path]) -> Iterator[tuple[Path, Any]]:

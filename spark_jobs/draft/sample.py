@@ -115,7 +115,7 @@ def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
     for each in sample:
         try:
             parsed = json.loads(each.value or b"")
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(parsed, dict):
             found.append((each, parsed))

@@ -58,6 +58,19 @@ class SettingInvalid(SluiceError):
     def spark_env_unmade(self, folder: object) -> None: ...
 
     @reason(
+        "SLUICE_SPARK_ENV is {folder!r}, which is another folder in each working folder.",
+        "Write the whole path, from / on.",
+    )
+    def spark_env_relative(self, folder: object) -> None: ...
+
+    @reason(
+        "The pipelines' package lies in {folder}, beside a module {name!r}, which would hide "
+        "Python's own from Spark.",
+        "Move the package into a folder of its own, and name that in PYTHONPATH.",
+    )
+    def modules_hidden(self, folder: object, name: object) -> None: ...
+
+    @reason(
         "SLUICE_SPARK_ENV is {folder}. It has Sluice {there}, and this process Sluice {here}.",
         "Run `sluice install {folder}` with Sluice {here}.",
     )
@@ -317,6 +330,12 @@ class InstallFailed(SluiceError):
         "Name a new folder, or remove that one.",
     )
     def folder_used(self, folder: object) -> None: ...
+
+    @reason(
+        "{folder} has a space in its path. Options of Spark's JVM end there.",
+        "Name a folder without one.",
+    )
+    def folder_spaced(self, folder: object) -> None: ...
 
     @reason(
         "{python} is Python {found}. Sluice needs one of {wanted}.",

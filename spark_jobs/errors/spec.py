@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import SluiceError, reason
+from spark_jobs.errors.base import Quoted, SluiceError, reason
 
 
 class SpecInvalid(SluiceError):
@@ -257,6 +257,15 @@ class SampleUnusable(SluiceError):
         'Declare the topic yourself: Topic(..., format=Avro(registry="main")), docs/records.md.',
     )
     def by_registry(self, found: object, sampled: object) -> None: ...
+
+    @reason(
+        "{records} of {sampled} records would be malformed: {reason}.",
+        "Declare the topic yourself: docs/records.md.",
+    )
+    def mostly_malformed(self, records: object, sampled: object, reason: Quoted) -> None: ...
+
+    @reason("No record of {sampled} has a field.")
+    def no_fields(self, sampled: object) -> None: ...
 
     @reason(
         "{folder} is there already. Nothing is overwritten.",

@@ -1,7 +1,7 @@
 """Environment: Spark's side in a folder of its own: a virtual environment with locked packages and
 this very Sluice, the jars by their sums, and the class-data archive.
 
-The file sluice.json is written last: what was cut off is not taken for an environment.
+The file sluice.json is whole at the end: what was cut off is not taken for an environment.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typing import Final
 
 import spark_jobs
 from spark_jobs.errors import InstallFailed
+from spark_jobs.fingerprint.packages import code_version
 from spark_jobs.install.needed import maven, python, require_java
 from spark_jobs.settings.installation import MADE, REPO
 
@@ -38,14 +40,18 @@ def install(folder: Path, interpreter: str | None, say: Callable[[str], None]) -
 
     An environment of another version is made anew. Raises InstallFailed.
     """
-    folder = folder.absolute()
-    if made(folder) == spark_jobs.__version__:
+    folder = folder.resolve()
+    if made(folder) == code_version():
         return False
-    if folder.exists() and made(folder) is None and any(folder.iterdir()):
+    if folder.exists() and any(folder.iterdir()) and not (folder / MADE).exists():
         raise InstallFailed.folder_used(folder=folder)
+    if re.search(r"\s", str(folder)):
+        raise InstallFailed.folder_spaced(folder=folder)
     chosen, mvn = python(interpreter), maven()
     require_java()
     shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / MADE).write_text("{}")  # begun: whoever comes again goes on from nothing
     say("  Python packages ...")
     _packages(folder, chosen)
     _sluice(folder)
@@ -55,24 +61,24 @@ def install(folder: Path, interpreter: str | None, say: Callable[[str], None]) -
     _made_here(folder)
     for part in PASSING:
         shutil.rmtree(folder / "jars" / part)
-    version = {"sluice": spark_jobs.__version__, "python": chosen}
+    version = {"sluice": spark_jobs.__version__, "code": code_version(), "python": chosen}
     (folder / MADE).write_text(json.dumps(version, indent=2))
     return True
 
 
 def made(folder: Path) -> str | None:
-    """The version of Sluice that an environment was made with; None if it is none."""
+    """The code of Sluice that an environment was made with; None if it was not made to its end."""
     try:
-        return str(json.loads((folder / MADE).read_text())["sluice"])
+        return str(json.loads((folder / MADE).read_text())["code"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def _packages(folder: Path, chosen: str) -> None:
-    _run("a virtual environment", [chosen, "-m", "venv", str(folder)])
+    _run("a virtual environment", [chosen, "-I", "-m", "venv", str(folder)])
     words = ["install", "-q", "--disable-pip-version-check", "--no-deps", "--require-hashes"]
     listed = brought() / "requirements" / "spark.txt"
-    _run("pip", [str(folder / "bin" / "pip"), *words, "-r", str(listed)])
+    _run("pip", [str(folder / "bin" / "python"), "-I", "-m", "pip", *words, "-r", str(listed)])
 
 
 def _sluice(folder: Path) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import spark_jobs
 from spark_jobs.errors import SettingInvalid
+from spark_jobs.fingerprint.packages import code_version
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import MADE, REPO
 
@@ -46,23 +47,32 @@ def spark_side(spark_env: str) -> SparkSide:
     # It imports the pipelines from where this process does: neither a DAGs folder nor the working
     # folder is on PYTHONPATH.
     pipelines = registry.own_path()
+    if pipelines is not None and pipelines != REPO:
+        _refuse_hiding(pipelines)
     if not spark_env or named.resolve() == Path(sys.prefix).resolve():
         both = dict.fromkeys(map(str, filter(None, (REPO, pipelines))))
         here = Path(spark_jobs.__file__).parent
         return SparkSide(Path(sys.executable), here, os.pathsep.join(both))
+    if not named.is_absolute():
+        raise SettingInvalid.spark_env_relative(folder=named)
     made, site = _made(named)
-    if made != spark_jobs.__version__:
-        raise SettingInvalid.spark_env_version(
-            folder=named, there=made, here=spark_jobs.__version__
-        )
+    if made != code_version():
+        raise SettingInvalid.spark_env_version(folder=named, there=made, here=code_version())
     search = "" if pipelines is None else os.fspath(pipelines)
     return SparkSide(named / "bin" / "python", site / "spark_jobs", search, site / "pyspark")
+
+
+def _refuse_hiding(folder: Path) -> None:
+    """What is on PYTHONPATH comes before Python's own modules."""
+    hidden = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+    if names := sorted(hidden & sys.stdlib_module_names):
+        raise SettingInvalid.modules_hidden(folder=folder, name=names[0])
 
 
 def _made(named: Path) -> tuple[str, Path]:
     """The version of Sluice in the environment, and where its packages are."""
     try:
-        made = str(json.loads((named / MADE).read_text())["sluice"])
+        made = str(json.loads((named / MADE).read_text())["code"])
         [package] = named.glob("lib/python3*/site-packages/spark_jobs")
     except (OSError, ValueError, KeyError, TypeError):
         raise SettingInvalid.spark_env_unmade(folder=named) from None

@@ -27,7 +27,8 @@ MADE = "sluice.json"
 VARIABLES = {
     "SLUICE_ROOT": (
         "the folder or URL that holds tables, checkpoints and ops tables",
-        str(REPO / ".local" / "root"),
+        # Beside an installed Sluice a root would go with the environment.
+        str(REPO / ".local" / "root") if (REPO / "pyproject.toml").exists() else None,
     ),
     "SLUICE_KAFKA": ("the brokers, host:port separated by commas", None),
     "SLUICE_JARS": (

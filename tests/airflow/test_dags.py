@@ -288,6 +288,13 @@ def test_a_company_gives_its_dags_a_prefix_tags_and_arguments(monkeypatch):
     assert {ids.pipeline_of(each) for each in by_id} == {*registry.names(), "sluice_maintain"}
 
 
+def test_a_wrong_argument_of_one_pipeline_removes_no_other(monkeypatch):
+    made = all_dags(of={"flight_events": {"pool_slots": 0}})
+    found = {dag.dag_id: dag for dag in made.values()}
+    assert found["flight_events"].has_task("spec")
+    assert found["departure_delays"].has_task("drain")
+
+
 def test_arguments_for_a_pipeline_that_is_not_there_are_refused():
     with fails(PipelineUnknown, "of_dags", name="flights"):
         all_dags(of={"flights": {"queue": "large"}})

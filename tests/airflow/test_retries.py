@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from sluice_airflow.retries import one_line_errors
 from spark_jobs.errors import KafkaUnreachable, LeaseHeld, SluiceError, StagingStale, catalogue
@@ -47,6 +47,16 @@ def test_an_error_that_this_sluice_does_not_know_is_not_tried_again(error):
 @pytest.mark.parametrize("error", [ValueError("a bug"), TimeoutError()])
 def test_what_is_not_sluices_own_follows_the_number_of_retries(error):
     assert raised(error) is error
+
+
+@pytest.mark.parametrize("error", [AirflowSkipException("nothing new"), KeyboardInterrupt()])
+def test_a_skip_or_a_signal_amid_a_stores_error_stays_what_it_is(error):
+    with pytest.raises(type(error)) as caught, one_line_errors(logging.getLogger()):
+        try:
+            raise OSError("Generic S3 error: the store said 403 Forbidden")
+        except OSError:
+            raise error  # noqa: B904 - the store's error stays its context
+    assert caught.value is error
 
 
 def test_a_task_may_say_that_an_error_needs_another_task_first():

@@ -81,7 +81,7 @@ class FolderSource(NamedTuple):
         return (_kafka(spark.readStream.format("sluice-folder").options(**named).load()),)
 
 
-def folder_source(spec: Pipeline, settings: Settings) -> Source:
+def folder_source(spec: Pipeline, settings: Settings, waiting: Offsets) -> Source:
     """What reads a Folder."""
     assert isinstance(spec.topic, Folder)
     return FolderSource(spec.topic)

@@ -61,7 +61,7 @@ def test_the_fates_are_those_of_the_version_that_was_merged_into(spark, tmp_path
         for batch in batches:
             times = len(os.listdir(seen))  # noqa: PTH208 - as above
             open(f"{seen}/{times}", "w").close()  # noqa: PTH123 - as above
-            if times == 1:  # the fates are counted, and the table is open
+            if times == 2:  # the fates are counted, and the table is open
                 from deltalake import DeltaTable  # noqa: PLC0415 - as above
 
                 DeltaTable(place).delete("id = 'a'")

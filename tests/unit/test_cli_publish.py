@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
+from spark_jobs.errors import CheckpointBroken
 from spark_jobs.registry import find as registry
 from tests.harness.listener import Listener
 from tests.unit.drains import SPEC, Drains
@@ -44,6 +45,31 @@ def test_who_lost_an_event_names_the_last_one_it_has_and_is_told_the_next_again(
         publish()
     publish("--after", "1", "--event", str(tmp_path / "again.json"))
     assert json.loads((tmp_path / "again.json").read_text())["number"] == 2
+
+
+def test_a_number_that_was_never_told_is_refused_and_fixes_nothing(drains):
+    drains.drain(0, 0)
+    publish()
+    drains.drain(1, 1)
+    done = CliRunner().invoke(app, ["publish", SPEC.name, "--after", "1000"])
+    assert done.exit_code == 2
+    assert [path.stem for path in drains.paths.events.iterdir()] == ["000000000001"]
+
+
+def test_an_event_that_cannot_be_written_is_not_made(drains, tmp_path):
+    drains.drain(0, 0)
+    into = str(tmp_path / "nowhere" / "event.json")
+    assert CliRunner().invoke(app, ["publish", SPEC.name, "--event", into]).exit_code != 0
+    assert not drains.paths.events.exists()
+
+
+def test_an_older_event_that_does_not_parse_is_a_broken_checkpoint(drains):
+    for batch in range(3):
+        drains.drain(batch, batch)
+        publish()
+    (drains.paths.events / "000000000002.json").write_text("{")
+    done = CliRunner().invoke(app, ["publish", SPEC.name, "--after", "1"])
+    assert done.exit_code == CheckpointBroken.exit_status
 
 
 def test_a_dag_beside_it_is_told_every_event_in_its_order(drains):

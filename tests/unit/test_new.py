@@ -114,9 +114,9 @@ def test_a_field_that_some_records_lack_is_not_required_and_bad_records_are_show
 def test_a_few_bad_records_among_many_change_no_declaration():
     bad = [
         order(1, orderId=None),
-        order(2, customer={"id": "seven"}),
-        order(3, placedAt="yesterday"),
-        order(4, placedAt=None),
+        order(602, customer={"id": "seven"}),
+        order(603, placedAt="yesterday"),
+        order(604, placedAt=None),
     ]
     records = [order(n) for n in range(500)]
     made = draft("orders", "orders", sampled([*records, *bad, records[9]]))
@@ -124,6 +124,77 @@ def test_a_few_bad_records_among_many_change_no_declaration():
     assert written(made) == good.spec
     assert made.tried.malformed.total() == len(bad)
     assert {"placed_at", "customer_id", "order_id"} <= made.notes.keys()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda n: {"user_id": f"u{n % 50}", "page": n},
+        lambda n: {"amount": n * 3, "page": n},
+        lambda n: {"paid": f"{n}.50", "humid": n},
+        lambda n: {"user_id": "u" if n in {7, 9} else f"u{n}", "page": n},
+    ],
+    ids=["few users", "amounts", "words that end in id", "one user twice"],
+)
+def test_what_only_looks_like_an_id_drops_no_row(record):
+    records = [record(n) | {"at": (NOON + timedelta(seconds=n)).isoformat()} for n in range(300)]
+    assert draft("x", "x", sampled(records)).spec.steps == (Deduplicate(keys=("*",)),)
+
+
+def test_of_two_ids_the_one_with_more_values_is_the_key():
+    records = [order(n, customer_id=n % 200) for n in range(300)]
+    assert draft("x", "x", sampled(records)).spec.steps == (Deduplicate(keys=("order_id",)),)
+
+
+@pytest.mark.parametrize("ship", [None, {}])
+def test_an_object_that_is_sometimes_null_or_empty_is_the_fields_within_it(ship):
+    records = [order(n, ship=ship if n % 3 else {"city": "Köln"}) for n in range(90)]
+    made = draft("x", "x", sampled(records))
+    assert {f.name: f.required for f in made.spec.topic.fields}["city"] is False
+    assert made.tried.malformed.total() == 0
+
+
+def test_an_object_that_is_sometimes_a_text_is_one_column():
+    records = [order(n, ship="none" if n % 3 else {"city": "Köln"}) for n in range(90)]
+    fields = {f.name: f.type for f in draft("x", "x", sampled(records)).spec.topic.fields}
+    assert fields["ship"] == "string"
+    assert "city" not in fields
+
+
+def test_whole_numbers_beyond_64_bits_are_no_bigint():
+    made = draft("x", "x", sampled([order(n, serial=2**70 + n) for n in range(60)]))
+    assert {f.name: f.type for f in made.spec.topic.fields}["serial"] == "string"
+    assert made.tried.malformed.total() == 0
+
+
+def test_deletes_that_the_sample_lacks_are_no_malformed_records():
+    """Of a delete Debezium has the key alone, by Postgres' default."""
+    made = draft("orders", "orders", sampled(changes(60), [{"id": n % 9} for n in range(60)]))
+    required = {f.name for f in made.spec.topic.fields if f.required}
+    assert required == {"id", "lsn", "changed_at"}
+
+
+def test_one_foreign_record_in_a_topic_of_debezium_changes_no_declaration():
+    keys = [{"id": n % 9} for n in range(201)]
+    made = draft("orders", "orders", sampled([*changes(200), {"ts_ms": 5}], keys))
+    assert made.spec.topic.envelope == "debezium"
+
+
+def changes(count):
+    """Updates without a delete."""
+    return [
+        {"op": "u", "before": None, "after": {"id": n % 9, "status": "paid"}, "ts_ms": int(CLOCK) + n,
+         "source": {"lsn": 100 + n}}
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def test_a_sample_that_would_be_malformed_is_refused_with_the_reason(monkeypatch):
+    records = [order(n, placedAt="2026-03-01T10:00Z") for n in range(60)]
+    made = draft("x", "x", sampled(records))  # a time without seconds is a text
+    assert {f.name: f.type for f in made.spec.topic.fields}["placed_at"] == "string"
+    with fails(SampleUnusable, "no_fields", sampled=60):
+        draft("x", "x", sampled([{}] * 60))
 
 
 def test_a_time_from_far_ahead_makes_no_other_record_late():
@@ -166,7 +237,7 @@ def test_an_event_of_cloudevents_is_told_by_its_own_id():
     ]  # fmt: skip
     spec = written(draft("events", "events", sampled(values)))
     assert spec.topic.envelope == "cloudevents"
-    assert (spec.topic.event_time, spec.steps) == ("time", (Deduplicate(keys=("id",)),))
+    assert (spec.topic.event_time, spec.steps) == ("time", (Deduplicate(keys=("source", "id")),))
 
 
 def test_an_update_of_an_order_is_no_duplicate_of_it():

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.notes import published
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.messages.report import Account
@@ -278,7 +279,8 @@ def test_where_the_root_is_a_copy_of_before_it_goes_on_from_the_event_that_airfl
     assert root.number_since_read() == (3, 3, 10)
 
 
-def test_an_event_is_kept_for_as_long_as_anybody_may_be_at_work_on_its_number(root):
+def test_an_event_is_kept_for_as_long_as_a_listener_may_be_behind(root, monkeypatch):
+    monkeypatch.setattr(published, "KEPT", 100)
     for number in range(1, 104):
         Published(number=number).fix(root.paths)
     assert sorted(int(path.stem) for path in root.paths.events.iterdir()) == [*range(4, 104)]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import spark_jobs
 from spark_jobs.errors import InstallFailed, SettingInvalid
-from spark_jobs.fingerprint.packages import version
+from spark_jobs.fingerprint.packages import code_version, version
 from spark_jobs.install.environment import install
 from spark_jobs.launch import submit
 from spark_jobs.launch.spark_side import spark_side
@@ -23,10 +22,10 @@ def settings(tmp_path):
     return Settings("/root", "a:1", tmp_path, "local[2]", "3g")
 
 
-def environment(folder: Path, version: str = spark_jobs.__version__) -> Path:
+def environment(folder: Path, version: str = "") -> Path:
     """What of an environment is looked at before a run starts."""
     (folder / "lib/python3.11/site-packages/spark_jobs").mkdir(parents=True)
-    (folder / MADE).write_text(json.dumps({"sluice": version}))
+    (folder / MADE).write_text(json.dumps({"code": version or code_version()}))
     return folder
 
 
@@ -84,9 +83,36 @@ def test_versions_are_those_of_the_environment_in_which_runs_start(tmp_path, mon
         version("pytest")
 
 
+def test_a_folder_beside_the_pipelines_that_hides_pythons_own_modules_starts_nothing(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "beside_a_queue").mkdir()
+    (tmp_path / "beside_a_queue" / "__init__.py").touch()
+    (tmp_path / "queue.py").touch()
+    monkeypatch.setenv("SLUICE_PIPELINES", "beside_a_queue")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with fails(SettingInvalid, "modules_hidden", name="queue"):
+        spark_side("")
+
+
+def test_an_environment_by_a_path_that_differs_from_folder_to_folder_starts_nothing():
+    with fails(SettingInvalid, "spark_env_relative", folder="sluice"):
+        spark_side("sluice")
+
+
+def test_an_install_that_was_cut_off_is_begun_again_and_starts_no_run(tmp_path, monkeypatch):
+    made = environment(tmp_path / "sluice")
+    (made / MADE).write_text("{}")
+    with fails(SettingInvalid, "spark_env_unmade", folder=made):
+        spark_side(str(made))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with fails(InstallFailed, "maven_absent"):
+        install(made, None, print)
+
+
 def test_an_environment_of_another_version_starts_nothing(tmp_path):
     made = environment(tmp_path / "sluice", "0.0.9")
-    with fails(SettingInvalid, "spark_env_version", there="0.0.9", here=spark_jobs.__version__):
+    with fails(SettingInvalid, "spark_env_version", there="0.0.9", here=code_version()):
         spark_side(str(made))
 
 
@@ -97,13 +123,14 @@ def test_an_environment_that_was_not_made_to_its_end_starts_nothing(tmp_path, le
         (environment(folder) / MADE).unlink()
     if left == "no packages":
         folder.mkdir()
-        (folder / MADE).write_text(json.dumps({"sluice": spark_jobs.__version__}))
+        (folder / MADE).write_text(json.dumps({"code": code_version()}))
     with fails(SettingInvalid, "spark_env_unmade", folder=folder):
         spark_side(str(folder))
 
 
-def test_an_environment_that_is_there_is_left_alone(tmp_path):
+def test_an_environment_that_is_there_is_left_alone(tmp_path, monkeypatch):
     said = []
+    monkeypatch.setenv("PATH", str(tmp_path))  # or it would make one, here
     assert not install(environment(tmp_path / "sluice"), None, said.append)
     assert said == []
 

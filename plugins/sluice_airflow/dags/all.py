@@ -52,7 +52,7 @@ def _of_pipeline(pipeline: str, own: Own) -> list[DAG]:
         spec = registry.load(pipeline)
         return [build(spec, own), build_backfill(spec, own), accept_dag(pipeline, own)]
     except Exception as error:  # noqa: BLE001 - an invalid spec must not remove the other pipelines' DAGs
-        return [refused_dag(pipeline, error, own)]
+        return [_refused(pipeline, error, own)]
 
 
 def _of_archive(name: str, own: Own) -> DAG:
@@ -60,4 +60,12 @@ def _of_archive(name: str, own: Own) -> DAG:
     try:
         return build(registry.load(name), own)
     except Exception as error:  # noqa: BLE001 - as above
-        return refused_dag(name, error, own)
+        return _refused(name, error, own)
+
+
+def _refused(pipeline: str, error: Exception, own: Own) -> DAG:
+    """With the arguments given, unless they are what is wrong."""
+    try:
+        return refused_dag(pipeline, error, own)
+    except Exception:  # noqa: BLE001 - as above
+        return refused_dag(pipeline, error, Own(own.tags))

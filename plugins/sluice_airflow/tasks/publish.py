@@ -8,7 +8,7 @@ import airflow.sdk
 from airflow.sdk import Asset, AssetAlias, BaseOperator, Context
 from airflow.sdk.exceptions import AirflowSkipException
 
-from sluice_airflow import metrics
+from sluice_airflow import ids, metrics
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import one_line_errors
@@ -29,7 +29,8 @@ def asset_of(pipeline: str) -> Asset:
 
     Airflow does not normalise URIs whose scheme starts with x-.
     """
-    return Asset(name=pipeline, uri=f"x-sluice://tables/{pipeline}", group="sluice")
+    name = ids.drains(pipeline)
+    return Asset(name=name, uri=f"x-sluice://tables/{name}", group="sluice")
 
 
 def repairs_of(pipeline: str) -> AssetAlias:
@@ -38,7 +39,7 @@ def repairs_of(pipeline: str) -> AssetAlias:
     With the asset as an outlet of two DAGs, Airflow's button Materialize would not know which one
     to run.
     """
-    return AssetAlias(name=f"{pipeline}-repairs", group="sluice")
+    return AssetAlias(name=f"{ids.drains(pipeline)}-repairs", group="sluice")
 
 
 def days_of(pipeline: str) -> Asset:
@@ -46,8 +47,8 @@ def days_of(pipeline: str) -> Asset:
 
     Its events start the DAGs that are scheduled by its partitions, a run a day, and no others.
     """
-    uri = f"x-sluice://tables/{pipeline}/days"
-    return Asset(name=f"{pipeline}-days", uri=uri, group="sluice")
+    name = ids.drains(pipeline)
+    return Asset(name=f"{name}-days", uri=f"x-sluice://tables/{name}/days", group="sluice")
 
 
 class PublishOperator(TellsLineage, BaseOperator):

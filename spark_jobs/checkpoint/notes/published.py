@@ -8,6 +8,7 @@ does, and both tell what it has fixed. So no lease is needed, and no two events 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
 
 FIXED = re.compile(r"(\d{12})\.json")
-KEPT = 100
-"""Events that stay. The newest is needed, and nobody works while a hundred others are fixed."""
+KEPT = 1000
+"""Events that stay: a listener may be so far behind another."""
 
 
 class Published(Stored):
@@ -56,9 +57,15 @@ def read_published(paths: Paths) -> Published:
 
     Raises CheckpointBroken if it does not parse, FormatNewer.
     """
-    fixed = _fixed(paths)
+    return _newest(paths, _fixed(paths))
+
+
+def _newest(paths: Paths, fixed: Mapping[int, UPath]) -> Published:
     # An older Sluice had one file, beside the checkpoint, and no numbers.
-    path = fixed[max(fixed)] if fixed else paths.version / "published.json"
+    return _read(paths, fixed[max(fixed)] if fixed else paths.version / "published.json")
+
+
+def _read(paths: Paths, path: UPath) -> Published:
     try:
         return Published.read(path) if path.exists() else Published()
     except ValueError:
@@ -67,12 +74,14 @@ def read_published(paths: Paths) -> Published:
 
 def next_published(paths: Paths, number: int) -> Published:
     """The event behind `number`, which a listener was told last: a DAG and the command line may
-    tell, each its own. Who was told of none begins with the newest.
+    tell, each its own. Who was told of none begins with the newest. Raises CheckpointBroken,
+    FormatNewer.
     """
-    following = min((each for each in _fixed(paths) if each > number), default=0)
+    fixed = _fixed(paths)
+    following = min((each for each in fixed if each > number), default=0)
     if number == 0 or not following:
-        return read_published(paths)
-    return Published.read(_fixed(paths)[following])
+        return _newest(paths, fixed)
+    return _read(paths, fixed[following])
 
 
 def publisher(paths: Paths) -> str:
