@@ -2,6 +2,6 @@
 and which change of it a checkpoint survives.
 
 May import: errors, pinned, registry, settings, spec, values. Imported by: checkpoint, install,
-rebuild, repair, runs, state, steps.
+launch, rebuild, repair, runs, state, steps.
 Never here: where it is stored, which checkpoint knows.
 """

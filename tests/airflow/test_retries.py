@@ -51,11 +51,9 @@ def test_what_is_not_sluices_own_follows_the_number_of_retries(error):
 
 @pytest.mark.parametrize("error", [AirflowSkipException("nothing new"), KeyboardInterrupt()])
 def test_a_skip_or_a_signal_amid_a_stores_error_stays_what_it_is(error):
+    error.__context__ = OSError("Generic S3 error: the store said 403 Forbidden")
     with pytest.raises(type(error)) as caught, one_line_errors(logging.getLogger()):
-        try:
-            raise OSError("Generic S3 error: the store said 403 Forbidden")
-        except OSError:
-            raise error  # noqa: B904 - the store's error stays its context
+        raise error
     assert caught.value is error
 
 

@@ -9,8 +9,8 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes import published
+from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.messages.report import Account
