@@ -34,6 +34,7 @@ from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES
+from spark_jobs.sink.keyed.ties import OTHERS
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
@@ -363,6 +364,6 @@ def reduced(changes: Iterable[Change]) -> pa.Table:
     for _, group in groupby(ordered, key=lambda change: change.key):
         of_key = [*group]
         copies = sum(change.is_copy_of(of_key[-1]) for change in of_key)
-        rows.append(of_key[-1].row(timed=False) | {ALL: len(of_key), COPIES: copies})
-    counts = [pa.field(ALL, pa.int64()), pa.field(COPIES, pa.int64())]
+        rows.append(of_key[-1].row(timed=False) | {ALL: len(of_key), COPIES: copies, OTHERS: 0})
+    counts = [pa.field(name, pa.int64()) for name in (ALL, COPIES, OTHERS)]
     return pa.Table.from_pylist(rows, pa.schema([*CHANGES, *counts]))
