@@ -39,6 +39,12 @@ S3A itself is not among them: they ask it through Hadoop's FileSystem.
 """
 
 
+def _jars(settings: Settings) -> Path:
+    """The folder with the compiler's and the other jars: beside SLUICE_JARS, or a clone's."""
+    beside = settings.jars.parent
+    return beside if (beside / "build").is_dir() else REPO / "jars"
+
+
 def make(settings: Settings) -> Path:
     """Make the jar anew and return its place.
 
@@ -49,7 +55,7 @@ def make(settings: Settings) -> Path:
     if not final.parent.is_dir():
         raise JarsMissing.jars_folder_absent(folder=final.parent)
     with TemporaryDirectory(prefix="sluice-files-") as folder:
-        _compile(Path(folder), settings.jars)
+        _compile(Path(folder), _jars(settings))
         with replacing(final) as unfinished, ZipFile(unfinished, "w") as jar:
             for path in sorted(Path(folder).rglob("*.class")):
                 # One date for all, so that the same sources give the same bytes.
@@ -60,10 +66,10 @@ def make(settings: Settings) -> Path:
 
 
 def _compile(folder: Path, jars: Path) -> None:
-    compiler = _the_one(jars.parent / "build", "ecj-*.jar")
+    compiler = _the_one(jars / "build", "ecj-*.jar")
     needed = [
         *(_the_one(_spark_jars(), name) for name in NEEDED),
-        *(_the_one(jars, name) for name in NEEDED_OF_OTHERS),
+        *(_the_one(jars / "spark", name) for name in NEEDED_OF_OTHERS),
     ]
     sources = sorted(map(str, SOURCES.rglob("*.java")))
     path = os.pathsep.join(map(str, needed))

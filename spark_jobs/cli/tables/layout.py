@@ -77,6 +77,9 @@ def fold(text: str, width: int) -> Iterator[str]:
         # A slice limits the work for long records. It is longer than a line because some letters
         # take no cell.
         ahead = text[at : at + 4 * width]
+        if at + len(ahead) == len(text) and cell_len(ahead) <= width:
+            yield ahead  # chop_cells parts letters that take no cell
+            return
         line = next(iter(chop_cells(ahead, width)), "") or ahead[:1]
         after = text[at + len(line) : at + len(line) + 1]
         if after not in {"", " "} and (space := line.rfind(" ")) > 0:
