@@ -102,7 +102,7 @@ def test_the_proposed_lines_are_a_spec_that_reads_every_value_whatever_a_produce
     except UnicodeEncodeError:
         return
     base = topic(Field(name="inner", type="bigint", path="more.x-y-z", required=False))
-    found = [_new_key(each) for each in seen(values, base).values()]
+    found = [_new_key(each, base) for each in seen(values, base).values()]
     lines, taken = list[str](), {*base.columns}
     for key in found:
         assert key.line.isprintable()
