@@ -64,7 +64,8 @@ def spark_side(spark_env: str) -> SparkSide:
 
 def _refuse_hiding(folder: Path) -> None:
     """What is on PYTHONPATH comes before Python's own modules."""
-    hidden = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+    files = [*folder.glob("*.py"), *(each.parent for each in folder.glob("*/__init__.py"))]
+    hidden = {path.stem for path in files}
     if names := sorted(hidden & sys.stdlib_module_names):
         raise SettingInvalid.modules_hidden(folder=folder, name=names[0])
 

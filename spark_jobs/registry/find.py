@@ -75,11 +75,12 @@ def folder() -> Path:
     """Where the pipelines are: a package on the path, or in the working folder. Raises
     SettingInvalid.
     """
-    if find_spec(package().partition(".")[0]) is None:
-        sys.path.append(str(Path.cwd()))
+    here = str(Path.cwd())
     try:
+        if find_spec(package().partition(".")[0]) is None and here not in sys.path:
+            sys.path.append(here)
         return Path(importlib.import_module(package()).__path__[0])
-    except (ModuleNotFoundError, AttributeError) as error:
+    except (ModuleNotFoundError, AttributeError, ValueError, TypeError) as error:
         raise SettingInvalid.package_absent(package=package(), error=error) from None
 
 

@@ -88,11 +88,20 @@ def test_a_folder_beside_the_pipelines_that_hides_pythons_own_modules_starts_not
 ):
     (tmp_path / "beside_a_queue").mkdir()
     (tmp_path / "beside_a_queue" / "__init__.py").touch()
+    (tmp_path / "test").mkdir()  # hides nothing: it is no package
     (tmp_path / "queue.py").touch()
     monkeypatch.setenv("SLUICE_PIPELINES", "beside_a_queue")
     monkeypatch.syspath_prepend(str(tmp_path))
     with fails(SettingInvalid, "modules_hidden", name="queue"):
         spark_side("")
+
+
+@pytest.mark.parametrize("given", ["..", ".x", "a/b", "nowhere_at_all"])
+def test_what_is_no_package_of_pipelines_is_refused_in_words(given, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("SLUICE_PIPELINES", given)
+    with fails(SettingInvalid, "package_absent", package=given):
+        registry.folder()
 
 
 def test_an_environment_by_a_path_that_differs_from_folder_to_folder_starts_nothing():
