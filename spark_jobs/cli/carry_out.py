@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import getpass
 import os
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,15 +49,19 @@ def carry_out(
     *,
     yes: bool,
     execute: bool,
-    run: str | None = None,
+    behind: str | None = None,
 ) -> None:
     """Print the plan, and do it if `execute`. Ends the process with one line for an error, and with
     NOT_DONE where it has not been done. What has nothing to do is done; but nothing is proved by a
     verify without a record.
+
+    `behind`: the id of a run that nobody watches. Where its plan is refused, ops.runs has a row:
+    the next one does not try the same records again.
     """
     from spark_jobs.repair.find.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
+    from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - as above
 
-    run = run or run_id(kind)
+    run = behind or run_id(kind)
     log.setup(log_format())
     with one_line_errors(), log.context(pipeline=pipeline, run=run):
         spec = registry.load(pipeline)
@@ -73,7 +78,8 @@ def carry_out(
         )
         settings = Settings.from_environment()
         spec = live_spec(spec, settings.root)
-        plan = plan_repair(spec, settings, request)
+        with recorded(pipeline, run, kind=kind) if behind else nullcontext():
+            plan = plan_repair(spec, settings, request)
         for line in plan.lines:
             say(line)
         if not request.facts.swaps and (plan.idle or not execute):

@@ -11,7 +11,14 @@ from spark_jobs import log
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.run import PANEL, ReportPath, RunId
-from spark_jobs.cli.terminal import PipelineName, examples, one_line_errors, require_readable, say
+from spark_jobs.cli.terminal import (
+    PipelineName,
+    end_undone,
+    examples,
+    one_line_errors,
+    require_readable,
+    say,
+)
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import log_format, root
@@ -126,5 +133,8 @@ def _repair(pipeline: str) -> None:
 
     asked = Asked((None, None), "late records, found behind a drain", MOST, without_lost=False)
     behind = f"{RUN_PREFIX}{run_id('repair')}"
-    carry_out("repair", pipeline, asked, yes=False, execute=True, run=behind)
+    try:
+        carry_out("repair", pipeline, asked, yes=False, execute=True, behind=behind)
+    except typer.Abort:  # there is no terminal to answer at
+        end_undone(f"{pipeline}: the repair needs a person: sluice repair {pipeline} --execute")
     _publish(pipeline, None, None)

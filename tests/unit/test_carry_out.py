@@ -4,11 +4,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.cli import app, question
+from spark_jobs.cli.carry_out import Asked, carry_out
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import LeaseHeld, SwapRefused, catalogue
 from spark_jobs.launch import foreground
@@ -16,6 +18,7 @@ from spark_jobs.messages.job import Stage, read
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange.swap import described
 from spark_jobs.repair.find.coverage import coverage
+from spark_jobs.repair.find.untried import RUN_PREFIX, untried
 from spark_jobs.source.port import SourceState
 from tests.harness import roots
 from tests.harness.refused import fails
@@ -207,3 +210,19 @@ def test_a_terminal_that_goes_before_the_question_ends_the_repair(terminal, monk
     assert terminal.sluice("--execute", typed="y\n").exit_code
     assert list(terminal.root.states().values()) == ["rejected"]
     assert terminal.coverage() == "late"
+
+
+def test_a_plan_that_is_refused_behind_a_drain_is_remembered_and_not_tried_again(
+    terminal, monkeypatch
+):
+    """Whoever runs by cron would fail by it for ever."""
+    monkeypatch.setenv("SLUICE_ROOT", terminal.root.settings.root)
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    asked = Asked((None, None), "", 1, without_lost=False)
+    paths = terminal.root.paths
+    assert untried(SPEC, paths) == 1
+    with pytest.raises(typer.Exit):
+        carry_out("repair", SPEC.name, asked, yes=False, execute=True, behind=f"{RUN_PREFIX}x")
+    assert untried(SPEC, paths) == 0
+    rows = terminal.root.told("runs", "kind, problem")
+    assert [row["problem"] for row in rows if row["kind"] == "repair"] == ["RANGE_INVALID"]
