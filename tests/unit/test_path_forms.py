@@ -61,7 +61,15 @@ HANDED = {
     "repartition": 0,
     "LocalStore": 0,
 }
-OTHERS = ("registry.load(", "json.load(", "rows.repartition(", "load(", "repartition(", "Path(")
+OTHERS = (
+    "registry.load(",
+    "json.load(",
+    "yaml.load(",
+    "rows.repartition(",
+    "load(",
+    "repartition(",
+    "Path(",
+)
 """Calls of the same names that hand no path to another program."""
 
 
