@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -56,11 +57,14 @@ def topic_of(topic: Topic, folder: Path, partitions: int) -> CaseTopic:
 def send(topic: CaseTopic, records: Sequence[Record]) -> None:
     """Write records behind those that are there."""
     now = time.time_ns() // 1_000_000
+    lines = defaultdict[int, list[str]](list)
     for record in records:
         headers = [[name, _coded(text)] for name, text in (record.headers or {}).items()]
         line = [_millis(record.timestamp, now), _coded(record.key), _coded(_value(record)), headers]
-        with (Path(topic.folder) / f"{record.partition}.jsonl").open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        lines[record.partition].append(json.dumps(line) + "\n")
+    for partition, written in lines.items():
+        with (Path(topic.folder) / f"{partition}.jsonl").open("a") as file:
+            file.writelines(written)
 
 
 def _value(record: Record) -> str | bytes | None:
@@ -86,14 +90,14 @@ class CaseSource(NamedTuple):
     topic: CaseTopic
 
     def state(self) -> SourceState:
-        ends = _ends(self.topic.folder)
+        ends = ends_of(self.topic.folder)
         return SourceState("case", dict.fromkeys(ends, 0), ends)
 
     def earliest(self, partitions: Iterable[int]) -> Offsets:
         return dict.fromkeys(partitions, 0)
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:
-        ends = _ends(self.topic.folder)
+        ends = ends_of(self.topic.folder)
         times = [
             line[2]
             for each in partitions
@@ -163,13 +167,13 @@ class LinesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until: Offsets | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._until = _ends(self._folder)
+        self._until = ends_of(self._folder)
 
     def initialOffset(self) -> dict[str, Any]:
-        return {self._topic: dict.fromkeys(map(str, _ends(self._folder)), 0)}
+        return {self._topic: dict.fromkeys(map(str, ends_of(self._folder)), 0)}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ARG002 - Spark's
-        until = self._until or _ends(self._folder)
+        until = self._until or ends_of(self._folder)
         return {self._topic: {str(partition): end for partition, end in until.items()}}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
@@ -181,7 +185,7 @@ class LinesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _lines(self._folder, *partition.value)
 
 
-def _ends(folder: str) -> Offsets:
+def ends_of(folder: str) -> Offsets:
     """Partition -> how many records it has."""
     files = sorted(Path(folder).glob("*.jsonl"))
     return {int(file.stem): file.read_bytes().count(b"\n") for file in files}

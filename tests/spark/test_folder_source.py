@@ -2,19 +2,15 @@
 
 import pytest
 
-from spark_jobs.source import sources
 from tests.harness import oracle
-from tests.harness.folder import Folder, FolderScene, folder_source
+from tests.harness.folder import FolderScene
 from tests.spark import operators, truth
 from tests.spark.test_repair import Repairs, drained, rows, watermark_of
 
 pytestmark = pytest.mark.usefixtures("spark")
 
 
-def test_a_folder_of_files_is_drained_repaired_and_verified_without_any_broker(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setitem(sources.SOURCES, Folder, folder_source)
+def test_a_folder_of_files_is_drained_repaired_and_verified_without_any_broker(tmp_path):
     operator = operators.named("update_window")
     made = FolderScene(tmp_path, operator.spec, events=1500, stores=1, partitions=2)
     drained(made)

@@ -12,24 +12,9 @@ from spark_jobs.repair.exchange.places import Sides, merging
 from spark_jobs.spec import History, Latest
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, WHOLE
+from tests.unit.followed import CHAINS, CHANGES as COLUMNS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-TIME = pa.timestamp("us", "UTC")
-COLUMNS = pa.schema(
-    [
-        ("id", pa.string()),
-        ("shop", pa.int64()),
-        ("lsn", pa.int64()),
-        ("made", TIME),
-        ("status", pa.string()),
-        (DELETED_AT, TIME),
-        (PARTITION, pa.int32()),
-        (OFFSET, pa.int64()),
-        (CONTENTS, pa.int64()),
-        (DELETED, pa.bool_()),
-    ]
-)
-SPANS = pa.schema([("valid_from", TIME), ("valid_to", TIME), ("current", pa.bool_())])
 LATEST = Latest(keys=("id", "shop"), order_by=("lsn",))
 HISTORY = History(keys=("id", "shop"), order_by=("lsn",), valid_from="made")
 Row = dict[str, Any]
@@ -123,8 +108,7 @@ class Table(NamedTuple):
         return True
 
     def arrow(self, rows: list[Row]) -> pa.Table:
-        columns = [*COLUMNS, *(SPANS if isinstance(self.step, History) else ())]
-        return pa.Table.from_pylist(rows, pa.schema(columns))
+        return pa.Table.from_pylist(rows, CHAINS if isinstance(self.step, History) else COLUMNS)
 
 
 CHANGES = st.lists(

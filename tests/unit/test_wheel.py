@@ -1,0 +1,53 @@
+"""The wheel: all of the product's files are in it, and what `sluice install` makes Spark's side from."""
+
+import subprocess
+import sys
+from email import message_from_string
+from zipfile import ZipFile
+
+import pytest
+
+from local import wheel
+from spark_jobs.settings.installation import REPO
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    with ZipFile(wheel.build(tmp_path_factory.mktemp("dist"))) as archive:
+        folder = tmp_path_factory.mktemp("installed")
+        archive.extractall(folder)
+    return folder
+
+
+def sources(folder, top):
+    left_out = {"__pycache__", "brought"}
+    files = (path for path in (folder / top).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)) for path in files if not left_out & {*path.parts}}
+
+
+def test_it_has_every_file_of_the_product_and_no_other(built):
+    assert sources(built, "spark_jobs") == sources(REPO, "spark_jobs")
+    assert sources(built, "sluice_airflow") == sources(REPO / "plugins", "sluice_airflow")
+
+
+def test_what_sluice_install_needs_is_in_it_and_can_be_imported(built):
+    brought = built / "spark_jobs" / "install" / "brought"
+    for name in wheel.BROUGHT:
+        assert (brought / name).read_text() == (REPO / name).read_text()
+    path = f"{built}:{brought}"
+    words = [sys.executable, "-c", "import local.archive, local.files_jar; print(local.__file__)"]
+    done = subprocess.run(
+        words, cwd=built, env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(brought / "local" / "__init__.py")
+
+
+def test_airflows_side_asks_for_nothing_of_spark(built):
+    [dist] = built.glob("*.dist-info")
+    needs = message_from_string((dist / "METADATA").read_text()).get_all("Requires-Dist")
+    plain = [need for need in needs if "extra ==" not in need]
+    heavy = ("pyspark", "delta-spark", "pandas", "great-expectations", "apache-airflow")
+    assert plain
+    assert [need for need in plain if need.startswith(heavy)] == []
+    told = (dist / "entry_points.txt").read_text()
+    assert "sluice = sluice_airflow.plugin:SluicePlugin" in told
