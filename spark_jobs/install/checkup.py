@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError
 from typing import NamedTuple
 
@@ -45,11 +46,13 @@ def checkup() -> Iterator[Finding]:
     yield _tried("jars", lambda: _jars(settings))
     specs, wrong = _specs()
     yield Finding("pipelines", ", ".join(spec.name for spec in specs) or "none", wrong)
-    for spec in specs[:1]:
-        yield _tried("root", lambda spec=spec: _root(settings, spec))  # type: ignore[misc]
+    if specs:
+        yield _tried("root", lambda: _root(settings, specs[0]))
+    else:
+        yield Finding("root and topics", "not looked at: no pipeline names any")
     topics = sorted({topic.name for spec in specs for topic in spec.topic.each})
     for topic in topics:
-        yield _tried(f"topic {topic}", lambda topic=topic: _topic(settings, topic))  # type: ignore[misc]
+        yield _tried(f"topic {topic}", partial(_topic, settings, topic))
     yield Finding("Spark's master", _master(settings))
 
 

@@ -46,3 +46,12 @@ def test_without_settings_nothing_else_is_looked_at(installation):
 def test_a_pipeline_and_the_installation_at_once_are_no_question():
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 2
     assert CliRunner().invoke(app, ["doctor", "flight_events", "--installation"]).exit_code == 2
+
+
+def test_without_a_pipeline_what_was_not_looked_at_is_said(installation, tmp_path):
+    (tmp_path / "no_pipelines_yet").mkdir()
+    (tmp_path / "no_pipelines_yet" / "__init__.py").touch()
+    installation.syspath_prepend(str(tmp_path))
+    installation.setenv("SLUICE_PIPELINES", "no_pipelines_yet")
+    [found] = [each for each in checkup() if "root" in each.what]
+    assert found.says.startswith("not looked at")
