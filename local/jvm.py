@@ -1,8 +1,6 @@
 """The process of a broker or a registry: found, started and waited for, by its home folder."""
 
 import json
-import os
-import shutil
 import subprocess
 import time
 from collections.abc import Sequence
@@ -11,17 +9,14 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped, unused-ignore]
 
+from spark_jobs.install.needed import java
+
+__all__ = ["SMALL", "command", "gone", "java", "launch", "mark", "port", "process"]
 DETACHED = '"$@" >>broker.log 2>&1 </dev/null & echo $!'
 
 
 SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """For a JVM that lives for seconds, or has little to do: half the processor time."""
-
-
-def java() -> str | None:
-    """The java of JAVA_HOME, or of the path where that is not set; None if there is none."""
-    home = os.environ.get("JAVA_HOME")
-    return shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
 
 
 def command(home: Path, jars: Path, java: str) -> list[str]:

@@ -29,6 +29,9 @@ def drafted(
     """In the order of the leaves; none has a name that is `taken`."""
     made, names = list[Drafted](), set(taken)
     for leaf in leaves:
+        # A key in the wrong case is a fault of its record, and no field more.
+        if snake(str(leaf.path[-1])) in names and len(leaf.values) <= FEW * len(leaf.column):
+            continue
         found = kind(leaf, clock_ms)
         name = _name(leaf.path, names)
         names.add(name)

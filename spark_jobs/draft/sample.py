@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_jobs.decode.formats import Records
 from spark_jobs.errors import KafkaUnreachable, SampleUnusable
-from spark_jobs.source import token_endpoint
+from spark_jobs.source.consumer import consumer
 from spark_jobs.source.refusal import format_error, refusal
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS, topic_state
 
@@ -48,24 +48,13 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
         partition: (max(state.earliest[partition], end - each), end)
         for partition, end in state.latest.items()
     }
-    consumer = Consumer(
-        settings.kafka_config.librdkafka()
-        | token_endpoint.authorities(settings.kafka_config)
-        | {
-            "bootstrap.servers": settings.kafka,
-            "log_level": 0,
-            "group.id": "sluice-new",  # the client asks for one; nothing is committed
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "error",
-        }
-    )
+    reader = consumer(settings)
     try:
         found = [
             record
             for partition, (first, end) in sorted(ranges.items())
             if first < end
-            for record in _read(consumer, topic, partition, first, end)
+            for record in _read(reader, topic, partition, first, end)
         ]
     except KafkaException as failed:
         error: KafkaError = failed.args[0]
@@ -73,7 +62,7 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
             brokers=settings.kafka, topic=topic, error=format_error(error)
         ) from None
     finally:
-        consumer.close()
+        reader.close()
     if not found:
         raise SampleUnusable.no_records(source=f"topic {topic}")
     return found
@@ -126,11 +115,11 @@ def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
     return found
 
 
-def _read(consumer: Consumer, topic: str, partition: int, first: int, end: int) -> list[Sampled]:
-    consumer.assign([TopicPartition(topic, partition, first)])
+def _read(reader: Consumer, topic: str, partition: int, first: int, end: int) -> list[Sampled]:
+    reader.assign([TopicPartition(topic, partition, first)])
     found = list[Sampled]()
     while True:
-        message = consumer.poll(TIMEOUT_SECONDS)
+        message = reader.poll(TIMEOUT_SECONDS)
         if message is None:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - it has no public name
         if error := message.error():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_jobs.errors import KafkaUnreachable
-from spark_jobs.source import token_endpoint
+from spark_jobs.source.consumer import consumer
 from spark_jobs.source.refusal import format_error, refusal
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS
 
@@ -28,20 +28,9 @@ def count_records(
     ranges = [(p, first, stop) for p, of in parts.items() for first, stop in of]
     if not ranges:
         return 0
-    consumer = Consumer(
-        settings.kafka_config.librdkafka()
-        | token_endpoint.authorities(settings.kafka_config)
-        | {
-            "bootstrap.servers": settings.kafka,
-            "log_level": 0,
-            "group.id": "sluice-plan",  # the client asks for one; nothing is committed
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "error",
-        },
-    )
+    reader = consumer(settings)
     try:
-        return sum(_count(consumer, topic, *each) for each in ranges)
+        return sum(_count(reader, topic, *each) for each in ranges)
     except KafkaException as failed:
         error: KafkaError = failed.args[0]
         raise refusal([error], topic, settings) or KafkaUnreachable.count_failed(
@@ -50,14 +39,14 @@ def count_records(
             error=format_error(error),
         ) from None
     finally:
-        consumer.close()
+        reader.close()
 
 
-def _count(consumer: Consumer, topic: str, partition: int, first: int, stop: int) -> int:
-    consumer.assign([TopicPartition(topic, partition, first)])
+def _count(reader: Consumer, topic: str, partition: int, first: int, stop: int) -> int:
+    reader.assign([TopicPartition(topic, partition, first)])
     found, at = 0, first
     while at < stop:
-        message = consumer.poll(TIMEOUT_SECONDS)
+        message = reader.poll(TIMEOUT_SECONDS)
         if message is None:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - it has no public name
         if error := message.error():

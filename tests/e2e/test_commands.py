@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+import runpy
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
@@ -107,6 +109,17 @@ def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(dra
     before = drained.files()
     assert "nothing to do" in answer(drained.command("drain", PIPELINE))
     assert drained.files() == before
+
+
+def test_new_drafts_from_the_topic_what_decodes_its_records(drained, tmp_path):
+    said = answer(drained.here("new", "drafted", "--topic", "flights", "--into", str(tmp_path)))
+    account = drained.report.account
+    assert f" of {sum(drained.sent.values()):,} records are good" in said
+    spec = runpy.run_path(str(tmp_path / "drafted" / "spec.py"))["SPEC"]
+    assert (spec.topic.event_time, spec.steps[0].keys) == ("event_time", ("event_id",))
+    assert {f.name for f in spec.topic.fields} == {f.name for f in drained.scene.spec.topic.fields}
+    good = int(re.search(r"([\d,]+) of [\d,]+ records are good", said)[1].replace(",", ""))
+    assert abs(good - (account.read - account.malformed)) <= account.malformed
 
 
 def test_run_publishes_what_has_passed_also_where_nothing_is_new(drained):

@@ -197,6 +197,14 @@ def test_a_sample_that_would_be_malformed_is_refused_with_the_reason(monkeypatch
         draft("x", "x", sampled([{}] * 60))
 
 
+def test_a_key_in_the_wrong_case_is_no_field_more():
+    records = [order(n) for n in range(300)]
+    wrong = {"ORDER_ID" if key == "orderId" else key: value for key, value in order(7).items()}
+    made = draft("orders", "orders", sampled([*records, wrong]))
+    assert "order_id_2" not in {field.name for field in made.spec.topic.fields}
+    assert made.tried.malformed.total() == 1
+
+
 def test_a_time_from_far_ahead_makes_no_other_record_late():
     records = [order(n) for n in range(200)] + [order(10**6)]
     made = draft("orders", "orders", sampled(records))
