@@ -18,6 +18,7 @@ import sysconfig
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from spark_jobs.launch.spark_side import SparkSide, spark_side
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import MADE, Settings
 from spark_jobs.warm.variables import of_the_worker
@@ -25,6 +26,7 @@ from spark_jobs.warm.variables import of_the_worker
 LEFT_OUT = "__pycache__"
 CONFIGURATION = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 """Variables with a folder of configuration that spark-submit reads."""
+SLUICE = __name__.partition(".")[0]
 PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -33,23 +35,26 @@ def taken(
 ) -> dict[str, str]:
     """Part -> digest, as it is now. `command` starts the worker: it has Spark's options.
 
-    Of each variable it has a digest, and no value.
+    Of each variable it has a digest, and no value. Raises SettingInvalid.
     """
-    tops = sorted({__name__.partition(".")[0], registry.package().partition(".")[0]})
+    side = spark_side(settings.spark_env)
+    code = {SLUICE: [side.package]}
+    top = registry.package().partition(".")[0]
+    code.setdefault(top, [*map(Path, importlib.import_module(top).__path__)])
     environment = {
         f"variable {name}": _digest([value]) for name, value in of_the_worker(variables).items()
     }
     return {
         "Spark's options": _digest(command),
-        "Python": _digest([sys.executable, sys.version]),
+        "Python": _of_files([side.python, side.python.parent.parent / "pyvenv.cfg"]),
         "Spark's environment": _of_files(_made(settings)),
-        "installed packages": _of_files(_installed()),
+        "installed packages": _of_files(_installed(side)),
         "jars": _of_files(_files_in(settings.jars), touched=False),
-        "Spark's configuration files": _of_files(_spark_files(variables)),
-        "Spark's Python": _of_files(_spark_python(variables), touched=False),
+        "Spark's configuration files": _of_files(_spark_files(variables, side)),
+        "Spark's Python": _of_files(_spark_python(variables, side), touched=False),
         "folder": _digest([str(Path.cwd())]),
         "process limits": _digest(_process_limits()),
-        **{f"code of {top}": _of_files(_code(top)) for top in tops},
+        **{f"code of {name}": _of_files(_code(folders)) for name, folders in code.items()},
         **environment,
     }
 
@@ -81,9 +86,8 @@ def _status(path: Path, *, touched: bool) -> str:
     return f"{status.st_ino} {status.st_size} {status.st_mtime_ns}{since}"
 
 
-def _code(top: str) -> list[Path]:
-    module = importlib.import_module(top)
-    return [path for folder in module.__path__ for path in _files_in(Path(folder))]
+def _code(folders: Iterable[Path]) -> list[Path]:
+    return [path for folder in folders for path in _files_in(folder)]
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -100,8 +104,10 @@ def _files_in(folder: Path) -> list[Path]:
     return found
 
 
-def _installed() -> list[Path]:
+def _installed(side: SparkSide) -> list[Path]:
     """The folders in which package managers keep what they have installed, one a package."""
+    if side.home:
+        return [*side.home.parent.glob("*-info")]
     own = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     places = own | {place for place in sys.path if Path(place).name in PACKAGES}
     return [path for place in places for path in Path(place).glob("*-info")]
@@ -120,20 +126,22 @@ def _process_limits() -> list[str]:
     return [f"{mask:o}", str(os.getegid()), str(sorted(os.getgroups())), *map(str, limits)]
 
 
-def _spark_files(variables: Mapping[str, str]) -> list[Path]:
+def _spark_files(variables: Mapping[str, str], side: SparkSide) -> list[Path]:
     named = [variables[name] for name in CONFIGURATION if variables.get(name)]
-    folders = [*map(Path, named), *(home / "conf" for home in _spark_homes(variables))]
+    folders = [*map(Path, named), *(home / "conf" for home in _spark_homes(variables, side))]
     return [path for folder in folders for path in _files_in(folder)]
 
 
-def _spark_python(variables: Mapping[str, str]) -> list[Path]:
+def _spark_python(variables: Mapping[str, str], side: SparkSide) -> list[Path]:
     """The zips that Spark puts first on the path of driver and workers: local/pyspark_zip.py
     rewrites one.
     """
-    return [zip_ for home in _spark_homes(variables) for zip_ in _files_in(home / "python/lib")]
+    return [
+        zip_ for home in _spark_homes(variables, side) for zip_ in _files_in(home / "python/lib")
+    ]
 
 
-def _spark_homes(variables: Mapping[str, str]) -> list[Path]:
-    installed = Path(sysconfig.get_path("purelib"), "pyspark")
+def _spark_homes(variables: Mapping[str, str], side: SparkSide) -> list[Path]:
+    installed = side.home or Path(sysconfig.get_path("purelib"), "pyspark")
     named = variables.get("SPARK_HOME")
     return [*([Path(named)] if named else []), *([installed] if installed.exists() else [])]
