@@ -94,7 +94,7 @@ def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
         raise typer.BadParameter(f"{pipeline} has told {last.number} events.", param_hint="--after")
     if into is not None:
         into.touch()  # before an event is fixed that could not be written
-    event = publish(paths, spec, Announced(number, last.generation, version))
+    event = next(iter(publish(paths, spec, Announced(number, last.generation, version))), None)
     if event is None:
         say(f"{pipeline}: every row that passed is published")
         if into is not None and not into.stat().st_size:

@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.dags.dag import build
 from sluice_airflow.tasks.after_drain import RepairOperator
-from sluice_airflow.tasks.publish import PublishOperator, days_of, repairs_of
+from sluice_airflow.tasks.publish import PublishOperator, days_of
 from spark_jobs.analysis.ranged import Ranged
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
@@ -175,7 +175,7 @@ def test_a_dag_that_runs_by_the_day_runs_for_the_days_that_a_drain_ended_or_a_re
     with DAG("tells", schedule=None) as drains:
         PublishOperator(task_id="publish", pipeline=NAME, by_day=True)
     with DAG("repairs", schedule=None) as repairs:
-        PublishOperator(task_id="publish", pipeline=NAME, by_day=True, through=repairs_of(NAME))
+        PublishOperator(task_id="publish", pipeline=NAME, by_day=True, materializes=False)
     add_dag(drains, repairs, consumer())
     root.drain(0, 49)
     assert (ran(drains, 6)[0], days_begun()) == ("success", ["2026-03-01", "2026-03-02"])

@@ -11,7 +11,7 @@ from airflow.sdk import DAG
 from sluice_airflow.dags import text
 from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.tasks.form import request_of
-from sluice_airflow.tasks.publish import asset_of, days_of, repairs_of
+from sluice_airflow.tasks.publish import asset_of, days_of, events_of
 from spark_jobs.errors import (
     ChangeUnexplained,
     CheckBroken,
@@ -118,7 +118,7 @@ class TestDag:
 
     def test_the_asset_is_told_by_an_alias_so_that_one_dag_alone_makes_it(self, dag):
         publish = dag.get_task("publish")
-        assert publish.outlets == [repairs_of(NAME), days_of(NAME)]
+        assert publish.outlets == [events_of(NAME), days_of(NAME)]
         assert publish.inlets == [asset_of(NAME)]
 
     def test_its_page_explains_both_ways_and_who_approves(self, dag):

@@ -30,10 +30,9 @@ def publish(paths: Paths, spec: Pipeline, events: Path) -> None:
     sent = [json.loads(line) for line in events.read_text().splitlines()]
     names = ("number", "generation", "table_version")
     newest = Announced(*(sent[-1][name] for name in names)) if sent else Announced()
-    event = publication.publish(paths, spec, newest)
-    if event is not None:
-        with events.open("a") as file:
-            file.write(event.model_dump_json() + "\n")
+    told = publication.publish(paths, spec, newest)
+    with events.open("a") as file:
+        file.writelines(event.model_dump_json() + "\n" for event in told)
 
 
 def in_a_process(scene: Scene, events: Path, place: str = "") -> bool:

@@ -28,8 +28,7 @@ class Listener:
         return Announced(newest.number, newest.generation, newest.table_version)
 
     def publish(self, paths: Paths, spec: Pipeline) -> Event | None:
-        """What the task tells; None if it skips itself."""
-        event = publish(paths, spec, self.announced)
-        if event is not None:
-            self.events.append(event)
-        return event
+        """The newest event that the task tells; None if it skips itself."""
+        events = publish(paths, spec, self.announced)
+        self.events += events
+        return events[-1] if events else None

@@ -275,16 +275,18 @@ class World:
     def _publish(self) -> None:
         newest = max(self.airflow, key=lambda each: each.number, default=None)
         told = (newest.number, newest.generation, newest.table_version) if newest else ()
-        event = publish(self.paths, self.spec, Announced(*told))
-        if event is None:
+        events = publish(self.paths, self.spec, Announced(*told))
+        if not events:
             return
         arrived("airflow emits")
-        self.airflow.append(event)
-        if event.table_version_before is None:  # another table: consumers read it as a whole
-            self.by_day.clear()
         shown = self.published()
-        for day in event.days:
-            self.by_day[day] = of_day(shown, day)
+        for event in events:
+            known = any(each.number == event.number for each in self.airflow)
+            self.airflow.append(event)
+            if event.table_version_before is None and not known:
+                self.by_day.clear()  # another table: consumers read it as a whole
+            for day in event.days:
+                self.by_day[day] = of_day(shown, day)
 
     # What a person does without Sluice
 

@@ -169,13 +169,13 @@ class Given:
             self.root.forget(datetime.now(UTC) - FORGOTTEN)
 
     def tell(self, kill: int | None, told: bool) -> None:
-        """`told`: whether Airflow has the event."""
-        event = None
+        """`told`: whether Airflow has the events."""
+        events = ()
         with killed(kill):
-            event = publish(Paths(*self.root.of), self.root.spec, self.airflow)
+            events = publish(Paths(*self.root.of), self.root.spec, self.airflow)
             if self.drained:
                 assert self.root.rows(self.root.paths.published_table) == live(self.wanted())
-        if event and told:
+        for event in events if told else ():
             assert event.number == self.airflow.number + 1
             self.airflow = Announced(event.number, event.generation, event.table_version)
 

@@ -150,7 +150,7 @@ def test_a_publish_that_a_reset_overtakes_tells_what_it_has_fixed(tmp_path, monk
             run(reset(SPEC, root.settings))
 
     monkeypatch.setattr(failpoint, "at", reset_beside)
-    event = publish(root.paths, SPEC, Announced())
+    [event] = publish(root.paths, SPEC, Announced())
     assert (event.number, event.table_version) == (1, 3)
 
 

@@ -76,12 +76,16 @@ class Root(roots.Root):
             run |= {"report": judged.model_dump_json()}
             self.put("runs", run)
 
-    def publish(self, *, lost: bool = False) -> dict[str, Any] | None:
+    def told(self, *, lost: bool = False) -> list[dict[str, Any]]:
         """What the task tells. Airflow has it then, unless it is `lost` with the task."""
-        event = publication.publish(self.paths, SPEC, self.airflow)
-        if event is not None and not lost:
+        events = publication.publish(self.paths, SPEC, self.airflow)
+        for event in events if not lost else ():
             self.airflow = Announced(event.number, event.generation, event.table_version)
-        return event.model_dump(mode="json") if event else None
+        return [event.model_dump(mode="json") for event in events]
+
+    def publish(self, *, lost: bool = False) -> dict[str, Any] | None:
+        """The newest event of these."""
+        return next(reversed(self.told(lost=lost)), None)
 
     def drained(self, generation: str, batch: int, version: int) -> None:
         """A batch that passed its checks."""
@@ -153,17 +157,42 @@ def test_what_airflow_has_is_not_told_again(root):
     assert publication.to_publish(root.paths, SPEC) is None, "the command line knows no events"
 
 
-def test_an_event_that_was_lost_is_told_again_alike_and_what_came_since_is_the_next(root):
+def test_events_that_were_lost_are_told_again_alike_and_with_them_what_came_since(root):
+    lost = []
     for batch, version in ((0, 1), (1, 3), (2, 5)):
         root.drained("new", batch, version)
-        lost = root.publish(lost=True)
-        assert publication.to_publish(root.paths, SPEC, root.airflow) == 1
-    assert (lost["number"], lost["table_version"], lost["account"]["read"]) == (1, 1, 10)
-    assert root.publish() == lost
-    following = root.publish()
-    assert (following["number"], following["table_version_before"]) == (2, 1)
-    assert (following["table_version"], following["account"]["read"]) == (5, 20)
+        told = root.told(lost=True)
+        assert told[:-1] == lost
+        assert publication.to_publish(root.paths, SPEC, root.airflow) == version
+        lost = told
+    spans = [(each["table_version_before"], each["table_version"]) for each in lost]
+    assert spans == [(None, 1), (1, 3), (3, 5)]
+    assert [(each["number"], each["account"]["read"]) for each in lost] == [
+        (1, 10),
+        (2, 10),
+        (3, 10),
+    ]
+    assert root.told() == lost
     assert root.publish() is None
+
+
+def test_more_events_than_are_told_at_once_are_told_in_the_next_runs(root, monkeypatch):
+    monkeypatch.setattr(published, "MOST", 2)
+    root.drained("new", 0, 1)
+    root.publish()
+    for batch in range(1, 6):
+        root.drained("new", batch, 2 * batch + 1)
+        root.told(lost=True)
+    told = [[each["number"] for each in root.told()] for _ in range(4)]
+    assert told == [[2, 3], [4, 5], [6], []]
+
+
+def test_a_listener_that_has_none_is_told_the_first_that_another_was_told(root):
+    root.drained("new", 0, 1)
+    root.told(lost=True)
+    root.drained("new", 1, 3)
+    publication.publish(root.paths, SPEC, Announced(1, "new", 1))
+    assert [each["number"] for each in root.told()] == [1, 2]
 
 
 def test_two_dags_that_publish_at_once_tell_one_event_or_the_next(root):
@@ -175,8 +204,8 @@ def test_two_dags_that_publish_at_once_tell_one_event_or_the_next(root):
     one = root.publish()
     root.drained("new", 2, 5)
     root.airflow = asked
-    assert root.publish() == one is not None
-    following = root.publish()
+    again, following = root.told()
+    assert again == one
     assert (following["number"], following["table_version_before"]) == (3, 3)
 
 
@@ -192,7 +221,7 @@ def test_of_two_that_fix_one_number_the_second_tells_what_the_first_fixed(root, 
 
     monkeypatch.setattr(Published, "fix", overtaken)
     asked = root.airflow
-    event = publication.publish(root.paths, SPEC, asked)
+    [event] = publication.publish(root.paths, SPEC, asked)
     assert [event.model_dump(mode="json")] == told
     assert event.table_version == 3
 
@@ -254,14 +283,17 @@ def test_the_numbers_go_on_through_a_reset_whose_first_event_begins_at_nothing(r
     assert told["account"]["read"] == 10
 
 
-def test_where_airflow_has_lost_its_events_the_last_is_told_again_and_alike(root):
+def test_where_airflow_has_lost_its_events_they_are_told_again_and_alike(root, monkeypatch):
+    told = []
     for batch, version in ((0, 1), (1, 3)):
         root.drained("new", batch, version)
-        last = root.publish()
+        told += root.told()
     root.airflow = Announced()
     root.drained("new", 2, 5)
-    assert root.publish() == last is not None
-    assert root.number_since_read() == (3, 3, 10)
+    again = root.told(lost=True)
+    assert again[:-1] == told
+    monkeypatch.setattr(published, "MOST", 2)
+    assert root.told() == again[-1:], "of many the newest alone"
 
 
 @pytest.mark.parametrize("copied", [True, False])

@@ -482,7 +482,7 @@ def test_a_publish_that_a_switch_overtakes_does_not_show_the_former_table_again(
         return wanted
 
     monkeypatch.setattr(published_table, "target", overtaken)
-    event = publication.publish(old, SPEC, Announced())
+    [event] = publication.publish(old, SPEC, Announced())
     assert (event.number, event.table_version) == (1, verdict)
     shown = deltalake.DeltaTable(str(old.published_table)).to_pyarrow_table().column("n")
     assert sorted(shown.to_pylist()) == [*range(6)]

@@ -15,7 +15,7 @@ from sluice_airflow.retries import ARGUMENTS, SWAP_ARGUMENTS
 from sluice_airflow.tasks.approve import ConfirmOperator
 from sluice_airflow.tasks.checks import CheckOperator
 from sluice_airflow.tasks.form import params
-from sluice_airflow.tasks.publish import PublishOperator, repairs_of
+from sluice_airflow.tasks.publish import PublishOperator
 from sluice_airflow.tasks.repair import PlanRepairOperator, StageOperator, SwapOperator
 from sluice_airflow.tasks.xcom import APPROVE, PLAN, PUBLISH, STAGE, SWAP
 from sluice_airflow.telling.told import CALLBACKS
@@ -61,7 +61,7 @@ def build_backfill(spec: Pipeline, own: Own = NONE) -> DAG:
         approve = ConfirmOperator(task_id=APPROVE, pipeline=name)
         swap = SwapOperator(task_id=SWAP, pipeline=name, **SWAP_ARGUMENTS)
         publish = PublishOperator(
-            task_id=PUBLISH, pipeline=name, through=repairs_of(name), by_day=why is None
+            task_id=PUBLISH, pipeline=name, materializes=False, by_day=why is None
         )
         plan >> stage >> [output, change] >> approve >> swap >> publish
     dag.validate()  # type: ignore[no-untyped-call]  # Airflow's own

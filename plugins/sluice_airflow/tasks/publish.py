@@ -33,13 +33,13 @@ def asset_of(pipeline: str) -> Asset:
     return Asset(name=name, uri=f"x-sluice://tables/{name}", group="sluice")
 
 
-def repairs_of(pipeline: str) -> AssetAlias:
-    """The alias by which repairs emit events of that asset.
+def events_of(pipeline: str) -> AssetAlias:
+    """The alias by which a task emits more than one event of that asset, and repairs each.
 
     With the asset as an outlet of two DAGs, Airflow's button Materialize would not know which one
     to run.
     """
-    return AssetAlias(name=f"{ids.drains(pipeline)}-repairs", group="sluice")
+    return AssetAlias(name=f"{ids.drains(pipeline)}-events", group="sluice")
 
 
 def days_of(pipeline: str) -> Asset:
@@ -52,28 +52,29 @@ def days_of(pipeline: str) -> Asset:
 
 
 class PublishOperator(TellsLineage, BaseOperator):
-    """Moves the published table to what has passed, emits the asset event of it, and returns the
-    event's extra (messages/event.py).
+    """Moves the published table to what has passed, emits the asset events that Airflow has not,
+    and returns the newest one's extra (messages/event.py).
 
-    Skips itself if consumers know of everything that passed. With `through`, the event goes by this
-    alias, and the asset is not an outlet. With `by_day`, the asset of the table's days has an event
-    for each day that is new.
+    Skips itself if consumers know of everything that passed. Without `materializes` the asset is
+    not an outlet. With `by_day`, the asset of the table's days has an event for each day that is
+    new.
     """
 
     def __init__(
         self,
         *,
         pipeline: str,
-        through: AssetAlias | None = None,
+        materializes: bool = True,
         by_day: bool = False,
         **kwargs: Any,
     ) -> None:
         self.pipeline = pipeline
         self.asset = asset_of(pipeline)
-        self.through = through
+        self.alias = events_of(pipeline)
         self.extra: dict[str, Any] | None = None
         self.days = days_of(pipeline)
-        outlets = [through or self.asset, *([self.days] if by_day and PARTITIONS else [])]
+        outlets = [*([self.asset] if materializes else []), self.alias]
+        outlets += [self.days] if by_day and PARTITIONS else []
         super().__init__(inlets=[self.asset], outlets=outlets, **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -83,21 +84,20 @@ class PublishOperator(TellsLineage, BaseOperator):
             # Only the root: a Kafka declaration that is wrong by now must not stop rows that passed
             # their checks.
             spec = live_spec(registry.load(self.pipeline), root())
-            event = publish(Paths(root(), spec), spec, announced(context, self.asset))
-        if event is None:
+            events = publish(Paths(root(), spec), spec, announced(context, self.asset))
+        if not events:
             raise AirflowSkipException("consumers know of every version that has passed")
-        extra = self.extra = event.model_dump(mode="json")
-        # Airflow emits it with the success of the task. If the task is killed before, the next
-        # publish sees that Airflow has no event of this number, and tells it again.
-        if self.through is None:
-            context["outlet_events"][self.asset].extra = extra
-        else:
-            context["outlet_events"][self.through].add(self.asset, extra)
+        told = [event.model_dump(mode="json") for event in events]
+        # Airflow emits them at once, with the success of the task. If the task is killed before,
+        # the next publish sees that Airflow has no events of these numbers, and tells them again.
+        self._tell(context, told)
         if self.days in self.outlets:
-            self._tell_days(context, extra)
-        self.log.info("published version %s of %s", extra["table_version"], extra["table"])
-        metrics.of_publication(event)
-        return extra
+            self._tell_days(context, told)
+        for event in events:
+            self.log.info("published version %d of %s", event.table_version, event.table)
+            metrics.of_publication(event)
+        self.extra = told[-1]
+        return told[-1]
 
     def lineage(self) -> Any:
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
@@ -105,20 +105,30 @@ class PublishOperator(TellsLineage, BaseOperator):
         data = datasets.Datasets(registry.load(self.pipeline), root())
         return tasks.of_publication(data, self.extra)
 
-    def _tell_days(self, context: Context, extra: dict[str, Any]) -> None:
-        """An event a day. An alias takes no partitions, so also a repair has this asset itself as
-        its outlet.
+    def _tell(self, context: Context, told: list[dict[str, Any]]) -> None:
+        """An event each, in their order. Airflow gives an asset that is an outlet one event, always
+        and first; those of an alias follow.
         """
-        if not extra["days"]:
+        if self.asset in self.outlets:
+            context["outlet_events"][self.asset].extra, told = told[0], told[1:]
+        for extra in told:
+            context["outlet_events"][self.alias].add(self.asset, extra)
+
+    def _tell_days(self, context: Context, told: list[dict[str, Any]]) -> None:
+        """An event a day, of the newest version. An alias takes no partitions, so also a repair has
+        this asset itself as its outlet.
+        """
+        days = sorted({day for extra in told for day in extra["days"]})
+        if not days:
             # Airflow gives each outlet of a task that succeeds an event. One without a partition
             # would start no DAG, and warn of each that waits for a day. It reads them at the end.
             self.outlets = [each for each in self.outlets if each != self.days]
             return
-        told = context["outlet_events"][self.days]
+        event = context["outlet_events"][self.days]
         which = ("number", "table", "table_version", "generation")
-        told.extra = {name: extra[name] for name in which}
-        told.add_partitions(extra["days"])
-        self.log.info("days that are new: %s", ", ".join(extra["days"]))
+        event.extra = {name: told[-1][name] for name in which}
+        event.add_partitions(days)
+        self.log.info("days that are new: %s", ", ".join(days))
 
 
 RECENT = 50

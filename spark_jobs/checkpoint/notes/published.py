@@ -8,7 +8,6 @@ does, and both tell what it has fixed. So no lease is needed, and no two events 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 FIXED = re.compile(r"(\d{12})\.json")
 KEPT = 1000
 """Events that stay: a listener may be so far behind another."""
+MOST = 100
+"""Events that are told at once."""
 
 
 class Published(Stored):
@@ -57,10 +58,7 @@ def read_published(paths: Paths) -> Published:
 
     Raises CheckpointBroken if it does not parse, FormatNewer.
     """
-    return _newest(paths, _fixed(paths))
-
-
-def _newest(paths: Paths, fixed: Mapping[int, UPath]) -> Published:
+    fixed = _fixed(paths)
     # An older Sluice had one file, beside the checkpoint, and no numbers.
     return _read(paths, fixed[max(fixed)] if fixed else paths.version / "published.json")
 
@@ -72,16 +70,17 @@ def _read(paths: Paths, path: UPath) -> Published:
         raise CheckpointBroken.announcement_unreadable(path=path, pipeline=paths.pipeline) from None
 
 
-def next_published(paths: Paths, number: int) -> Published:
-    """The event behind `number`, which a listener was told last: a DAG and the command line may
-    tell, each its own. Who was told of none begins with the newest. Raises CheckpointBroken,
-    FormatNewer.
+def behind(paths: Paths, number: int) -> tuple[Event, ...]:
+    """The events behind `number`, which a listener was told last, in their order, at most MOST: a
+    DAG and the command line may tell, each its own. Who was told of none begins with the first, or,
+    where more than MOST were told, with the newest. Raises CheckpointBroken, FormatNewer.
     """
     fixed = _fixed(paths)
-    following = min((each for each in fixed if each > number), default=0)
-    if number == 0 or not following:
-        return _newest(paths, fixed)
-    return _read(paths, fixed[following])
+    if number == 0 and (newest := max(fixed, default=0)) > MOST:
+        number = newest - 1
+    following = sorted(each for each in fixed if each > number)[:MOST]
+    found = [_read(paths, fixed[each]).event for each in following]
+    return tuple(each for each in found if each is not None)
 
 
 def publisher(paths: Paths) -> str:

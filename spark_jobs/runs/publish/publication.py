@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.notes.published import Published, next_published, read_published
+from spark_jobs.checkpoint.notes.published import Published, behind, read_published
 from spark_jobs.errors import VersionNotLive
 from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import Account
@@ -36,14 +36,14 @@ LOG = logging.getLogger(__name__)
 COUNTS = tuple(Account.model_fields)
 
 
-def publish(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
-    """Move the published table to what has passed; the event to emit then, or None if consumers
-    know of everything that passed.
+def publish(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, ...]:
+    """Move the published table to what has passed; the events to emit then, in their order; none if
+    consumers know of everything that passed.
 
-    The same event until Airflow has it, then the next. Raises PublishedTableRefused or
+    The same events until Airflow has them, and those since. Raises PublishedTableRefused or
     CheckpointBroken.
     """
-    event = _to_tell(paths, spec, announced)
+    events = _to_tell(paths, spec, announced)
     failpoint.at("fixed")
     # Who is told of a version must find it there, or a newer one, which a drain beside this has
     # judged since.
@@ -54,7 +54,7 @@ def publish(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
     except VersionNotLive:  # a reset or a switch came: the next publish shows another table
         pass
     failpoint.at("shown")
-    return event
+    return events
 
 
 def to_publish(paths: Paths, spec: Pipeline, announced: Announced | None = None) -> int | None:
@@ -77,17 +77,20 @@ def _to_show(paths: Paths, spec: Pipeline) -> int | None:
     return judged.table_version if judged else None
 
 
-def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> Event | None:
-    """The fixed event that Airflow has not; the next is fixed where it has all."""
-    while (last := read_published(paths)).number <= announced.number:
-        fact = due(paths, last, announced)
-        if fact is None:
-            return None
+def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, ...]:
+    """The fixed events that Airflow has not; what passed since the newest of them is fixed too."""
+    while fact := due(paths, last := read_published(paths), announced):
         event = _event(paths, spec, fact)
         # Neither a drain nor a rewind has changed what it was made of meanwhile.
         if event is not None and due(paths, last, announced) == fact:
             fact.model_copy(update={"event": event}).fix(paths)
-    return next_published(paths, announced.number).event
+    events = behind(paths, announced.number)
+    if announced.number and events and events[0].number > announced.number + 1:
+        LOG.warning(
+            "%s: the events %d to %d are gone: read the table as a whole",
+            paths.pipeline, announced.number + 1, events[0].number - 1,
+        )  # fmt: skip
+    return events
 
 
 def _event(paths: Paths, spec: Pipeline, fact: Published) -> Event | None:
