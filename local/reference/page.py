@@ -19,6 +19,7 @@ from spark_jobs.spec import (
     GroupState,
     History,
     Latest,
+    Layout,
     Local,
     MoreTopics,
     Pipeline,
@@ -55,6 +56,7 @@ SPEC = (
     MoreTopics,
     Schedule,
     Ranges,
+    Layout,
     Check,
 )
 DIAGNOSIS = {

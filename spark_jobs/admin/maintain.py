@@ -130,7 +130,7 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
         yield from map(Step._make, kept_steps(paths, now - spec.keep))
     if isinstance(step := spec.keyed, Latest):
         yield from map(Step._make, forgotten_steps(paths, now - step.forget_deletes_after))
-    for line, execute in table_steps(paths, archive=spec.is_archive):
+    for line, execute in table_steps(paths, spec):
         yield _step(line, execute)
 
 

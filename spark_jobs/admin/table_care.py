@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from deltalake import WriterProperties
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.checkpoint.notes.cursor import read_cursor
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
 
 MARGIN = timedelta(days=1)
 """A file of a version's change feed may be older than the version, by as long as its write took."""
@@ -76,25 +76,21 @@ def _shown(paths: Paths, begins: datetime) -> set[int]:
     }
 
 
-def table_steps(
-    paths: Paths, *, archive: bool = False
-) -> Iterator[tuple[str, Callable[[], object]]]:
+def table_steps(paths: Paths, spec: Pipeline) -> Iterator[tuple[str, Callable[[], object]]]:
     """A line and a function for each step. For a table that is refused, one that says so."""
     if not delta.is_table(paths.table):
         return
     try:
         with in_words(paths.table):
             _refuse_features(paths.table)
-            steps = _planned(paths, compaction.ZSTD if archive else None)
+            steps = _planned(paths, spec)
     except MaintenanceRefused as refusal:
         yield f"leave {paths.table}: {refusal}", partial(_raise, refusal)
     else:
         yield from steps
 
 
-def _planned(
-    paths: Paths, written: WriterProperties | None
-) -> list[tuple[str, Callable[[], object]]]:
+def _planned(paths: Paths, spec: Pipeline) -> list[tuple[str, Callable[[], object]]]:
     path = paths.table
     kept = needed(paths, datetime.now(UTC))
     small = compaction.small_files(path)
@@ -102,7 +98,7 @@ def _planned(
     checksums = compaction.remove_checksums(path, execute=False)
     steps: list[tuple[str, Callable[[], object]]] = []
     if small:
-        steps.append((f"join {small:,} small files of {path}", partial(_compact, path, written)))
+        steps.append((f"join {small:,} small files of {path}", partial(_compact, path, spec)))
     if unused:
         what = f"remove {unused:,} files of {path} that it has not had for"
         why = f"{compaction.RETENTION.days} days, and that no version needs which may be read"
@@ -121,9 +117,12 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-def _compact(path: UPath, written: WriterProperties | None) -> None:
+def _compact(path: UPath, spec: Pipeline) -> None:
     with in_words(path):
-        compaction.compact(path, written=written)
+        if by := spec.layout.cluster_by:
+            compaction.cluster(path, by)
+        else:
+            compaction.compact(path, written=compaction.ZSTD if spec.is_archive else None)
 
 
 def _vacuum(path: UPath, kept: Needed) -> None:

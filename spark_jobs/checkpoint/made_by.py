@@ -53,6 +53,7 @@ class Present:
         )
         """What a batch would be made by now."""
         self.declared = Declared(spec)
+        self.spec = spec
 
 
 class Before(BaseModel):

@@ -6,8 +6,8 @@ from spark_jobs.errors.base import Quoted, SluiceError, reason
 
 
 class TableChanged(SluiceError):
-    """The table lacks a column that the query writes, or has it with another type; or somebody
-    has written rows of a key into it.
+    """The table lacks a column that the query writes, or has it with another type, or other
+    partitions; or somebody has written rows of a key into it.
     """
 
     code, exit_status = "TABLE_CHANGED", 33
@@ -20,6 +20,16 @@ class TableChanged(SluiceError):
     )
     def column_unfit(
         self, place: object, name: object, wanted: object, actual: object, sql: object
+    ) -> None: ...
+
+    @reason(
+        "{place} has the partition columns {has}, and the spec's layout has {wanted}. A table "
+        "keeps those that it was made with.",
+        "Put partition_by back. Or declare it in NEXT, and make the table anew: `sluice rebuild "
+        "{pipeline}`.",
+    )
+    def parted_otherwise(
+        self, place: object, has: object, wanted: object, pipeline: object
     ) -> None: ...
 
     @reason(

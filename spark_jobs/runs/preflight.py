@@ -26,6 +26,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.sink.table_layout import refuse_other_parts
 from spark_jobs.source.port import Source, SourceState
 from spark_jobs.spec import Pipeline
 from spark_jobs.target import Target
@@ -92,7 +93,8 @@ def preflight(now: Present, source: Source, paths: Paths, settings: Settings) ->
     """Verify topic, checkpoint and table, in this order.
 
     Raises KafkaUnreachable, KafkaRefused or TopicMissing; StateIncompatible, TopicRemade,
-    OffsetsWentBack, CheckpointBroken, CheckpointForeign or RecordsGone; TableReplaced.
+    OffsetsWentBack, CheckpointBroken, CheckpointForeign or RecordsGone; TableReplaced;
+    TableChanged.
     """
     topic, shown = source.state(), now.declared.topic.shown
     held = standing(now, paths)
@@ -101,6 +103,7 @@ def preflight(now: Present, source: Source, paths: Paths, settings: Settings) ->
     target = Target.live(paths, identity.owner(paths.pipeline))
     cursor = read_cursor(paths.cursor)
     table.refuse_replaced(target.table, paths.pipeline, identity.table_id)
+    refuse_other_parts(target.table, now.spec)
     refuse_restored(paths, cursor.judged_table_version)
     table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
     made = held.made if held.made and Checkpoint(target.checkpoint).planned() else identity

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from upath import UPath
 
-from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.history import Note
@@ -85,9 +84,9 @@ def append(rows: DataFrame, commit: Commit) -> None:
 
 
 def archive(rows: DataFrame, commit: Commit) -> None:
-    """Append an archive's rows, in the order in which they are read, and compressed for long."""
+    """Append an archive's rows, compressed for long."""
     with within(rows.sparkSession, ARCHIVED):
-        append(rows.sortWithinPartitions(*PARTITIONED_BY, *SORTED_BY), commit)
+        append(rows, commit)
 
 
 def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
@@ -116,7 +115,8 @@ def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
 def replace(rows: DataFrame, commit: Commit) -> None:
     """Replace all rows of the table."""
     with marked(rows.sparkSession, commit):
-        rows.write.format("delta").mode("overwrite").save(commit.path)
+        whole = rows.write.format("delta").mode("overwrite")
+        whole.option("partitionOverwriteMode", "static").save(commit.path)
 
 
 def newest(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:

@@ -12,6 +12,7 @@ from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.chains import extend
 from spark_jobs.sink.keyed.commit import follow
 from spark_jobs.sink.keyed.folds import follow_partial
+from spark_jobs.sink.table_layout import order, parts
 from spark_jobs.spec import History, Latest
 
 if TYPE_CHECKING:
@@ -24,18 +25,24 @@ CommitStrategy = Callable[[DataFrame, Commit], None]
 def commit_strategy(spec: Pipeline) -> CommitStrategy:
     """The function that commits this pipeline's batches, by its last step or its output mode."""
     if spec.is_archive:
-        return commit.archive
+        return lambda rows, to: commit.archive(_ordered(rows, spec), to)
     if spec.keyed:
         return _keyed_strategy(spec.keyed)
     match spec.output_mode:
         case "append":
-            return commit.append
+            return lambda rows, to: commit.append(_ordered(rows, spec), to)
         case "complete":
-            return commit.replace
+            return lambda rows, to: commit.replace(_ordered(rows, spec), to)
         case "update":
             return _merge_strategy(spec.steps[-1])
         case _:
             assert_never(spec.output_mode)
+
+
+def _ordered(rows: DataFrame, spec: Pipeline) -> DataFrame:
+    """The rows in the order in which their files are read: a file's statistics are then narrow."""
+    by = order(spec)
+    return rows.sortWithinPartitions(*(f"`{name}`" for name in (*parts(spec), *by))) if by else rows
 
 
 def _keyed_strategy(step: Keyed) -> CommitStrategy:

@@ -14,16 +14,15 @@ from deltalake.exceptions import DeltaError
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.errors import CheckpointForeign, TableChanged, TableReplaced
-from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES, PARTITIONED_BY
+from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES
 from spark_jobs.root.path_forms import delta_path, from_uri, sql_table
 from spark_jobs.sink.added_columns import add_columns
 from spark_jobs.sink.history import GENERATION
-from spark_jobs.spec import History, Pipeline
-from spark_jobs.spec.steps.history import CURRENT
+from spark_jobs.sink.table_layout import parts, refuse_unfit, set_properties
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 from spark_jobs.storage.features import name_invariants
 from spark_jobs.storage.first_checksum import write_first_checksum
-from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -88,6 +87,7 @@ def newest_batch(path: UPath, owner: str) -> int:
 
 def _created(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> bool:
     """Whether this call made the table: not if who holds the lease by now has."""
+    refuse_unfit(json.loads(columns.json())["fields"], spec)
     try:
         # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
         # An archive has no checks of rows, and removes old ones: the feed would keep those.
@@ -97,11 +97,12 @@ def _created(path: UPath, columns: StructType, spec: Pipeline, generation: str) 
             name=spec.name,
             description=spec.about,
             configuration={
+                **spec.layout.properties,
                 "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
                 "delta.checkpointInterval": CHECKPOINT_INTERVAL,
                 GENERATION: generation,
             },
-            partition_by=_parts(spec),
+            partition_by=parts(spec) or None,
             raise_if_key_not_exists=False,
             storage_options=delta.options(path),
         )
@@ -110,14 +111,6 @@ def _created(path: UPath, columns: StructType, spec: Pipeline, generation: str) 
             raise
         return False
     return True
-
-
-def _parts(spec: Pipeline) -> list[str] | None:
-    if spec.is_archive:
-        return [*PARTITIONED_BY]
-    if isinstance(spec.keyed, History):
-        return [DELETED, CURRENT]  # what has ended is seldom written again
-    return [DELETED] if spec.keyed else None
 
 
 def ensure(
@@ -160,6 +153,7 @@ def ensure(
         failpoint.at("columns.added")
         table = delta.open_table(path)
     refuse_changed(table, columns)
+    set_properties(path, spec, held)
     return name_invariants(path)
 
 

@@ -30,6 +30,7 @@ from spark_jobs.spec.steps.group_state import GroupState
 from spark_jobs.spec.steps.history import History
 from spark_jobs.spec.steps.latest import Latest
 from spark_jobs.spec.steps.transform import Transform
+from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Field, Topic
 from spark_jobs.spec.windows import Session, Sliding, Tumbling
 
@@ -47,6 +48,7 @@ __all__ = [
     "History",
     "Json",
     "Latest",
+    "Layout",
     "Lines",
     "Local",
     "MoreTopics",

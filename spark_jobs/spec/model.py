@@ -5,6 +5,7 @@ reason and remedy.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, NoReturn
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -56,6 +57,17 @@ def refuse(field: str, given: object, why: str, remedy: str) -> NoReturn:
     )
 
 
+def refusal(subject: str, error: PydanticCustomError) -> SpecInvalid:
+    """What `refuse` raised, outside of a validator: of a spec that was fine as far as it knew."""
+    said = error.context or {}
+    field = str(said["field"])
+    return SpecInvalid.fields_refused(subject=subject, fields=field, problems=_refused(field, said))
+
+
+def _refused(field: str, said: Mapping[str, Any]) -> str:
+    return f"{field} is {_shown(said['given'])}: {said['why']}. {said['remedy']}."
+
+
 def _explained(
     model: type[BaseModel], data: dict[str, Any], error: ValidationError
 ) -> dict[str, str]:
@@ -82,8 +94,7 @@ def _aliases(model: type[BaseModel]) -> dict[str, str]:
 def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
     names, field = _aliases(model), _field(model, detail)
     if detail["type"] == "refused":
-        context = detail["ctx"]
-        return f"{field} is {_shown(context['given'])}: {context['why']}. {context['remedy']}."
+        return _refused(field, detail["ctx"])
     if detail["type"] == "extra_forbidden":
         close = difflib.get_close_matches(str(detail["loc"][-1]), names.values(), n=1)
         hint = (

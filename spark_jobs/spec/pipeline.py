@@ -31,6 +31,7 @@ from spark_jobs.spec.steps.union import (
     Step,
     Transform,
 )
+from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
 from spark_jobs.spec.windows import Session
 
@@ -188,6 +189,8 @@ class Pipeline(Model):
     """when Airflow runs it"""
     ranges: Ranges = Described(default_factory=Ranges)
     """how ranges of the output are computed again"""
+    layout: Layout = Described(default_factory=Layout)
+    """how the table's files lie, and its properties"""
     output_checks: tuple[Check, ...] = ()
     """checks over the rows that a run wrote"""
     state_checks: tuple[Check, ...] = ()
@@ -256,6 +259,7 @@ class Pipeline(Model):
         self._refuse_conditions()
         self._refuse_raw_bytes()
         self._refuse_ranges(columns)
+        self.layout.refuse_unfit(columns, types)
         for metric in self.state_checks_off:
             if metric not in STATE_METRICS:
                 refuse(

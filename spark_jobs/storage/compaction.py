@@ -25,6 +25,10 @@ RETENTION = timedelta(days=7)
 """How long a file stays that the table no longer has: Delta's default. Readers may be at it."""
 LARGE = 100 * 1024 * 1024
 """Bytes of a file that is not joined with others: delta-rs's default."""
+FILE_SIZE = "delta.targetFileSize"
+UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
+Part = tuple[tuple[str, str | None], ...]
+"""Partition columns with their values, as the log has them."""
 ZSTD = deltalake.WriterProperties(compression="ZSTD", compression_level=6)
 """How the files of an archive are compressed, as sink/commit.py has it."""
 _LEAVE_LOG = deltalake.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -33,22 +37,42 @@ _LEAVE_LOG = deltalake.PostCommitHookProperties(create_checkpoint=False, cleanup
 
 def small_files(path: UPath, partition: dict[str, str] | None = None) -> int:
     """How many files of the table `compact` would read; 0 if there is nothing to join."""
-    files = delta.open_table(path).get_add_actions(flatten=True)
-    columns = {name: files.column(name).to_pylist() for name in files.schema.names if _names(name)}
-    rows = [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
-    wanted = {f"partition.{name}": value for name, value in (partition or {}).items()}
+    wanted = (partition or {}).items()
+    small = _small(delta.open_table(path))
+    return sum(count for part, count in small.items() if wanted <= {*part})
+
+
+def _small(table: deltalake.DeltaTable) -> dict[Part, int]:
+    """The parts of the table with files that can be joined -> how many."""
+    files = table.get_add_actions(flatten=True)
+    sizes = files.column("size_bytes").to_pylist()
+    names = sorted(name for name in files.schema.names if name.startswith("partition."))
+    values = [[_text(each) for each in files.column(name).to_pylist()] for name in names]
+    columns = [name.removeprefix("partition.") for name in names]
+    parts = zip(*values, strict=True) if names else ((),) * len(sizes)
+    below = large(table)
     small = Counter(
-        tuple(value for name, value in sorted(row.items()) if name.startswith("partition."))
-        for row in rows
-        if row["size_bytes"] < LARGE and wanted.items() <= row.items()
+        tuple(zip(columns, part, strict=True))
+        for part, size in zip(parts, sizes, strict=True)
+        if size < below
     )
-    return sum(count for count in small.values() if count > 1)
+    return {part: count for part, count in small.items() if count > 1}
 
 
-def _names(column: str) -> bool:
-    return column == "size_bytes" or column.startswith("partition.")
+def _text(value: object) -> str | None:
+    """A partition's value as the log has it."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def large(table: deltalake.DeltaTable) -> int:
+    """Bytes of a file that is not joined with others: the table's property, or LARGE."""
+    given = table.metadata().configuration.get(FILE_SIZE, str(LARGE)).lower()
+    number = given.rstrip("kmgb ")
+    if not number.isdecimal():
+        return LARGE  # a person's
+    return int(number) * UNITS.get(given[len(number) :].strip()[:1], 1)
 
 
 def compact(
@@ -60,13 +84,32 @@ def compact(
 
     Raises CommitFailedError if another writer has removed one of them meanwhile.
     """
-    done = delta.open_table(path).optimize.compact(
+    table = delta.open_table(path)
+    done = table.optimize.compact(
         partition_filters=[(name, "=", value) for name, value in (partition or {}).items()] or None,
-        target_size=LARGE,
+        target_size=large(table),
         writer_properties=written,
         post_commithook_properties=_LEAVE_LOG,
     )
     return int(done["numFilesRemoved"])
+
+
+def cluster(path: UPath, columns: tuple[str, ...]) -> int:
+    """Join small files, and put the rows of their partitions into the order of these columns
+    (Z-order), so that each file has few values of each; how many it replaced. One commit a
+    partition, and those of null are joined only. Raises as `compact`.
+    """
+    done = 0
+    for part in _small(table := delta.open_table(path)):
+        if all(value is not None for _, value in part):
+            made = table.optimize.z_order(
+                columns,
+                [(name, "=", value) for name, value in part] or None,
+                target_size=large(table),
+                post_commithook_properties=_LEAVE_LOG,
+            )
+            done += int(made["numFilesRemoved"])
+    return done + compact(path)
 
 
 def vacuum(

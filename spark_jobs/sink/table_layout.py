@@ -1,0 +1,84 @@
+"""Table layout: what a spec declares of the table besides its rows, given to the table.
+
+Clustering is no feature of the table: delta-rs 1.6 writes none with Delta's `clustering`, so a
+repair, a rewind or a fence could not. Batches sort their rows, and maintenance orders files.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import PydanticCustomError
+
+from spark_jobs.errors import TableChanged
+from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
+from spark_jobs.spec import History, Pipeline
+from spark_jobs.spec.model import refusal
+from spark_jobs.spec.steps.history import CURRENT
+from spark_jobs.storage import delta
+from spark_jobs.values.own_columns import DELETED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from upath import UPath
+
+    from spark_jobs.storage.held import Held
+
+_IN_SQL: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+LOG = logging.getLogger(__name__)
+
+
+def parts(spec: Pipeline) -> list[str]:
+    """The columns that part the table, Sluice's own first."""
+    if spec.is_archive:
+        return [*PARTITIONED_BY]
+    own = [DELETED] if spec.keyed else []
+    if isinstance(spec.keyed, History):
+        own.append(CURRENT)  # what has ended is seldom written again
+    return own + [name for name in spec.layout.partition_by if name not in own]
+
+
+def order(spec: Pipeline) -> tuple[str, ...]:
+    """The columns by which a batch's files are sorted."""
+    return SORTED_BY if spec.is_archive else spec.layout.cluster_by
+
+
+def refuse_unfit(fields: Iterable[Mapping[str, Any]], spec: Pipeline) -> None:
+    """Raise SpecInvalid for a layout that does not fit these fields, of the JSON that Delta's
+    schemas have and Spark's.
+    """
+    types = {each["name"]: _in_sql(each["type"]) for each in fields}
+    try:
+        spec.layout.refuse_unfit(tuple(types), types)
+    except PydanticCustomError as error:
+        raise refusal(f"Pipeline {spec.name!r}", error) from None
+
+
+def _in_sql(kind: str | Mapping[str, Any]) -> str:
+    return _IN_SQL.get(kind, kind) if isinstance(kind, str) else f"{kind['type']}<>"
+
+
+def refuse_other_parts(path: UPath, spec: Pipeline) -> None:
+    """Raise TableChanged if the table is parted by other columns than the spec declares."""
+    if not delta.is_table(path):
+        return
+    own = {*parts(spec)} - {*spec.layout.partition_by}
+    has = [n for n in delta.open_table(path).metadata().partition_columns if n not in own]
+    if has != [name for name in spec.layout.partition_by if name not in own]:
+        raise TableChanged.parted_otherwise(
+            place=path, has=has, wanted=[*spec.layout.partition_by], pipeline=spec.name
+        )
+
+
+@delta.patiently
+def set_properties(path: UPath, spec: Pipeline, held: Held | None) -> None:
+    """Give the table those of the spec's properties that it has not, in one commit."""
+    table = delta.confirmed(path, held, brief=True)
+    has = table.metadata().configuration
+    if wanted := {n: v for n, v in spec.layout.properties.items() if has.get(n) != v}:
+        table.alter.set_table_properties(
+            wanted, raise_if_not_exists=False, commit_properties=delta.here()
+        )
+        LOG.warning("%s has new properties: %s", path, ", ".join(sorted(wanted)))

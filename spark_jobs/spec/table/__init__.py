@@ -1,0 +1,1 @@
+"""The table that a spec declares beside its rows."""
