@@ -1,8 +1,9 @@
 """`sluice`: the command line. One file for each group of commands: run.py, look.py, admin.py. It
 calls the same functions as Airflow's tasks; a command that needs Spark is also one of main.py.
 
-May import: admin, analysis, checkpoint, decode, draft, errors, install, launch, log, messages, ops,
-pages, proof, rebuild, registry, repair, root, runs, settings, source, spec, state, storage, warm.
+May import: admin, analysis, checkpoint, contracts, decode, draft, errors, fingerprint, install,
+launch, log, messages, ops, pages, proof, rebuild, registry, repair, root, runs, settings, source,
+spec, state, storage, warm.
 Imported by: nobody.
 Never here: what a command does.
 """
@@ -24,7 +25,7 @@ from spark_jobs.cli import (
     repair,
     report,
     run,
-    schema,
+    specs,
     worker,
 )
 from spark_jobs.cli.terminal import examples
@@ -47,10 +48,10 @@ app = typer.Typer(
 )
 for group in (
     new,
+    specs,
     run,
     publish,
     look,
-    schema,
     coverage,
     report,
     repair,

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from spark_jobs import log
-from spark_jobs.analysis.overflow import overflowing
-from spark_jobs.analysis.rounding import rounding_line
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
-    console,
     examples,
     one_line_errors,
     say,
 )
 from spark_jobs.launch import relay
-from spark_jobs.messages.job import Explain, Validate
+from spark_jobs.messages.job import Explain
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
-from spark_jobs.spec import Pipeline
 from spark_jobs.spec.archive import archive_name
-from spark_jobs.spec.duration import interval
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"
@@ -42,45 +36,6 @@ RunId = Annotated[
     str | None,
     typer.Option(help="The run's id in the ops tables. Default: cli- and the time in UTC."),
 ]
-
-
-@commands.command(
-    rich_help_panel=PANEL,
-    epilog=examples("sluice validate", "sluice validate departure_delays --deep"),
-)
-def validate(
-    pipelines: PipelineNames = None,
-    deep: Annotated[
-        bool,
-        typer.Option(
-            "--deep",
-            help="Also let Spark plan each query, and Great Expectations judge no rows: they find "
-            "unknown columns, types, functions and arguments. Reads no records.",
-        ),
-    ] = False,
-) -> None:
-    """Check pipelines' specs, without Spark, Kafka or Airflow.
-
-    With --deep, with Spark: some seconds for each pipeline, and still without Kafka.
-    """
-    from spark_jobs.decode.schemed.shape import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
-
-    with one_line_errors():
-        for name in pipelines or (*registry.names(), *registry.archives()):
-            spec = registry.load(name)
-            for label, each in ((name, spec), (f"{name} NEXT", registry.load_next(name))):
-                if each:
-                    refuse_disagreeing(each.topic)
-                    console.print(
-                        f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
-                        f"{'archive' if each.is_archive else each.output_mode}"
-                    )
-                    for line in overflowing(each):
-                        say(f"warning  {label}  {line}")
-                    if rounding := rounding_line(each):
-                        say(f"    {rounding}")
-        if deep:
-            _plan_with_spark(pipelines or registry.names())
 
 
 @commands.command(
@@ -191,23 +146,3 @@ def explain(pipeline: PipelineName) -> None:
         words = command(settings, Explain(pipeline=pipeline))
         variables = {**os.environ, **environment(settings)}
         raise typer.Exit(relay.run(words, variables))
-
-
-def _plan_with_spark(names: Iterable[str]) -> None:
-    """Raises typer.Exit, at the end, with the status of the first that Spark cannot plan."""
-    from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
-
-    if not os.environ.get("SLUICE_KAFKA_CONFIG"):
-        os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
-    settings = Settings.from_environment()
-    variables = {**os.environ, **environment(settings)}
-    commands_of = (command(settings, Validate(pipeline=name)) for name in names)
-    ended = [relay.run(words, variables) for words in commands_of]
-    if failed := next(filter(None, ended), 0):
-        raise typer.Exit(failed)
-
-
-def _steps(spec: Pipeline) -> str:
-    words: list[str] = [step.kind for step in spec.steps] or ["every record"]
-    delay = f" (watermark {interval(spec.watermark_delay)})" if spec.watermark_delay else ""
-    return " -> ".join(words) + delay

@@ -68,7 +68,13 @@ from spark_jobs.errors.settings import (
     JarsMissing,
     SettingInvalid,
 )
-from spark_jobs.errors.spec import PipelineUnknown, SampleUnusable, SpecInvalid
+from spark_jobs.errors.spec import (
+    CommitUnreadable,
+    ContractBroken,
+    PipelineUnknown,
+    SampleUnusable,
+    SpecInvalid,
+)
 from spark_jobs.errors.state import (
     InitialStateMissing,
     RepartitionRefused,
@@ -96,7 +102,9 @@ __all__ = [
     "CheckpointBroken",
     "CheckpointForeign",
     "ClusterUnreachable",
+    "CommitUnreadable",
     "ConnectionMissing",
+    "ContractBroken",
     "DecisionRefused",
     "DiskFull",
     "ExpressionFailed",

@@ -297,3 +297,42 @@ class PipelineUnknown(SluiceError):
         "Declare it: Topic(..., archive=Archive()). The archives are: {archives}.",
     )
     def archive_absent(self, pipeline: object, archives: object) -> None: ...
+
+
+class ContractBroken(SluiceError):
+    """`sluice validate --against`: a change breaks stored state, a table, its consumers, or
+    producers of its topic.
+    """
+
+    code, exit_status = "CONTRACT_BROKEN", 61
+    usual_remedy = "Do what the table says; or, if it is meant, name whom with `--accept`."
+
+    @reason(
+        "Since {ref} ({commit}) {changes} change(s) break {whom} of {pipelines}.",
+    )
+    def broken(
+        self, ref: object, commit: object, changes: object, whom: object, pipelines: object
+    ) -> None: ...
+
+
+class CommitUnreadable(SluiceError):
+    """The commit of `sluice validate --against` cannot be read, or its pipelines not be loaded."""
+
+    code, exit_status = "COMMIT_UNREADABLE", 62
+    usual_remedy = "Name a commit of the pipelines' repository."
+
+    @reason(
+        "The pipelines in {folder} are in no repository of git: {error}.",
+        "Run it in the clone that has the pipelines.",
+    )
+    def no_repository(self, folder: object, error: object) -> None: ...
+
+    @reason(
+        "git cannot give {ref}: {error}.",
+        "Name a commit that is there. In CI fetch it first: `git fetch origin main`, then "
+        "`--against FETCH_HEAD`.",
+    )
+    def unknown(self, ref: object, error: object) -> None: ...
+
+    @reason("The pipelines of {ref} cannot be loaded: {error}.")
+    def not_loaded(self, ref: object, error: object) -> None: ...

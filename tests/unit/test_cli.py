@@ -40,7 +40,7 @@ from tests.unit.test_rooms import HEAVY
 
 RANGE = ("--from", "--to", "--note", "--most-records", "--without-lost")
 OPTIONS = {
-    "validate": ("--deep",),
+    "validate": ("--deep", "--against", "--accept"),
     "test": ("--changed",),
     "plan": (),
     "drain": ("--report", "--run-id"),

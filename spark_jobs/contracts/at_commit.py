@@ -1,0 +1,125 @@
+"""At a commit: the pipelines as a commit of git has them, loaded by a process of its own, with the
+Sluice that is installed.
+
+The commit's files go into a folder that is removed. The repository is only read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from spark_jobs.contracts.contract import Side, side
+from spark_jobs.errors import CommitUnreadable
+from spark_jobs.registry import find as registry
+from spark_jobs.registry.project import OWN, SLUICE
+from spark_jobs.settings.installation import REPO
+
+
+class AtCommit(NamedTuple):
+    """What a commit has."""
+
+    commit: str
+    """Its id, short."""
+    sides: dict[str, Side]
+
+
+def at_commit(ref: str) -> AtCommit:
+    """The pipelines and archives at this commit; none where it has not the folder yet. Raises
+    CommitUnreadable.
+    """
+    here = registry.folder().resolve()
+    top = _top(here, ref)
+    commit = _git(top, ref, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+    with tempfile.TemporaryDirectory(prefix="sluice-contracts-") as given:
+        folder = Path(given).resolve()
+        files = folder / "files"
+        files.mkdir()
+        _check_out(top, commit, files, folder / "index")
+        there = files / here.relative_to(top)
+        sides = _loaded(ref, top, files, folder / "sides.json") if there.is_dir() else {}
+    return AtCommit(commit[:8], sides)
+
+
+def _top(folder: Path, ref: str) -> Path:
+    try:
+        return Path(_git(folder, ref, "rev-parse", "--show-toplevel")).resolve()
+    except CommitUnreadable as error:
+        raise CommitUnreadable.no_repository(
+            folder=folder, error=error.parameters["error"]
+        ) from None
+
+
+def _check_out(top: Path, commit: str, files: Path, index: Path) -> None:
+    """As `git worktree` would, but that the repository knows nothing of it."""
+    variables = {"GIT_INDEX_FILE": str(index), "GIT_LFS_SKIP_SMUDGE": "1"}
+    _git(top, commit, "read-tree", commit, variables=variables)
+    _git(top, commit, "checkout-index", "--all", f"--prefix={files}/", variables=variables)
+
+
+def _git(folder: Path, ref: str, *words: str, variables: Mapping[str, str] | None = None) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **(variables or {})},
+        )
+    except FileNotFoundError:
+        raise CommitUnreadable.unknown(ref=ref, error="there is no git") from None
+    if done.returncode:
+        error = (done.stderr.strip().splitlines() or ["no answer"])[0]
+        raise CommitUnreadable.unknown(ref=ref, error=error)
+    return done.stdout.rstrip("\n")
+
+
+def _loaded(ref: str, top: Path, files: Path, into: Path) -> dict[str, Side]:
+    """By a process that has the commit's folders on its path in the place of this one's."""
+    inner = registry.package().count(".") + 1
+    path = [str(registry.folder().parents[inner - 1]), *sys.path]
+    moved = [_moved(Path(each or ".").resolve(), top, files) for each in path]
+    cwd = Path(_moved(Path.cwd(), top, files))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", __name__, str(into), *moved],
+        env={**os.environ, "PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=cwd if cwd.is_dir() else files,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode or not into.exists():
+        error = (done.stderr.strip().splitlines() or ["no answer"])[-1]
+        raise CommitUnreadable.not_loaded(ref=ref, error=error)
+    return {name: Side(**of) for name, of in json.loads(into.read_text()).items()}
+
+
+def _moved(place: Path, top: Path, files: Path) -> str:
+    """Where this folder's content is as of the commit; itself if the commit has not the folder, as
+    that of an environment in the repository.
+    """
+    there = files / place.relative_to(top) if place.is_relative_to(top) else place
+    return str(there if there.is_dir() else place)
+
+
+def _load(into: Path, path: list[str]) -> None:
+    """In that process: Sluice is imported by now, and stays as it is but for users' own code."""
+    sys.path[:] = path
+    for name in {registry.package(), *OWN}:
+        within = Path(name.replace(".", "/"))
+        places = [str(place) for each in path if (place := Path(each) / within).is_dir()]
+        if within.parts[0] == SLUICE:
+            importlib.import_module(name).__path__ = places[:1]
+    names = (*registry.names(), *registry.archives())
+    into.write_text(json.dumps({name: side(name).model_dump(mode="json") for name in names}))
+
+
+if __name__ == "__main__":
+    _load(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,121 @@
+"""Contract: of a spec, as data, what a change of it may break: two of them can be held against each
+other though their modules have the same names.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.analysis.ranged import unranged
+from spark_jobs.errors import SluiceError
+from spark_jobs.fingerprint.classification import Classification, classification
+from spark_jobs.fingerprint.environment import Environment, environment
+from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.registry import find as registry
+from spark_jobs.spec import Aggregate, Field, GroupState, Pipeline
+
+if TYPE_CHECKING:
+    from spark_jobs.spec.columns import Columns
+
+INSTALLED = "as installed"
+"""Spark's version: that of both sides. So no Spark need be installed where it is asked."""
+
+
+class Column(BaseModel):
+    """A column of the output, as far as a spec tells it without Spark."""
+
+    model_config = ConfigDict(frozen=True)
+
+    type: str | None = None
+    nullable: bool | None = None
+    made_of: str = ""
+    """Where its values come from; two columns of one origin are one column that was renamed."""
+
+
+class Contract(BaseModel):
+    """What a change of one spec may break."""
+
+    model_config = ConfigDict(frozen=True)
+
+    version: int
+    """The state version."""
+    fingerprint: dict[str, object]
+    environment: Environment
+    topics: dict[str, Classification]
+    """Topic -> what of its records is good."""
+    columns: dict[str, Column] | None
+    """None where only Spark can tell."""
+    key: tuple[str, ...] = ()
+    """The columns that identify a row, where the last step has such."""
+    days: bool
+    """Whether it has the asset with an event a day."""
+
+
+class Side(BaseModel):
+    """A pipeline at one moment. Where `error` says something, nothing else is there."""
+
+    model_config = ConfigDict(frozen=True)
+
+    spec: Contract | None = None
+    next: Contract | None = None
+    """Of NEXT, which a rebuild computes beside it."""
+    error: str = ""
+
+
+def side(name: str) -> Side:
+    """The pipeline as it is on this process's path."""
+    try:
+        spec, following = registry.load(name), registry.load_next(name)
+        return Side(spec=contract(spec), next=contract(following) if following else None)
+    except SluiceError as error:
+        return Side(error=str(error))
+
+
+def contract(spec: Pipeline) -> Contract:
+    """Raises SpecInvalid if a module is missing that its logic.py imports."""
+    known = classification(spec)
+    of = known.topics or (known,)
+    return Contract(
+        version=spec.state.version,
+        # As an identity has it: what JSON makes of it.
+        fingerprint=json.loads(json.dumps(fingerprint(spec, INSTALLED))),
+        environment=environment(spec),
+        topics={topic.name: each for topic, each in zip(spec.topic.each, of, strict=True)},
+        columns=None if spec.is_archive else _columns(spec),
+        key=_key(spec),
+        days=not spec.is_archive and unranged(spec) is None,
+    )
+
+
+def _key(spec: Pipeline) -> tuple[str, ...]:
+    if spec.keyed:
+        return spec.keyed.row_key
+    last = spec.steps[-1] if spec.steps else None
+    return last.group if isinstance(last, Aggregate) else ()
+
+
+def _columns(spec: Pipeline) -> dict[str, Column] | None:
+    names: Columns = spec.topic.columns
+    types = {field.name: field.type for field in spec.topic.fields}
+    made = {field.name: _of(field) for field in spec.topic.fields}
+    for step in spec.steps:
+        names, types = step.columns_after(names), step.types_after(types)
+        if isinstance(step, Aggregate):
+            kept = {name: made[name] for name in step.keys if name in made}
+            made = kept | {name: Column(made_of=sql) for name, sql in step.measures.items()}
+        elif isinstance(step, GroupState):
+            made = {field.name: _of(field) for field in step.output}
+    if names is None:
+        return None
+    usual = Column()
+    return {
+        name: made.get(name, usual).model_copy(update={"type": types.get(name)}) for name in names
+    }
+
+
+def _of(field: Field) -> Column:
+    place = [field.part, *map(list, field.paths)]
+    return Column(nullable=not field.required, made_of=json.dumps(place, default=str))

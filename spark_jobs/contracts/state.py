@@ -1,0 +1,41 @@
+"""State: what a checkpoint and its table do not survive. A run says it by the same comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from spark_jobs.contracts.finding import Finding, Whom
+from spark_jobs.fingerprint.environment import all_changes
+from spark_jobs.fingerprint.record_form import why_kept
+
+if TYPE_CHECKING:
+    from spark_jobs.contracts.contract import Contract
+    from spark_jobs.fingerprint.fields import Declared, FieldChange
+
+BESIDE = "write it as NEXT, and `sluice rebuild` computes it beside the live table"
+ANOTHER_TOPIC = "another topic is another pipeline: give it a folder of its own"
+
+
+def of_state(was: Contract, now: Contract, declared: Declared) -> Iterator[Finding]:
+    """One for each field that stored state depends on and that differs."""
+    stored, wanted = (was.fingerprint, was.environment), (now.fingerprint, now.environment)
+    for change in all_changes(stored, wanted, declared):
+        if change.weight == "warned":
+            yield Finding(change.meaning)
+        elif why_kept(change.field, change.was, change.now):
+            yield Finding(str(change), (Whom.state, Whom.table), BESIDE)
+        else:
+            yield Finding(str(change), (Whom.state,), _way(change))
+
+
+def _way(change: FieldChange) -> str:
+    """What to do about a change that the next drain refuses."""
+    if change.field == "topic.name":
+        return ANOTHER_TOPIC
+    old, where = "", ""
+    if change.field == "logic":
+        old, where = repr(change.was), "compatible_logic"
+    elif change.expressions:
+        old, where = ", ".join(map(repr, change.expressions)), "compatible_expressions"
+    return f"{BESIDE}; or, if it can use the state, add {old} to {where}" if old else BESIDE
