@@ -18,7 +18,7 @@ from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, State, Topic
-from spark_jobs.spec.checks import STATE_METRICS
+from spark_jobs.spec.state_metrics import STATE_METRICS
 
 REPORT = (Report, StateUse, HeldBack, NewKey, Problem, Change)
 

@@ -7,7 +7,7 @@ from pydantic import Field as Described
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.part import Part
 from spark_jobs.spec import Check
-from spark_jobs.spec.checks import Severity
+from spark_jobs.spec.checks.check import Severity
 
 
 class Change(Part):

@@ -22,7 +22,7 @@ from spark_jobs.messages.part import Part
 from spark_jobs.root.files import write_whole
 from spark_jobs.root.form_version import refuse_newer
 from spark_jobs.root.store import is_remote
-from spark_jobs.spec.checks import Severity
+from spark_jobs.spec.checks.check import Severity
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.errors import SluiceError
@@ -21,6 +21,7 @@ LAST = 20
 """Earlier runs."""
 Name = tuple[str, str, str | None]
 """Suite, type and column: what is the same check in another run."""
+NO_BOUNDS: Final = (None, None)
 
 
 def check_lines(root: UPath, line: RunLine, results: Iterable[CheckResult]) -> Iterator[CheckLine]:
@@ -43,7 +44,8 @@ def check_lines(root: UPath, line: RunLine, results: Iterable[CheckResult]) -> I
             history=tuple(row["observed"] or "" for row in before),
             runs=tuple(row["run_id"] or "" for row in before),
             unexpected=tuple(row["unexpected"] or 0 for row in before),
-            bound=bounds.get(name),
+            least=bounds.get(name, NO_BOUNDS)[0],
+            bound=bounds.get(name, NO_BOUNDS)[1],
         )
 
 
@@ -51,15 +53,21 @@ def _name(row: Row) -> Name:
     return row["suite"], row["type"], row["column"]
 
 
-def _bounds(pipeline: str) -> dict[Name, float]:
-    """The upper bounds of the state checks. A spec that does not load has none to show."""
+def _bounds(pipeline: str) -> dict[Name, tuple[float | None, float | None]]:
+    """The bounds of the state checks. A spec that does not load has none to show."""
     try:
         checks = state_checks_of(registry.load(pipeline))
     except SluiceError:
         return {}
     return {
-        ("state", check.type, column): float(most)
+        ("state", check.type, column): (
+            _number(check.kwargs.get("min_value")),
+            _number(check.kwargs.get("max_value")),
+        )
         for check in checks
-        if isinstance(most := check.kwargs.get("max_value"), int | float)
         for column in check.columns[:1]
     }
+
+
+def _number(bound: object) -> float | None:
+    return float(bound) if isinstance(bound, int | float) else None

@@ -148,6 +148,9 @@ class CheckLine(Part):
     )
     runs: tuple[str, ...] = Described(description="those runs")
     unexpected: tuple[int, ...] = Described(description="the failing rows in those runs")
+    least: float | None = Described(
+        default=None, description="the least that it allows; null without such a bound"
+    )
     bound: float | None = Described(
         description="the most that the spec allows today, of what is observed; null if it is no "
         "such bound"

@@ -20,6 +20,7 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.root.live_place import first_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.archive_lag import lag_lines
+from spark_jobs.runs.judge.timely import overdue, timely
 from spark_jobs.runs.new_keys import declarations
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.publish import publication
@@ -94,7 +95,11 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     done = {**found.topic.begins, **done}
     new = {p: latest - done.get(p, 0) for p, latest in found.topic.latest.items()}
     clock = _clock(ours, found, settings, done)
-    reasons = _unfinished(found, paths, sum(new.values())) or _due(ours, found, clock)
+    reasons = (
+        _unfinished(found, paths, sum(new.values()))
+        or _due(ours, found, clock)
+        or tuple(overdue(ours, timely(ours, paths, found.identity, found.cursor, clock.now)))
+    )
     to_publish = publication.to_publish(paths, spec, announced)
     return Plan(
         pipeline=spec.name,

@@ -12,7 +12,8 @@ Never here: what needs Spark, a file, a broker or a setting.
 from __future__ import annotations
 
 from spark_jobs.spec.archive import Archive
-from spark_jobs.spec.checks import Check, within
+from spark_jobs.spec.checks.check import Check, within
+from spark_jobs.spec.checks.timely import fresh, volume
 from spark_jobs.spec.fields.local_time import Local
 from spark_jobs.spec.formats.avro import Avro
 from spark_jobs.spec.formats.compressed import Compressed
@@ -63,6 +64,8 @@ __all__ = [
     "Topic",
     "Transform",
     "Tumbling",
+    "fresh",
     "from_json_schema",
+    "volume",
     "within",
 ]

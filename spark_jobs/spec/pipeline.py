@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, cast
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.spec import cron, keyed, output_mode, several
-from spark_jobs.spec.checks import CONDITION, Check
+from spark_jobs.spec.checks.check import CONDITION, Check
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import Model, refuse

@@ -69,6 +69,24 @@ class StateMetrics(BaseModel):
     remembered_share: float | None = Described(
         default=None, description="deletes that a Latest's table remembers, per row that it has"
     )
+    accepted_age_seconds: float | None = Described(
+        default=None,
+        description="seconds since a run has accepted a record; null before the first",
+    )
+    event_age_seconds: float | None = Described(
+        default=None,
+        description="the same by the newest event time of accepted records",
+    )
+    volume_of_hour: float | None = Described(
+        default=None,
+        description="records accepted in the last hour, or since the last batch that passed, by "
+        "the median of these hours of 4 weeks before; null where one is not known, the median is "
+        "0, or a limit ended the run. A run's records count evenly in the time since the run "
+        "before",
+    )
+    volume_of_day: float | None = Described(
+        default=None, description="the same of the last 24 hours"
+    )
     timers_per_row: float | None = Described(
         description="timers that are set and have not fired, per row of state; null where TTL or "
         "list state hides them"

@@ -1,13 +1,17 @@
 """What the state checks judge, held against the state that Spark itself reads back."""
 
 import json
+from typing import Any
 
 from confluent_kafka import Producer
 
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import CheckFailed
 from spark_jobs.root.path_forms import state_url
-from spark_jobs.spec import State
+from spark_jobs.runs.plan import plan
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.runs.publish.publication import publish
+from spark_jobs.spec import State, fresh
 from tests.harness.refused import because, has
 from tests.spark import operators
 
@@ -74,3 +78,28 @@ def test_state_past_its_budget_of_rows_fails_the_run_and_past_that_of_bytes_warn
     }
     assert [check.column for check in report.failing("warning")] == ["state_bytes"]
     assert report.account.unaccounted == 0
+
+
+def test_what_is_not_fresh_is_not_published_and_fails_without_a_new_record_too(drained):
+    def told(*before: Any) -> Any:
+        return publish(drained.paths, drained.spec, Announced(*before))
+
+    first = told()
+    of_2013 = (fresh("2 hours", by="event_time"),)
+    drained.change(state_checks=of_2013)
+    report = drained.drain("second")
+    because(report.problem, CheckFailed, "critical_failed", failed=has("event_age_seconds"))
+    assert report.account.accepted > 0
+    announced = (first.number, report.generation, first.table_version)
+    assert told(*announced) is None
+    drained.change(state_checks=())
+    drained.run("accepted")
+    event = told(*announced)
+    assert event.account == report.account
+    assert plan(drained.spec, drained.settings).idle
+    drained.change(state_checks=of_2013)
+    assert not plan(drained.spec, drained.settings).idle
+    report = drained.drain("nothing new")
+    because(report.problem, CheckFailed, "critical_failed", failed=has("event_age_seconds"))
+    assert report.account.read == 0
+    assert told(event.number, report.generation, event.table_version) is None

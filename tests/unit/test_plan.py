@@ -25,7 +25,7 @@ from spark_jobs.runs.plan import Plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Pipeline, State
+from spark_jobs.spec import Pipeline, State, fresh
 from tests.harness.ran import python
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
@@ -317,3 +317,13 @@ def test_what_waits_behind_an_open_transaction_is_told_and_not_that_all_is_drain
         in told
     )
     assert "every offset is drained" not in told
+
+
+def test_a_check_that_time_alone_lets_fail_is_a_reason_to_run(installation):
+    installation.holds({0: 50})
+    installation.has_drained({0: 50}, judged=0)
+    cursor = Cursor(audited=0, judged=0, last_event_time=datetime.now(UTC) - timedelta(hours=3))
+    cursor.write(installation.paths.cursor)
+    by = {"by": "event_time", "severity": "warning"}
+    assert installation.plan(pipeline(state_checks=(fresh("4 hours", **by),))).idle
+    assert len(installation.plan(pipeline(state_checks=(fresh("2 hours", **by),))).reasons) == 1

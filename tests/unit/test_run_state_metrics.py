@@ -18,6 +18,7 @@ from spark_jobs.runs.judge.open_groups import OpenGroups
 from spark_jobs.runs.judge.state_metrics import state_metrics
 from spark_jobs.runs.judge.unjudged import Unjudged, unjudged
 from spark_jobs.runs.run_outcome import Drained
+from spark_jobs.spec.checks.timely import TIMELY
 from spark_jobs.spec.state_metrics import STATE_METRICS, StateMetrics
 from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -85,6 +86,7 @@ def test_of_a_run_that_read_records(run):
         "still_batches": 3,
         "timers_per_row": 2.0,
         "remembered_share": None,
+        **dict.fromkeys(TIMELY),
     }
 
 

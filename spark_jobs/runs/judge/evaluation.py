@@ -5,6 +5,7 @@ past rows that passed.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -16,6 +17,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.run import Run
 from spark_jobs.runs.judge.open_groups import open_groups
 from spark_jobs.runs.judge.state_metrics import state_metrics
+from spark_jobs.runs.judge.timely import Metric, timely
 from spark_jobs.runs.judge.unjudged import unjudged
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink import history
@@ -41,15 +43,20 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
         reading = beside.submit(open_groups, run, audit.cursor, waiting)
         output = expectations.check_output(run, drained.table_version_before, drained.table_version)
         groups = reading.result()
+    now = datetime.now(UTC)
+    in_time = timely(run.spec, run.paths, run.identity, audit.cursor, now, drained.bounded_by)
+    for name, metric in in_time.items():
+        LOG.info("%s: %s: %s", run.spec.name, name, metric.told)
     metrics = state_metrics(run, audit.cursor, waiting, drained, groups)
+    metrics = metrics.model_copy(update={name: each.value for name, each in in_time.items()})
     if metrics.unaccounted is None:
         LOG.warning(
             "%s: unaccounted is not known: the progress of a batch was lost, and no second source "
             "says how many rows it must have. Its check passes, and proves nothing",
             run.spec.name,
         )
-    results = (*output, *expectations.check_state(run, metrics))
-    now = datetime.now(UTC)
+    state = (_with_numbers(each, in_time) for each in expectations.check_state(run, metrics))
+    results = (*output, *state)
     ops_tables.append(
         run.paths.root,
         "checks",
@@ -68,6 +75,13 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
     if verdict(run.spec.name, drained.table_version, results) is None:
         audit.passed(_passed_version(run, drained), groups.records)
     return results
+
+
+def _with_numbers(check: CheckResult, in_time: Mapping[str, Metric]) -> CheckResult:
+    """What a bound in time was held against is said with it."""
+    if (metric := in_time.get(check.column or "")) is None:
+        return check
+    return check.model_copy(update={"about": f"{metric.told}. {check.about}".rstrip()})
 
 
 def _passed_version(run: Run, drained: Drained) -> int | None:

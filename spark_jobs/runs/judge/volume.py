@@ -1,0 +1,83 @@
+"""Volume: what was accepted in a time, held against the same time of the weeks before.
+
+ops.batches says what each run has accepted. Its records came since the run before: they count
+evenly in that time. Of the first run of a generation nobody knows since when they came: a first
+load, or what a rewind reads again. That time is not known, and is compared with nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.ops import ops_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.root.paths import Paths
+
+WEEK = timedelta(weeks=1)
+WEEKS = 4
+
+
+class Accepted(NamedTuple):
+    """Records of a run, which came in (since, until]."""
+
+    since: datetime
+    until: datetime
+    records: int
+
+
+class Compared(NamedTuple):
+    """The records now, as a share of the median before; None without one, and why."""
+
+    share: float | None
+    told: str
+
+
+def by_run(paths: Paths, known: Identity, now: datetime) -> list[Accepted]:
+    """What each run has accepted that matters to a comparison. Since the last one nothing came."""
+    ours = ops_tables.of_checkpoint(paths.pipeline, known.generations)
+    rows = ops_tables.query(
+        paths.root,
+        "batches",
+        "WITH runs AS (SELECT generation, run_id, min(batch_id) AS first, sum(accepted) AS records,"
+        f" max(audited_at) AS until FROM batches WHERE {ours} GROUP BY generation, run_id), "
+        "spans AS (SELECT until, records, "
+        "lag(until) OVER (PARTITION BY generation ORDER BY first) AS since FROM runs) "
+        "SELECT since, until, records FROM spans "
+        f"WHERE until > TIMESTAMP '{(now - (WEEKS + 1) * WEEK).isoformat()}' ORDER BY until",
+    ).to_pylist()
+    found = [Accepted(**row) for row in rows if row["since"] is not None]
+    return [*found, Accepted(rows[-1]["until"], now, 0)] if rows else []
+
+
+def compared(accepted: list[Accepted], start: datetime, end: datetime) -> Compared:
+    """Of the records in (start, end], a week at most."""
+    now = _records(accepted, start, end)
+    weeks = (timedelta(weeks=n) for n in range(1, WEEKS + 1))
+    earlier = [_records(accepted, start - before, end - before) for before in weeks]
+    known = [count for count in earlier if count is not None]
+    span = f"from {start:%F %H:%M} to {end:%F %H:%M} UTC"
+    if now is None or len(known) < WEEKS:
+        return Compared(None, f"not compared: {len(known)} of {WEEKS} weeks are known {span}")
+    usual = median(known)
+    told = (
+        f"{now:,.0f} records were accepted {span}; the median of these hours of the last {WEEKS} "
+        f"weeks is {usual:,.0f} ({', '.join(f'{count:,.0f}' for count in known)})"
+    )
+    return Compared(now / usual, told) if usual else Compared(None, f"not compared: {told}")
+
+
+def _records(accepted: Iterable[Accepted], start: datetime, end: datetime) -> float | None:
+    """None unless the runs tell of all of that time."""
+    known, records = timedelta(), 0.0
+    for each in accepted:
+        shared = min(each.until, end) - max(each.since, start)
+        if shared > timedelta():
+            known += shared
+            records += each.records * (shared / (each.until - each.since))
+    return records if known == end - start else None
