@@ -24,6 +24,7 @@ from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch import parent_watch
 from spark_jobs.messages.job import (
     Drain,
+    Preview,
     Printing,
     Prove,
     Repartition,
@@ -173,6 +174,10 @@ def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
         from spark_jobs.proof.prove import prove  # noqa: PLC0415 - no drain needs it
 
         return prove(job, settings)
+    if isinstance(job, Preview):
+        from spark_jobs.proof.preview import preview  # noqa: PLC0415 - as above
+
+        return preview(job, spec, settings)
     live = live_spec(spec, settings.root)
     if isinstance(job, ShowState):
         return state_view(live, settings, job.query)

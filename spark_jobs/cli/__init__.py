@@ -19,12 +19,12 @@ from spark_jobs.cli import (
     coverage,
     install,
     look,
-    new,
     publish,
     rebuild,
     repair,
     report,
     run,
+    sample,
     specs,
     worker,
 )
@@ -47,7 +47,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 for group in (
-    new,
+    sample,
     specs,
     run,
     publish,

@@ -74,6 +74,8 @@ def disorder(times_ms: Sequence[float]) -> Disorder:
 
 def milliseconds(value: object, format_: str | None) -> float:
     """Since 1970."""
+    if isinstance(value, datetime):
+        return value.timestamp() * 1000
     if isinstance(value, str):
         read = datetime.fromisoformat(value.replace("t", "T").replace("z", "Z"))
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000

@@ -6,13 +6,15 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from statistics import median
 from typing import Any, Final, NamedTuple
 
+from spark_jobs.draft.avro_topic import is_registered, of_avro
 from spark_jobs.draft.clock import Disorder, disorder, event_time
-from spark_jobs.draft.fields import Drafted, drafted, optional, required
-from spark_jobs.draft.leaf import FEW, leaves
-from spark_jobs.draft.sample import Sampled, objects
+from spark_jobs.draft.csv_topic import of_csv
+from spark_jobs.draft.fields import Drafted, Reading, optional, required
+from spark_jobs.draft.json_topic import of_json, payload
+from spark_jobs.draft.leaf import FEW
+from spark_jobs.draft.sample import Sampled
 from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import Check, Deduplicate, Field, Latest, Pipeline, Topic, within
@@ -24,7 +26,6 @@ CHANGED: Final = Field(
     name="changed_at", type="timestamp", part="envelope", path="ts_ms", format="ms"
 )
 OP: Final = Field(name="op", type="string", part="envelope")
-CLOUD: Final = ("specversion", "id", "source", "type")
 _ID: Final = re.compile(r"(^|_)(id|uuid|guid|ulid)$")
 ENOUGH: Final = 50
 """Records that say whether a field is a key."""
@@ -40,15 +41,21 @@ class Draft(NamedTuple):
     tried: Tried
     """What the topic makes of the sample."""
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Of its one step."""
+        [step] = self.spec.steps
+        assert isinstance(step, Deduplicate | Latest)
+        return step.keys
 
-def draft(name: str, topic: str, sample: Sequence[Sampled]) -> Draft:
-    """Raises SampleUnusable, or SpecInvalid where the name is none."""
+
+def draft(name: str, topic: str, sample: Sequence[Sampled], root: str = "") -> Draft:
+    """Of records of a registry `root` has the schemas. Raises SampleUnusable, or SpecInvalid where
+    the name is none.
+    """
     ordered = sorted(sample, key=lambda each: (each.timestamp or 0, each.partition, each.offset))
-    good = objects(ordered)
-    found, of_them = [value for _, value in good], [each for each, _ in good]
-    envelope = _envelope(found)
-    notes = dict[str, str]()
-    fields = _fields(found, envelope, of_them)
+    of_them, fields, format_, envelope, told = _read(ordered, root)
+    notes = dict(told)
     if not fields:
         raise SampleUnusable.no_fields(sampled=len(ordered))
     clock, fields = _clock(fields, envelope, [each.timestamp for each in of_them], notes)
@@ -69,10 +76,11 @@ def draft(name: str, topic: str, sample: Sequence[Sampled]) -> Draft:
         event_time=clock,
         fields=tuple(each.field for each in fields),
         envelope=envelope,
+        format=format_,
         tombstones="dropped" if any(each.value is None for each in ordered) else "malformed",
     )
-    outcome = tried(made, ordered)
-    if len(outcome.rows) * 2 < len(good):
+    outcome = tried(made, ordered, root)
+    if len(outcome.rows) * 2 < len(of_them):
         reason, records = outcome.malformed.most_common(1)[0]
         raise SampleUnusable.mostly_malformed(records=records, sampled=len(ordered), reason=reason)
     behind = disorder(outcome.times_ms)
@@ -88,38 +96,10 @@ def draft(name: str, topic: str, sample: Sequence[Sampled]) -> Draft:
     return Draft(spec, notes, behind, outcome)
 
 
-def _envelope(found: Sequence[Mapping[str, Any]]) -> Envelope | None:
-    payloads = [_payload(each) for each in found]
-    enough = (1 - FEW) * len(found)
-    if sum("op" in each and ("after" in each or "before" in each) for each in payloads) >= enough:
-        return "debezium"
-    cloud = sum(all(name in each for name in CLOUD) for each in found) >= enough
-    return "cloudevents" if cloud else None
-
-
-def _payload(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Connect writes the schema beside it."""
-    inner = record.get("payload")
-    return inner if isinstance(inner, dict) and "schema" in record else record
-
-
-def _fields(
-    found: Sequence[Mapping[str, Any]], envelope: Envelope | None, ordered: Sequence[Sampled]
-) -> list[Drafted]:
-    stamps = [each.timestamp for each in ordered if each.timestamp is not None]
-    clock_ms = median(stamps) if stamps else 0
-    rows, around = list(found), list[Mapping[str, Any]]()
-    if envelope == "debezium":
-        payloads = [_payload(each) for each in found]
-        rows = [each.get("after") or each.get("before") or {} for each in payloads]
-        around = [{"source": {"lsn": (each.get("source") or {}).get("lsn")}} for each in payloads]
-    elif envelope == "cloudevents":
-        rows = [each.get("data") if isinstance(each.get("data"), dict) else {} for each in found]  # type: ignore[misc]
-        around = [{k: v for k, v in each.items() if k != "data"} for each in found]
-    fields = drafted(leaves(rows), clock_ms, taken=("changed_at", "op", "arrived_at"))
-    names = [each.field.name for each in fields]
-    beside = drafted(leaves(around), clock_ms, "envelope", names)
-    return fields + [each for each in beside if each.leaf.values]
+def _read(ordered: Sequence[Sampled], root: str) -> Reading:
+    if is_registered(ordered):
+        return of_avro(ordered, root)
+    return of_csv(ordered) or of_json(ordered)
 
 
 def _clock(
@@ -205,7 +185,7 @@ def _key_names(ordered: Sequence[Sampled]) -> list[str]:
         except ValueError:
             continue
         if isinstance(read, dict):
-            return list(_payload(read))
+            return list(payload(read))
     return []
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.draft.leaf import FEW, Kind, Leaf, kind, snake
-from spark_jobs.spec import Field
+from spark_jobs.spec import Field, Format
 from spark_jobs.spec.fields.field import Part
+from spark_jobs.spec.fields.place import Envelope
+from spark_jobs.spec.formats.format import JSON
 from spark_jobs.values.own_columns import is_own
 from spark_jobs.values.path import Path, as_text
+
+if TYPE_CHECKING:
+    from spark_jobs.draft.sample import Sampled
 
 BARE = {"id", "type", "name", "value", "key", "code", "status", "time", "ts", "at"}
 """Keys that say nothing without the one above."""
@@ -23,16 +29,33 @@ class Drafted(NamedTuple):
     note: str = ""
 
 
+class Reading(NamedTuple):
+    """What a sample has, by its format."""
+
+    records: list[Sampled]
+    """Those that could be read, in the order of the sample."""
+    fields: list[Drafted]
+    """With a value for each of the records."""
+    format: Format = JSON
+    envelope: Envelope | None = None
+    notes: Mapping[str, str] = MappingProxyType({})
+    """As a draft has them."""
+
+
 def drafted(
-    leaves: Sequence[Leaf], clock_ms: float, part: Part = "value", taken: Sequence[str] = ()
+    leaves: Sequence[Leaf],
+    clock_ms: float,
+    part: Part = "value",
+    taken: Sequence[str] = (),
+    of: Callable[[Leaf, float], Kind] = kind,
 ) -> list[Drafted]:
-    """In the order of the leaves; none has a name that is `taken`."""
+    """In the order of the leaves, each declared as `of` says; none has a name that is `taken`."""
     made, names = list[Drafted](), set(taken)
     for leaf in leaves:
         # A key in the wrong case is a fault of its record, and no field more.
         if snake(str(leaf.path[-1])) in names and len(leaf.values) <= FEW * len(leaf.column):
             continue
-        found = kind(leaf, clock_ms)
+        found = of(leaf, clock_ms)
         name = _name(leaf.path, names)
         names.add(name)
         made.append(_one(leaf, found, name, part))

@@ -20,16 +20,17 @@ def refuse_there(into: Path | None, name: str) -> Path:
     return folder
 
 
-def write(folder: Path, spec: str) -> Path:
-    """The path of its spec.py."""
+def write(folder: Path, spec: str, cases: str | None) -> tuple[Path, ...]:
+    """The paths of its spec.py and of its tests.yaml, if there are cases."""
     folder.mkdir(parents=True)
     package = folder.parent / "__init__.py"
     if not package.exists():
         package.write_text('"""The pipelines: one folder each."""\n', encoding="utf-8")
     (folder / "__init__.py").touch()
-    path = folder / "spec.py"
-    path.write_text(spec, encoding="utf-8")
-    return path
+    made = {folder / "spec.py": spec} | ({folder / "tests.yaml": cases} if cases else {})
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")
+    return tuple(made)
 
 
 def next_steps(into: Path | None, name: str) -> tuple[str, ...]:
@@ -38,7 +39,8 @@ def next_steps(into: Path | None, name: str) -> tuple[str, ...]:
     named = os.environ.get("SLUICE_PIPELINES")
     path = "" if folder.parent == Path.cwd() else f" PYTHONPATH={folder.parent}"
     export = f"export SLUICE_PIPELINES={folder.name}{path}"
-    return (*(() if named and not into else (export,)), f"sluice run {name}")
+    then = (f"sluice {verb} {name}" for verb in ("test", "preview", "run"))
+    return (*(() if named and not into else (export,)), *then)
 
 
 def _package() -> Path:

@@ -1,5 +1,5 @@
-"""Sample: the newest records of a topic, a bounded number, read as any consumer reads them. Nothing
-is committed to a consumer group.
+"""Sample: the newest records of a topic, of a bounded number and size, read as any consumer reads
+them. Nothing is committed to a consumer group.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -22,6 +22,8 @@ from spark_jobs.source.topic_state import TIMEOUT_SECONDS, topic_state
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
 
+MOST_BYTES: Final = 64_000_000
+"""Of the values of a sample, keys and headers not counted."""
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
@@ -38,12 +40,14 @@ class Sampled(NamedTuple):
 
 
 def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
-    """At most so many, as many of each partition, in the order of their partitions and offsets.
+    """At most so many and MOST_BYTES, as many of each partition, in the order of their partitions
+    and offsets.
 
     Raises TopicMissing, KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or SampleUnusable.
     """
     state = topic_state(settings, topic)
-    each = max(1, most // max(1, len(state.latest)))
+    partitions = max(1, len(state.latest))
+    each, size = max(1, most // partitions), MOST_BYTES // partitions
     ranges = {
         partition: (max(state.earliest[partition], end - each), end)
         for partition, end in state.latest.items()
@@ -54,7 +58,7 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
             record
             for partition, (first, end) in sorted(ranges.items())
             if first < end
-            for record in _read(reader, topic, partition, first, end)
+            for record in _newest(reader, TopicPartition(topic, partition, first), end, size)
         ]
     except KafkaException as failed:
         error: KafkaError = failed.args[0]
@@ -69,13 +73,19 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
 
 
 def of_file(path: Path, most: int) -> list[Sampled]:
-    """One record a line, which arrived now. Raises SampleUnusable."""
+    """One record a line, the first ones, which arrived now: so many and MOST_BYTES, and no more is
+    read. Raises SampleUnusable.
+    """
     now = int(datetime.now(UTC).timestamp() * 1000)
+    found, left = list[Sampled](), MOST_BYTES
     try:
-        lines = path.read_bytes().splitlines()[:most]
+        with path.open("rb") as file:
+            while len(found) < most and left > 0 and (line := file.readline(left)):
+                left -= len(line)
+                if value := line.rstrip(b"\r\n"):
+                    found.append(Sampled(0, len(found), now, None, value))
     except OSError as error:
         raise SampleUnusable.unreadable(path=path, error=error.strerror or error) from None
-    found = [Sampled(0, place, now, None, line) for place, line in enumerate(lines) if line.strip()]
     if not found:
         raise SampleUnusable.no_records(source=path)
     return found
@@ -109,33 +119,42 @@ def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
         if isinstance(parsed, dict):
             found.append((each, parsed))
     if len(found) * 2 < len(valued) or not found:
-        registry = sum(value[:1] == b"\0" for value in valued) * 2 > len(valued)
-        reason = SampleUnusable.by_registry if registry else SampleUnusable.no_json
-        raise reason(found=len(found), sampled=len(valued))
+        raise SampleUnusable.no_json(found=len(found), sampled=len(valued))
     return found
 
 
-def _read(reader: Consumer, topic: str, partition: int, first: int, end: int) -> list[Sampled]:
-    reader.assign([TopicPartition(topic, partition, first)])
-    found = list[Sampled]()
-    while True:
+def _newest(reader: Consumer, begin: TopicPartition, end: int, most: int) -> list[Sampled]:
+    """Those from there up to the offset `end`; of more bytes than `most` about the newest of them:
+    as many as the oldest of so many bytes.
+    """
+    found, whole = _read(reader, begin, end, most)
+    if whole:
+        return found
+    begin.offset = max(begin.offset, end - len(found))
+    return _read(reader, begin, end, most)[0]
+
+
+def _read(
+    reader: Consumer, begin: TopicPartition, end: int, most: int
+) -> tuple[list[Sampled], bool]:
+    """And whether these are all: the last one may go beyond so many bytes."""
+    reader.assign([begin])
+    found, size = list[Sampled](), 0
+    while size <= most:
         message = reader.poll(TIMEOUT_SECONDS)
         if message is None:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - it has no public name
         if error := message.error():
             if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
-                return found
+                return found, True
             raise KafkaException(error)
         kind, at = message.timestamp()
+        value, offset = message.value(), message.offset() or 0
+        headers = [*(message.headers() or ())]
         found.append(
-            Sampled(
-                partition,
-                message.offset() or 0,
-                at if kind else None,
-                message.key(),
-                message.value(),
-                [*(message.headers() or ())],
-            )
+            Sampled(begin.partition, offset, at if kind else None, message.key(), value, headers)
         )
-        if (message.offset() or 0) + 1 >= end:
-            return found
+        size += len(value or b"")
+        if offset + 1 >= end:
+            return found, True
+    return found, False

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from spark_jobs.draft.drafted import Draft
 from spark_jobs.spec import Deduplicate, Field, Latest, Pipeline
 from spark_jobs.spec.duration import approximate, interval
+from spark_jobs.spec.formats.format import JSON
 
 
 def text(draft: Draft, records: int) -> str:
@@ -16,7 +17,8 @@ def text(draft: Draft, records: int) -> str:
     spec, topic = draft.spec, draft.spec.topic
     steps = [each.kind.capitalize() for each in spec.steps]
     checks = ["Check"] if spec.output_checks else []
-    names = sorted({*checks, *steps, "Field", "Pipeline", "Topic", "within"})
+    formats = [] if topic.format == JSON else [type(topic.format).__name__]
+    names = sorted({*checks, *steps, *formats, "Field", "Pipeline", "Topic", "within"})
     lines = [
         f'"""{spec.about}',
         "",
@@ -29,6 +31,7 @@ def text(draft: Draft, records: int) -> str:
         f"    name={_quoted(topic.name)},",
         f"    event_time={_quoted(topic.event_time)},",
         *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
+        *(_format(draft) if formats else []),
         *(['    tombstones="dropped",'] if topic.tombstones == "dropped" else []),
         "    fields=(",
         *(line for field in topic.fields for line in _field(field, draft.notes)),
@@ -55,6 +58,15 @@ def _quoted(value: object) -> str:
     if isinstance(value, str) and not ('"' in value and "'" not in value):
         return json.dumps(value, ensure_ascii=False)
     return repr(value)
+
+
+def _format(draft: Draft) -> Iterator[str]:
+    format_ = draft.spec.topic.format
+    given = format_.model_dump(exclude_defaults=True)
+    words = (f"{name}={_quoted(value)}" for name, value in given.items())
+    if note := draft.notes.get("format"):
+        yield f"    # {note}"
+    yield f"    format={type(format_).__name__}({', '.join(words)}),"
 
 
 def _constant(spec: Pipeline) -> str:

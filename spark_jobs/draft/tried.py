@@ -14,6 +14,7 @@ from spark_jobs.spec import Topic
 class Tried(NamedTuple):
     """In the order of the sample."""
 
+    good: list[Sampled]
     rows: list[dict[str, Any]]
     """Of the good records."""
     malformed: Counter[str]
@@ -34,7 +35,7 @@ def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
     columns, reasons = prepare(topic, root, None, wanted).decoder().decode(given)
     values = [column.to_pylist() for column in columns]
     malformed, examples = Counter[str](), dict[str, Sampled]()
-    rows, times, dropped, premature = [], list[float](), 0, 0
+    good, rows, times, dropped, premature = list[Sampled](), [], list[float](), 0, 0
     ahead_ms = topic.max_ahead.total_seconds() * 1000
     for place, why in enumerate(reasons):
         if why is not None:
@@ -45,9 +46,10 @@ def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
         else:
             row = {name: of[place] for name, of in zip(wanted, values, strict=True)}
             at, arrived = row[topic.event_time].timestamp() * 1000, sample[place].timestamp
+            good.append(sample[place])
             rows.append(row)
             if arrived is not None and at > arrived + ahead_ms:
                 premature += 1
             else:
                 times.append(at)
-    return Tried(rows, malformed, examples, dropped, premature, times)
+    return Tried(good, rows, malformed, examples, dropped, premature, times)

@@ -234,7 +234,7 @@ class SpecInvalid(SluiceError):
 
 
 class SampleUnusable(SluiceError):
-    """`sluice new` cannot draft a spec from the sample."""
+    """`sluice new` or `sluice preview` cannot use the sample."""
 
     code, exit_status = "SAMPLE_UNUSABLE", 19
     usual_remedy = "Name another topic or file."
@@ -246,23 +246,36 @@ class SampleUnusable(SluiceError):
     def unreadable(self, path: object, error: object) -> None: ...
 
     @reason(
-        "{found} of {sampled} values are JSON objects. A spec is drafted of JSON alone.",
+        "{found} of {sampled} values are JSON objects, and the others are no rows of CSV. A spec "
+        "is drafted of these, and of a registry's Avro.",
         "Declare the topic yourself, with its format: docs/records.md.",
     )
     def no_json(self, found: object, sampled: object) -> None: ...
 
     @reason(
-        "{found} of {sampled} values are JSON objects. Most begin with the byte 0, as with a "
-        "schema registry.",
-        'Declare the topic yourself: Topic(..., format=Avro(registry="main")), docs/records.md.',
+        "Most of {sampled} values begin with the id of a schema, and no registry is declared that "
+        "has it.",
+        "Name it in the file of SLUICE_KAFKA_CONFIG: schema.registry.url.",
     )
-    def by_registry(self, found: object, sampled: object) -> None: ...
+    def by_registry(self, sampled: object) -> None: ...
+
+    @reason(
+        "The registry's schema of the newest record is of type {kind}. A spec is drafted of Avro.",
+        "Declare the topic yourself: docs/records.md.",
+    )
+    def other_schema(self, kind: object) -> None: ...
 
     @reason(
         "{records} of {sampled} records would be malformed: {reason}.",
         "Declare the topic yourself: docs/records.md.",
     )
     def mostly_malformed(self, records: object, sampled: object, reason: Quoted) -> None: ...
+
+    @reason(
+        "{pipeline} reads several topics, or is an archive. A preview reads one topic.",
+        "Run it into a root of its own: SLUICE_ROOT.",
+    )
+    def no_preview(self, pipeline: object) -> None: ...
 
     @reason("No record of {sampled} has a field.")
     def no_fields(self, sampled: object) -> None: ...

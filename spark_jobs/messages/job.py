@@ -113,6 +113,14 @@ class Prove(_Job):
         return self.pipelines[0]
 
 
+class Preview(_OfPipeline):
+    """Run it over a sample. Leaves an answer beside the sample (proof/answer.py)."""
+
+    do: Literal["preview"] = "preview"
+    folder: str
+    """It has the sample (draft/kept.py), and takes all that the run writes."""
+
+
 class Serve(_Job):
     """Be a worker for warm drains (spark_jobs/warm)."""
 
@@ -123,7 +131,7 @@ class Serve(_Job):
 
 Run = Drain | Stage
 """What leaves a report."""
-Printing = Explain | Validate | Repartition | ShowState | Prove
+Printing = Explain | Validate | Repartition | ShowState | Prove | Preview
 """What only prints."""
 Job = Annotated[Run | Printing | Serve, Field(discriminator="do")]
 _JOB: TypeAdapter[Run | Printing | Serve] = TypeAdapter(Job)

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
+from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import SOURCES
 from spark_jobs.spec import Topic
@@ -39,6 +40,17 @@ Line = tuple[int, int, int, bytes | None, bytes | None, list[tuple[str, bytes | 
 FORMAT: Final = "sluice-case"
 
 
+class Sent(NamedTuple):
+    """A record of a topic's folder, without its offset."""
+
+    partition: int
+    millis: int
+    """Kafka's timestamp; -1, as Kafka has it, for none."""
+    key: str | bytes | None
+    value: str | bytes | None
+    headers: Sequence[tuple[str, str | bytes | None]]
+
+
 class CaseTopic(Topic):
     """A topic whose records are in a folder."""
 
@@ -57,11 +69,27 @@ def topic_of(topic: Topic, folder: Path, partitions: int) -> CaseTopic:
 def send(topic: CaseTopic, records: Sequence[Record]) -> None:
     """Write records behind those that are there."""
     now = time.time_ns() // 1_000_000
+    append(
+        topic,
+        (
+            Sent(
+                each.partition,
+                _millis(each.timestamp, now),
+                each.key,
+                _value(each),
+                [*(each.headers or {}).items()],
+            )
+            for each in records
+        ),
+    )
+
+
+def append(topic: CaseTopic, records: Iterable[Sent]) -> None:
+    """Write records behind those that are there."""
     lines = defaultdict[int, list[str]](list)
-    for record in records:
-        headers = [[name, _coded(text)] for name, text in (record.headers or {}).items()]
-        line = [_millis(record.timestamp, now), _coded(record.key), _coded(_value(record)), headers]
-        lines[record.partition].append(json.dumps(line) + "\n")
+    for partition, millis, key, value, headers in records:
+        named = [[name, _coded(content)] for name, content in headers]
+        lines[partition].append(json.dumps([millis, _coded(key), _coded(value), named]) + "\n")
     for partition, written in lines.items():
         with (Path(topic.folder) / f"{partition}.jsonl").open("a") as file:
             file.writelines(written)
@@ -135,11 +163,13 @@ SOURCES[CaseTopic] = _source
 
 
 def _kafka(rows: DataFrame) -> DataFrame:
+    millis = F.col("millis")
+    is_time = (millis >= FIRST_MS) & (millis < LAST_MS)
     kafka = F.struct(
         "partition",
         "offset",
-        F.timestamp_millis("millis").alias("timestamp"),
-        F.lit(None).cast("bigint").alias("millis"),
+        F.timestamp_millis(F.when(is_time, millis)).alias("timestamp"),
+        F.when(~is_time, millis).alias("millis"),
         F.struct("key", "value", "headers").alias("raw"),
     )
     return rows.select(kafka.alias("kafka"))

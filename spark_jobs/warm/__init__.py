@@ -2,7 +2,7 @@
 takes one drain at a time over a local socket. Here is what its clients need; inside/ is the
 worker's own.
 
-May import: errors, failpoint, launch, registry, root, settings. Imported by: cli, main,
+May import: errors, failpoint, launch, registry, root, settings. Imported by: cli, main, proof,
 sluice_airflow.
 Never here: what a drain does.
 """

@@ -45,6 +45,8 @@ class Warm:
         self._link: Link | None = None
         self._process: psutil.Process | None = None
         self._ended = False
+        self.status = 1
+        """The exit status of a run that has ended; 1 until then, and of one that was killed."""
 
     def begin(self, output: int, error: int) -> str:
         """Give it to a worker, which is started if there is none. Returns why it must start cold;
@@ -94,8 +96,10 @@ class Warm:
         """Whether the run has ended, after waiting a moment for that."""
         assert self._link is not None
         try:
-            if not isinstance(self._link.receive(POLL_SECONDS), Ended):
+            message = self._link.receive(POLL_SECONDS)
+            if not isinstance(message, Ended):
                 return False
+            self.status = message.status
         except (Gone, BadMessage):
             LOG.error(  # noqa: TRY400 - how the link broke says nothing
                 "the worker died in this run, or was killed: the next run resumes; see %s",

@@ -122,6 +122,19 @@ def test_new_drafts_from_the_topic_what_decodes_its_records(drained, tmp_path):
     assert abs(good - (account.read - account.malformed)) <= account.malformed
 
 
+def test_preview_says_of_the_records_what_the_drain_said_and_writes_nothing(drained):
+    before = drained.files()
+    said = answer(drained.command("preview", PIPELINE))
+    account = drained.report.account
+    wanted = {"accepted": account.accepted, "malformed": account.malformed}
+    wanted |= {"premature": account.premature, "duplicates": account.duplicates}
+    told = next(line for line in said.splitlines() if line.startswith("accepted "))
+    counts = dict(each.rsplit(" ", 1) for each in told.split(", "))
+    assert {name: int(count.replace(",", "")) for name, count in counts.items()} == wanted
+    assert f"{sum(drained.sent.values()):,} records, {account.rows_out:,} rows" in said
+    assert drained.files() == before
+
+
 def test_run_publishes_what_has_passed_also_where_nothing_is_new(drained):
     assert ": event 1, " in answer(drained.command("run", PIPELINE))
     paths = drained.scene.paths

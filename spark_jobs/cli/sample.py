@@ -1,0 +1,184 @@
+"""Commands over a sample of a topic: one drafts a pipeline, one tries it, and both write nothing
+under the root.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_jobs import log
+from spark_jobs.cli.terminal import PipelineName, examples, one_line_errors, say, terminal_width
+from spark_jobs.errors import SampleUnusable
+from spark_jobs.registry import find as pipelines
+from spark_jobs.settings.installation import Settings, log_format
+from spark_jobs.spec.duration import parse_duration
+
+if TYPE_CHECKING:
+    from spark_jobs.draft.drafted import Draft
+    from spark_jobs.proof.answer import Answer
+
+commands = typer.Typer(rich_markup_mode="rich")
+SHOWN = 10
+LATE = ("1 minute", "10 minutes", "1 hour", "1 day")
+
+
+@commands.command(
+    rich_help_panel="Run a pipeline",
+    epilog=examples(
+        "sluice new orders --topic shop.orders",
+        "sluice new orders --file orders.jsonl          (one record a line; no Kafka)",
+    ),
+)
+def new(
+    name: Annotated[str, typer.Argument(help="The new pipeline: a folder, a table, a DAG.")],
+    topic: Annotated[str | None, typer.Option(help="Its topic. Default: the name.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Records in a file, in place of Kafka.")] = None,
+    records: Annotated[int, typer.Option(help="Read at most so many, the newest.", min=1)] = 5_000,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder of the pipelines' package. Default: that of SLUICE_PIPELINES, else "
+            "pipelines, which it makes."
+        ),
+    ] = None,
+) -> None:
+    """Draft a pipeline from a topic's newest records: names, types, times, key, delay, checks.
+
+    Writes NAME/spec.py, which runs as it is, and shows what it makes of the records. Overwrites
+    nothing, and commits no offsets. Its comments say what to look at.
+    """
+    from spark_jobs.draft import folder, sample  # noqa: PLC0415 - loads pyarrow, which the help does not need
+    from spark_jobs.draft.avro_topic import is_registered, keep_schemas  # noqa: PLC0415 - as above
+    from spark_jobs.draft.drafted import draft  # noqa: PLC0415 - as above
+    from spark_jobs.draft.golden import golden  # noqa: PLC0415 - as above
+    from spark_jobs.draft.text import text  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        place = folder.refuse_there(into, name)
+        subject = topic or name
+        settings = _settings(file)
+        found = (
+            sample.of_file(file, records) if file else sample.of_topic(settings, subject, records)
+        )
+        with TemporaryDirectory(prefix="sluice-") as root:
+            if is_registered(found):
+                keep_schemas(found, settings, root)
+            made = draft(name, subject, found, root)
+            written = folder.write(place, text(made, len(found)), golden(made, found, root))
+        _show(made, len(found))
+        say("")
+        for path in written:
+            say(f"wrote {path}")
+        for line in folder.next_steps(into, name):
+            say(f"  {line}")
+
+
+@commands.command(
+    rich_help_panel="Run a pipeline",
+    epilog=examples(
+        "sluice preview orders",
+        "sluice preview orders --records 50000",
+        "sluice preview orders --file orders.jsonl     (one record a line; no Kafka)",
+        "SLUICE_WARM=on sluice preview orders          (the second one takes seconds)",
+    ),
+)
+def preview(
+    pipeline: PipelineName,
+    file: Annotated[Path | None, typer.Option(help="Records in a file, in place of Kafka.")] = None,
+    records: Annotated[
+        int, typer.Option(help="Read at most so many: the newest, or a file's first.", min=1)
+    ] = 5_000,
+) -> None:
+    """Run a pipeline over its topic's newest records, and write nothing: rows, outcomes, state.
+
+    It is the spec as it is now, through Spark, from no state, in a folder that is removed. Kafka's
+    offsets, the root and the state of runs stay as they are. Checks are not judged.
+
+    Late: the share that would come behind a watermark of each delay, if each record were a batch. A
+    run of many has fewer.
+    """
+    from spark_jobs.draft import sample  # noqa: PLC0415 - as above
+    from spark_jobs.proof.ask import ask  # noqa: PLC0415 - as above
+
+    log.setup(log_format())
+    with one_line_errors():
+        spec = pipelines.load(pipeline)
+        if len(spec.topic.each) > 1 or spec.is_archive:
+            raise SampleUnusable.no_preview(pipeline=pipeline)
+        settings = _settings(file)
+        found = (
+            sample.of_file(file, records)
+            if file
+            else sample.of_topic(settings, spec.topic.name, records)
+        )
+        answer = ask(pipeline, settings, found)
+        if isinstance(answer, int):
+            raise typer.Exit(answer)
+        for line in _lines(answer, len(found)):
+            say(line)
+
+
+def _settings(file: Path | None) -> Settings:
+    if file and not os.environ.get("SLUICE_KAFKA_CONFIG"):
+        os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
+    return Settings.from_environment()
+
+
+def _show(made: Draft, records: int) -> None:
+    from spark_jobs.cli.tables.formats import as_table  # noqa: PLC0415 - as above
+    from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
+
+    done, names = made.tried, made.spec.topic.columns
+    shown = tuple(tuple(row[name] for name in names) for row in done.rows[:SHOWN])
+    layout = as_table(Rows(names, shown), terminal_width(), datetime.now(UTC), chosen=False)
+    for line in layout.lines:
+        say(line.rstrip())
+    if layout.left_out:
+        say(f"no room for {', '.join(layout.left_out)}")
+    say("")
+    dropped = f", {done.dropped:,} are tombstones" if done.dropped else ""
+    say(f"{len(done.rows):,} of {records:,} records are good{dropped}")
+    for reason, count in done.malformed.most_common(SHOWN):
+        first = done.examples[reason]
+        place = f"partition {first.partition}, offset {first.offset}"
+        say(f"  {count:,} malformed: {reason} ({place})")
+    if done.premature:
+        say(f"  {done.premature:,} of the good ones are more than max_ahead past their arrival")
+    if made.spec.watermark_delay:
+        late = (f"{made.disorder.late(parse_duration(each)):,} with {each}" for each in LATE)
+        say(f"late, by the watermark's delay: {', '.join(late)}")
+    for name, note in made.notes.items():
+        say(f"look at {name}: {note}")
+
+
+def _lines(answer: Answer, sampled: int) -> Iterator[str]:
+    from spark_jobs.cli.tables.formats import as_table  # noqa: PLC0415 - as above
+    from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
+
+    if answer.rows:
+        rows = Rows(answer.columns, answer.rows)
+        layout = as_table(rows, terminal_width(), datetime.now(UTC), chosen=False)
+        yield from (line.rstrip() for line in layout.lines)
+        if layout.left_out:
+            yield f"no room for {', '.join(layout.left_out)}"
+        yield ""
+    open_ = ", of windows that are open yet" if answer.closed else ""
+    yield f"{sampled:,} records, {answer.row_count:,} rows{open_}"
+    told = {"accepted": answer.counts["accepted"]} | answer.counts
+    yield ", ".join(f"{name} {n:,}" for name, n in told.items() if n or name == "accepted")
+    for each in answer.rejected:
+        place = f"partition {each.partition}, offset {each.offset}"
+        yield f"  {each.records:,} {each.kind}: {each.reason} ({place})"
+    if answer.late:
+        shares = (f"{share:.1%} with {delay}" for delay, share in answer.late.items())
+        yield f"late, by the watermark's delay: {', '.join(shares)}"
+    if answer.state_rows:
+        yield f"state: {answer.state_rows:,} rows, {answer.state_bytes:,} bytes"
+    yield f"{answer.seconds:.1f} s of runs; nothing was written"

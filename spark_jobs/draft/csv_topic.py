@@ -1,0 +1,98 @@
+"""CSV topic: the columns of a sample of rows, named by the first one if that is a header, else by
+their places.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_jobs.draft.fields import Drafted, Reading, drafted
+from spark_jobs.draft.leaf import FEW, Kind, Leaf, kind
+from spark_jobs.spec import Csv
+
+if TYPE_CHECKING:
+    from spark_jobs.draft.sample import Sampled
+
+DELIMITERS: Final = ",;\t|"
+NO_HEADER: Final = "no header: name the cells in their order, here and in path"
+MOST: Final = 0.9
+"""The part of all rows that has as many cells."""
+_NAME: Final = re.compile(r"[A-Za-z_][\w .-]*")
+_MADE: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
+    (re.compile("true|false"), lambda cell: cell == "true"),
+    (re.compile(r"-?(0|[1-9]\d{0,18})"), int),
+    (re.compile(r"-?(0|[1-9]\d*)(\.\d+)?"), float),
+)
+"""With a zero in front it is a code, and no number."""
+Row = tuple["Sampled", list[str]]
+
+
+def of_csv(ordered: Sequence[Sampled]) -> Reading | None:
+    """None where the values are no rows of several cells."""
+    texts = [(each, text) for each in ordered if (text := _text(each.value))]
+    if not texts or sum(text.lstrip()[:1] in {"{", "["} for _, text in texts) * 2 > len(texts):
+        return None
+    found = {each: _rows(texts, each) for each in DELIMITERS}
+    delimiter = max(DELIMITERS, key=lambda each: len(found[each]))
+    rows = found[delimiter]
+    if len(rows) < MOST * len(texts):
+        return None
+    names = _header(rows)
+    rows = rows[bool(names) :]
+    stamps = [each.timestamp for each, _ in rows if each.timestamp is not None]
+    given = names or tuple(f"column_{number}" for number in range(1, len(rows[0][1]) + 1))
+    leaves = [Leaf((name,), _column([row[at] for _, row in rows])) for at, name in enumerate(given)]
+    fields: list[Drafted] = drafted(leaves, median(stamps) if stamps else 0, of=_kind)
+    notes = {} if names else {"format": NO_HEADER}
+    format_ = Csv(columns=given, delimiter=delimiter)
+    return Reading([each for each, _ in rows], fields, format_, notes=notes)
+
+
+def _text(value: bytes | None) -> str:
+    try:
+        return (value or b"").decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _rows(texts: Sequence[tuple[Sampled, str]], delimiter: str) -> list[Row]:
+    """Those of the usual number of cells, if that is more than one."""
+    split = list[Row]()
+    for each, text in texts:
+        try:
+            [row] = csv.reader([text], delimiter=delimiter, strict=True)
+        except (csv.Error, ValueError):
+            continue
+        split.append((each, row))
+    usual = Counter(len(row) for _, row in split if len(row) > 1).most_common(1)
+    return [(each, row) for each, row in split if usual and len(row) == usual[0][0]]
+
+
+def _header(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The cells of the first row, if they are names, and those below one of them are numbers."""
+    first = [cell.strip() for cell in rows[0][1]]
+    below = [_column([row[at] for _, row in rows[1:]]) for at in range(len(first))]
+    typed = any(any(isinstance(each, int | float) for each in column) for column in below)
+    named = all(map(_NAME.fullmatch, first)) and len({*first}) == len(first)
+    apart = all(name not in column for name, column in zip(first, below, strict=True))
+    return tuple(rows[0][1]) if named and typed and apart else ()
+
+
+def _column(cells: Sequence[str]) -> list[Any]:
+    """As numbers, where almost all are; an empty cell is null."""
+    given = [cell for cell in cells if cell]
+    for pattern, make in _MADE:
+        if given and sum(map(bool, map(pattern.fullmatch, given))) >= (1 - FEW) * len(given):
+            return [make(cell) if pattern.fullmatch(cell) else cell or None for cell in cells]
+    return [cell or None for cell in cells]
+
+
+def _kind(leaf: Leaf, clock_ms: float) -> Kind:
+    """What is of several types is a text as it is."""
+    found = kind(leaf, clock_ms)
+    return found if found.format != "json" else Kind("string")

@@ -1,0 +1,56 @@
+"""JSON topic: the fields of a sample of JSON objects, plain or in an envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Final
+
+from spark_jobs.draft.fields import Drafted, Reading, drafted
+from spark_jobs.draft.leaf import FEW, leaves
+from spark_jobs.draft.sample import Sampled, objects
+from spark_jobs.spec.fields.place import Envelope
+
+CLOUD: Final = ("specversion", "id", "source", "type")
+
+
+def of_json(ordered: Sequence[Sampled]) -> Reading:
+    """Raises SampleUnusable."""
+    good = objects(ordered)
+    found, of_them = [value for _, value in good], [each for each, _ in good]
+    envelope = _envelope(found)
+    return Reading(of_them, _fields(found, envelope, of_them), envelope=envelope)
+
+
+def _envelope(found: Sequence[Mapping[str, Any]]) -> Envelope | None:
+    payloads = [payload(each) for each in found]
+    enough = (1 - FEW) * len(found)
+    if sum("op" in each and ("after" in each or "before" in each) for each in payloads) >= enough:
+        return "debezium"
+    cloud = sum(all(name in each for name in CLOUD) for each in found) >= enough
+    return "cloudevents" if cloud else None
+
+
+def payload(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Connect writes the schema beside it."""
+    inner = record.get("payload")
+    return inner if isinstance(inner, dict) and "schema" in record else record
+
+
+def _fields(
+    found: Sequence[Mapping[str, Any]], envelope: Envelope | None, ordered: Sequence[Sampled]
+) -> list[Drafted]:
+    stamps = [each.timestamp for each in ordered if each.timestamp is not None]
+    clock_ms = median(stamps) if stamps else 0
+    rows, around = list(found), list[Mapping[str, Any]]()
+    if envelope == "debezium":
+        payloads = [payload(each) for each in found]
+        rows = [each.get("after") or each.get("before") or {} for each in payloads]
+        around = [{"source": {"lsn": (each.get("source") or {}).get("lsn")}} for each in payloads]
+    elif envelope == "cloudevents":
+        rows = [each.get("data") if isinstance(each.get("data"), dict) else {} for each in found]  # type: ignore[misc]
+        around = [{k: v for k, v in each.items() if k != "data"} for each in found]
+    fields = drafted(leaves(rows), clock_ms, taken=("changed_at", "op", "arrived_at"))
+    names = [each.field.name for each in fields]
+    beside = drafted(leaves(around), clock_ms, "envelope", names)
+    return fields + [each for each in beside if each.leaf.values]

@@ -1,0 +1,81 @@
+"""A preview, as the application does it: what a drain makes of a sample, and nothing left."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from spark_jobs.draft import folder, kept
+from spark_jobs.draft.drafted import draft
+from spark_jobs.draft.golden import golden
+from spark_jobs.draft.sample import Sampled
+from spark_jobs.draft.text import text
+from spark_jobs.messages.job import Preview, Prove
+from spark_jobs.proof.answer import FILE, SAMPLE, Answer, Rejected
+from spark_jobs.proof.cases import read
+from spark_jobs.proof.preview import preview
+from spark_jobs.proof.prove import prove
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import Settings
+from tests.unit.test_new import CLOCK, NOON, changes, order, sampled
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+def departure(n, minutes):
+    """Of an event, so many minutes past noon."""
+    value = {"event_id": f"e{n}", "event_type": "departure", "carrier": "UA", "flight": 1,
+             "event_time": (NOON + timedelta(minutes=minutes)).isoformat(),
+             "scheduled_time": NOON.isoformat(), "tail_number": "N1", "origin": "EWR",
+             "destination": "IAH", "cancelled": False, "distance_miles": 9, "delay_minutes": n}  # fmt: skip
+    return json.dumps(value).encode()
+
+
+def test_a_preview_shows_open_windows_late_shares_and_what_is_malformed_where(tmp_path):
+    values = [departure(1, 0), departure(2, 30), departure(3, 25), departure(1, 0), b"no json"]
+    sample = [
+        Sampled(1, 70 + n, int(CLOCK) + 3_600_000 + n, None, value, [("h", b"\xff")])
+        for n, value in enumerate(values)
+    ]  # fmt: skip
+    kept.write(tmp_path / SAMPLE, sample)
+    job = Preview(pipeline="departure_delays", folder=str(tmp_path))
+    assert [*preview(job, registry.load(job.pipeline), Settings.from_environment())] == []
+    told = Answer.model_validate_json((tmp_path / FILE).read_bytes())
+    assert {name: n for name, n in told.counts.items() if n} == {
+        "malformed": 1, "accepted": 4, "duplicates": 1,
+    }  # fmt: skip
+    [row] = (dict(zip(told.columns, each, strict=True)) for each in told.rows)
+    assert (row["flights"], row["max_delay_minutes"], told.row_count, told.closed) == (
+        3,
+        3,
+        1,
+        True,
+    )
+    [bad] = told.rejected
+    assert bad == Rejected(kind="malformed", reason=bad.reason, records=1, partition=1, offset=74)
+    assert told.state_rows == 4  # three ids, one group
+    assert told.state_bytes > 0
+    # In the order of arrival 3 is five minutes behind, and the copy of 1 thirty.
+    shares = [told.late[each] for each in ("1 minute", "5 minutes", "1 hour", "2 hours")]
+    assert shares == [0.5, 0.25, 0, 0]
+
+
+def test_the_case_that_new_writes_passes_as_it_is_written(tmp_path, monkeypatch):
+    """What the decoder says of the records, real drains say too."""
+    orders = [order(n, note="\x85\U0001f600\x7f") for n in range(60)]
+    samples = {
+        "orders": sampled([*orders, orders[3], b'{"orderId": "\xff', order(61, placedAt=3)]),
+        "rows": sampled(changes(60), [{"id": n % 9} for n in range(60)]),
+    }
+    package = tmp_path / "new_cases"
+    for name, sample in samples.items():
+        made = draft(name, name, sample)
+        folder.write(package / name, text(made, len(sample)), golden(made, sample))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SLUICE_PIPELINES", package.name)
+    lines = [*prove(Prove(pipelines=tuple(samples)), Settings.from_environment())]
+    assert [line.partition(" (")[0] for line in lines] == [
+        f"ok      {name}: records of the sample" for name in samples
+    ]
+    [case] = read(package / "orders" / "tests.yaml")
+    assert (len(case.expect.rows), case.expect.duplicates, len(case.expect.malformed)) == (3, 1, 2)

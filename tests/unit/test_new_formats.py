@@ -1,0 +1,123 @@
+"""`sluice new` over CSV and over Avro of a registry; and the case that it writes, as it is read again."""
+
+import runpy
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from spark_jobs.draft.avro_topic import keep_schemas
+from spark_jobs.draft.drafted import draft
+from spark_jobs.draft.golden import golden
+from spark_jobs.draft.text import text
+from spark_jobs.errors import SampleUnusable
+from spark_jobs.proof.cases import read
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Avro, Csv, Deduplicate
+from tests.harness.refused import fails
+from tests.harness.schemas import avro, by_fastavro, framed, keep
+from tests.unit.test_new import NOON, order, sampled
+
+ROWS = [
+    f"o-{n};{(NOON + timedelta(seconds=n)).isoformat()};{n}.50;{n % 2 == 0};0{n};\"Doe; J\""
+    .replace("True", "true").replace("False", "false")
+    for n in range(60)
+]  # fmt: skip
+TYPES = ["string", "timestamp", "double", "boolean", "string", "string"]
+NAMES = ("order_id", "placedAt", "amount", "paid", "zip", "who")
+SCHEMA = {
+    "type": "record", "name": "Order", "fields": [
+        {"name": "orderId", "type": "string"},
+        {"name": "placedAt", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "amount", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "ship", "type": ["null", {"type": "record", "name": "Ship", "fields": [
+            {"name": "city", "type": "string"}]}]},
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "more", "type": {"type": "map", "values": "long"}},
+    ],
+}  # fmt: skip
+OLDER = {**SCHEMA, "fields": SCHEMA["fields"][:4]}
+
+
+def spec_of(made, tmp_path):
+    """What the text declares."""
+    path = tmp_path / "spec.py"
+    path.write_text(text(made, 1))
+    return runpy.run_path(str(path))["SPEC"]
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "\t"])
+@pytest.mark.parametrize("header", [True, False])
+def test_rows_of_csv_get_a_column_for_each_cell(header, delimiter, tmp_path):
+    rows = [";".join(NAMES), *ROWS] if header else ROWS
+    values = [row.replace(";", delimiter).encode() for row in rows]
+    made = draft("orders", "orders", sampled(values))
+    spec = spec_of(made, tmp_path)
+    assert spec == made.spec
+    names = NAMES if header else tuple(f"column_{n}" for n in range(1, 7))
+    assert spec.topic.format == Csv(columns=names, delimiter=delimiter)
+    assert [field.type for field in spec.topic.fields] == TYPES
+    assert ("format" in made.notes) is not header
+    assert spec.steps == (Deduplicate(keys=("order_id",) if header else ("*",)),)
+    assert (len(made.tried.rows), made.tried.malformed.total()) == (60, int(header))
+
+
+def orders(schema, number, count):
+    """Records of these fields, in Confluent's wire format."""
+    names = [field["name"] for field in schema["fields"]]
+    whole = [
+        {"orderId": f"o-{n}", "placedAt": NOON + timedelta(seconds=n), "amount": Decimal("12.50"),
+         "ship": {"city": "Köln"} if n % 2 else None, "tags": ["a"], "more": {"x": n}}
+        for n in range(count)
+    ]  # fmt: skip
+    return [
+        framed(number, by_fastavro(schema, {name: each[name] for name in names})) for each in whole
+    ]
+
+
+def test_avro_of_a_registry_is_declared_by_the_newest_schema(tmp_path):
+    keep(tmp_path, {7: avro(OLDER), 9: avro(SCHEMA)})
+    values = [*orders(OLDER, 7, 5), *orders(SCHEMA, 9, 60)[5:]]
+    made = draft("orders", "orders", sampled(values), str(tmp_path))
+    spec = spec_of(made, tmp_path)
+    assert spec == made.spec
+    assert spec.topic.format == Avro(registry="main")
+    assert {f.name: (f.type, f.format, f.required) for f in spec.topic.fields} == {
+        "order_id": ("string", None, True),
+        "placed_at": ("timestamp", None, True),
+        "amount": ("decimal(9,2)", None, True),
+        "city": ("string", None, False),
+        "tags": ("array<string>", None, False),
+        "more": ("string", "json", False),
+    }
+    assert (spec.topic.event_time, spec.steps) == ("placed_at", (Deduplicate(keys=("order_id",)),))
+    assert (len(made.tried.rows), made.tried.malformed.total()) == (60, 0)
+    assert made.tried.rows[9]["more"] == '{"x":9}'
+
+
+def test_avro_without_its_schema_is_refused_in_words(tmp_path):
+    values = orders(SCHEMA, 9, 3)
+    with fails(SampleUnusable, "by_registry", sampled=3):
+        draft("orders", "orders", sampled(values))
+    undeclared = Settings("/root", "b:2", tmp_path, "x", "1g")
+    with fails(SampleUnusable, "by_registry", sampled=3):
+        keep_schemas(sampled(values), undeclared, str(tmp_path))
+
+
+def test_the_written_case_is_read_as_the_records_were_and_the_decoder_reads_them(tmp_path):
+    odd = "\x85\x7f\u2028\U0001f600: {x} # 'y' \"z\""
+    records = [order(n, note=odd, price=1e-7) for n in range(60)]
+    sample = sampled([*records, b'{"orderId": "\xff', b"x" * 9_000])
+    made = draft("orders", "orders", sample)
+    path = tmp_path / "tests.yaml"
+    path.write_text(golden(made, sample), encoding="utf-8")
+    [case] = read(path)
+    [batch] = case.given
+    first, copy, bad = batch[0], batch[3], batch[4]
+    assert (first.value, first.value["note"]) == (records[0], odd)
+    assert copy == first
+    assert bad.value == b'{"orderId": "\xff'
+    assert len(batch) == 5
+    assert [row["order_id"] for row in case.expect.rows] == ["o-0", "o-1", "o-2"]
+    assert (case.expect.duplicates, len(case.expect.malformed)) == (1, 1)
+    assert (first.value["price"], case.expect.rows[0]["price"]) == (1e-7, 1e-7)

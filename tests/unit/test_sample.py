@@ -1,0 +1,58 @@
+"""Samples: bounded by records and by bytes, and the same once kept in a file."""
+
+import pytest
+from typer.testing import CliRunner
+
+from spark_jobs.cli import app
+from spark_jobs.draft import kept, sample
+from spark_jobs.draft.sample import Sampled, of_file
+from spark_jobs.errors import PipelineUnknown, SampleUnusable
+from tests.harness.refused import fails
+from tests.unit.specs import deployed
+
+
+def test_a_file_is_read_as_far_as_the_sample_needs(tmp_path, monkeypatch):
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"first\r\n\nsecond\n" + b"third\n" * 9)
+    assert [(each.offset, each.value) for each in of_file(path, 2)] == [
+        (0, b"first"),
+        (1, b"second"),
+    ]
+    monkeypatch.setattr(sample, "MOST_BYTES", 12)
+    assert [each.value for each in of_file(path, 99)] == [b"first", b"seco"]
+
+
+def test_a_sample_without_records_is_refused(tmp_path):
+    (tmp_path / "empty").write_text("\n")
+    with fails(SampleUnusable, "no_records", source=tmp_path / "empty"):
+        of_file(tmp_path / "empty", 9)
+
+
+def test_a_kept_sample_is_the_same(tmp_path):
+    given = [
+        Sampled(0, 7, None, None, None, []),
+        Sampled(3, 9, 5, b"\xff", b"", [("a", None), ("a", b"\0")]),
+    ]
+    kept.write(tmp_path / "sample", given)
+    assert [*kept.read(tmp_path / "sample")] == given
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("nobody",), PipelineUnknown),
+        (("flight_events", "--file", "nowhere"), SampleUnusable),
+    ],
+)
+def test_a_preview_that_cannot_be_is_refused_before_spark(words, error, monkeypatch):
+    monkeypatch.delenv("SLUICE_PIPELINES", raising=False)
+    assert CliRunner().invoke(app, ["preview", *words]).exit_code == error.exit_status
+
+
+def test_a_pipeline_of_several_topics_has_no_preview(tmp_path, monkeypatch):
+    deployed(
+        tmp_path, monkeypatch, "from tests.unit.test_several_topics import both; SPEC = both()"
+    )
+    done = CliRunner().invoke(app, ["preview", "sales_hourly", "--file", "nowhere"])
+    assert done.exit_code == SampleUnusable.exit_status
+    assert "sales_hourly" in done.stderr
