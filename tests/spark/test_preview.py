@@ -62,9 +62,9 @@ def test_a_preview_shows_open_windows_late_shares_and_what_is_malformed_where(tm
 
 def test_the_case_that_new_writes_passes_as_it_is_written(tmp_path, monkeypatch):
     """What the decoder says of the records, real drains say too."""
-    orders = [order(n, note="\x85\U0001f600\x7f") for n in range(60)]
+    orders = [order(n, note="\x85\U0001f600\x7f") for n in range(200)]
     samples = {
-        "orders": sampled([*orders, orders[3], b'{"orderId": "\xff', order(61, placedAt=3)]),
+        "orders": sampled([*orders, orders[3], b'{"orderId": "\xff', order(201, placedAt=3)]),
         "rows": sampled(changes(60), [{"id": n % 9} for n in range(60)]),
     }
     package = tmp_path / "new_cases"

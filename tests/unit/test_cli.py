@@ -67,6 +67,7 @@ OPTIONS = {
     "worker": (),
     "install": ("--python",),
     "new": ("--topic", "--file", "--records", "--into"),
+    "preview": ("--file", "--records"),
     "schema": (),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
 }
