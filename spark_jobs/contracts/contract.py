@@ -50,6 +50,10 @@ class Contract(BaseModel):
     """None where only Spark can tell."""
     key: tuple[str, ...] = ()
     """The columns that identify a row, where the last step has such."""
+    partition_by: tuple[str, ...] = ()
+    """The columns that part the table."""
+    layout: dict[str, object] = {}
+    """What else is said of its files. It may change."""
     days: bool
     """Whether it has the asset with an event a day."""
 
@@ -86,6 +90,8 @@ def contract(spec: Pipeline) -> Contract:
         topics={topic.name: each for topic, each in zip(spec.topic.each, of, strict=True)},
         columns=None if spec.is_archive else _columns(spec),
         key=_key(spec),
+        partition_by=spec.layout.partition_by,
+        layout=spec.layout.model_dump(mode="json", exclude={"partition_by"}),
         days=not spec.is_archive and unranged(spec) is None,
     )
 

@@ -27,6 +27,13 @@ def of_state(was: Contract, now: Contract, declared: Declared) -> Iterator[Findi
             yield Finding(str(change), (Whom.state, Whom.table), BESIDE)
         else:
             yield Finding(str(change), (Whom.state,), _way(change))
+    if was.partition_by != now.partition_by:
+        before, after = (", ".join(each) or "none" for each in (was.partition_by, now.partition_by))
+        what = f"layout.partition_by: was {before}, is {after}"
+        yield Finding(what, (Whom.table,), BESIDE)
+    for name in sorted(now.layout):
+        if now.layout[name] != was.layout.get(name):
+            yield Finding(f"layout.{name}: was {was.layout.get(name)!r}, is {now.layout[name]!r}")
 
 
 def _way(change: FieldChange) -> str:

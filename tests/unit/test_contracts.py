@@ -13,7 +13,7 @@ from spark_jobs.contracts.contract import Side, contract
 from spark_jobs.contracts.finding import Finding, Whom
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.fingerprint.fields import Declared
-from spark_jobs.spec import Check, Field, Latest, Pipeline, Schedule, State, Tumbling
+from spark_jobs.spec import Check, Field, Latest, Layout, Pipeline, Schedule, State, Tumbling
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 from tests.unit.test_identity import paths, settled
 
@@ -171,6 +171,15 @@ def test_a_pipeline_that_is_gone_breaks_consumers_and_a_new_one_nobody():
     sides = {"p": Side(spec=contract(SPEC))}
     assert [f.breaks for f in compare(sides, {}, {})["p"]] == [(CONSUMERS,)]
     assert [f.breaks for f in compare({}, sides, {"p": Declared(SPEC)})["p"]] == [()]
+
+
+def test_other_partitions_break_the_table_and_other_clusters_nobody():
+    by_amount = Layout(partition_by=("amount",))
+    steps = (deduplicate(),)
+    assert broken(pipeline(steps=steps), pipeline(steps=steps, layout=by_amount)) == {TABLE}
+    clustered = pipeline(steps=steps, layout=Layout(cluster_by=("shop",)))
+    [told] = findings(pipeline(steps=steps), clustered)
+    assert told.breaks == ()
 
 
 def test_rows_that_are_written_again_break_who_streams_them():
