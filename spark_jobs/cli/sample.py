@@ -75,7 +75,7 @@ def new(
         _show(made, len(found))
         say("")
         for path in written:
-            say(f"wrote {path}")
+            say(f"wrote {os.path.relpath(path)}")
         for line in folder.next_steps(into, name):
             say(f"  {line}")
 
@@ -153,6 +153,7 @@ def _show(made: Draft, records: int) -> None:
         say(f"  {done.premature:,} of the good ones are more than max_ahead past their arrival")
     if made.spec.watermark_delay:
         late = (f"{made.disorder.late(parse_duration(each)):,} with {each}" for each in LATE)
+        say(f"behind the newest event time: {made.disorder}")
         say(f"late, by the watermark's delay: {', '.join(late)}")
     for name, note in made.notes.items():
         say(f"look at {name}: {note}")

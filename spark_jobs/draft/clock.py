@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Final, NamedTuple
 
+from spark_jobs.draft.epoch import UNITS
 from spark_jobs.draft.fields import Drafted, nearly_always
-from spark_jobs.draft.leaf import UNITS
+from spark_jobs.spec.duration import approximate
 
 DELAYS: Final = tuple(
     timedelta(minutes=minutes)
@@ -41,6 +42,10 @@ class Disorder(NamedTuple):
     def late(self, delay: timedelta) -> int:
         """Records of the sample that would be late, if each came in a batch of its own."""
         return sum(each > delay for each in self.behind)
+
+    def __str__(self) -> str:
+        half, most, all_ = (approximate(self.share(part)) for part in (0.5, 0.99, 1))
+        return f"half of the records by {half}, 99 % by {most}, all by {all_} at most"
 
     @property
     def delay(self) -> str:
@@ -76,6 +81,8 @@ def milliseconds(value: object, format_: str | None) -> float:
     """Since 1970."""
     if isinstance(value, datetime):
         return value.timestamp() * 1000
+    if isinstance(value, str) and format_ in UNITS:
+        return float(value) * UNITS[format_]
     if isinstance(value, str):
         read = datetime.fromisoformat(value.replace("t", "T").replace("z", "Z"))
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+from keyword import iskeyword
 from pathlib import Path
+from shlex import quote
 
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.registry import find as registry
@@ -13,8 +16,16 @@ OWN = Path("pipelines")
 
 
 def refuse_there(into: Path | None, name: str) -> Path:
-    """The pipeline's folder. Raises SampleUnusable where it is there; SettingInvalid."""
-    folder = (into or _package()) / name
+    """The pipeline's folder. Raises SampleUnusable where it is there, or can be none;
+    SettingInvalid.
+    """
+    package = _package(into)
+    folder = package / name
+    if "__" in name:
+        raise SampleUnusable.name_of_another(name=name)
+    known = {*sys.stdlib_module_names, "spark_jobs"}
+    if not package.name.isidentifier() or iskeyword(package.name) or package.name in known:
+        raise SampleUnusable.no_package(folder=package, name=package.name)
     if folder.exists():
         raise SampleUnusable.folder_there(folder=folder)
     return folder
@@ -35,14 +46,16 @@ def write(folder: Path, spec: str, cases: str | None) -> tuple[Path, ...]:
 
 def next_steps(into: Path | None, name: str) -> tuple[str, ...]:
     """Commands, in their order."""
-    folder = (into or _package()).absolute()
+    folder = _package(into)
     named = os.environ.get("SLUICE_PIPELINES")
-    path = "" if folder.parent == Path.cwd() else f" PYTHONPATH={folder.parent}"
+    path = "" if folder.parent == Path.cwd() else f" PYTHONPATH={quote(str(folder.parent))}"
     export = f"export SLUICE_PIPELINES={folder.name}{path}"
     then = (f"sluice {verb} {name}" for verb in ("test", "preview", "run"))
     return (*(() if named and not into else (export,)), *then)
 
 
-def _package() -> Path:
-    """Sluice's own examples are no place for it."""
-    return registry.folder() if os.environ.get("SLUICE_PIPELINES") else OWN
+def _package(into: Path | None) -> Path:
+    """Sluice's own examples are no place for it. `..` is what it means."""
+    if into is None:
+        into = registry.folder() if os.environ.get("SLUICE_PIPELINES") else OWN
+    return into.resolve()

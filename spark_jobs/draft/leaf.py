@@ -7,14 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from spark_jobs.draft.epoch import epoch, is_written_out
 from spark_jobs.values.path import Path, readable
 
 DEEPEST: Final = 5
 WIDEST: Final = 40
 """Keys of one object over all records: with more, they are values and no names."""
-UNITS: Final = {"s": 1_000, "ms": 1, "us": 1 / 1_000, "ns": 1 / 1_000_000}
-"""An epoch's unit -> milliseconds."""
-YEARS_MS: Final = 20 * 365 * 86_400_000
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)")
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?")
 _NOTES = (
@@ -24,14 +22,18 @@ _NOTES = (
         "a decimal? type='decimal(12,2)', format='base64'",
     ),
 )
+_EPOCH = re.compile(r"\d{10,19}(\.\d+)?")
+_MONEY = re.compile(
+    r"(^|_)(amount|price|total|costs?|sum|fare|balance|fees?|tax|revenue|salary)(_|$)"
+)
+_INEXACT = "money? decimal(12,2) is exact"
+_OF_CENTS = "money? Whole, or in cents"
 SEVERAL = "values of several types in the sample"
 _OTHERWISE = {0: "null in every record of the sample", 1: ""}
 """Types that values have -> what to look at."""
 FEW: Final = 0.01
 """Of all records: what so few have otherwise is a fault of theirs."""
 LARGEST: Final = 2**63
-DIGITS = 10
-"""Of an epoch, at least."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -98,12 +100,10 @@ def _kind(leaf: Leaf, clock_ms: float) -> Kind:
     types = {type(value) for value in leaf.values}
     if types == {bool}:
         return Kind("boolean")
-    if types == {int} and max(map(abs, leaf.values)) < LARGEST:
-        return _of_integers(leaf, clock_ms)
     if types and types <= {int, float} and max(map(abs, leaf.values)) < LARGEST:
-        return Kind("double", None, "money? decimal(12,2) is exact" if _money(leaf.name) else "")
+        return _of_numbers(leaf, clock_ms)
     if types == {str}:
-        return _of_texts(leaf.values)
+        return _of_digits(leaf, clock_ms) or _of_texts(leaf.values)
     if types == {list} and (inner := _of_elements(leaf.values)):
         return Kind(f"array<{inner}>")
     return Kind("string", "json", _OTHERWISE.get(len(types), SEVERAL))
@@ -163,16 +163,17 @@ def _within(value: Mapping[str, Any], path: Path, folded: set[Path]) -> Iterator
             yield here, each
 
 
-def _of_integers(leaf: Leaf, clock_ms: float) -> Kind:
-    named = re.search(r"(^|_)(ts|time|timestamp|at|date|when|created|updated)(_|$)", leaf.name)
-    for unit, ms in UNITS.items():
-        near = sum(abs(value * ms - clock_ms) < YEARS_MS for value in leaf.values)
-        if near == len(leaf.values):
-            day = abs(sorted(leaf.values)[near // 2] * ms - clock_ms) < 400 * 86_400_000
-            if named or (day and len(str(abs(leaf.values[0]))) >= DIGITS):
-                return Kind("timestamp", unit, f"by its size: {leaf.values[0]} as {unit}")
-            return Kind("bigint", None, f"a time? As {unit} it would be of these years")
-    return Kind("bigint")
+def _of_numbers(leaf: Leaf, clock_ms: float) -> Kind:
+    values, name = leaf.values, leaf.name
+    whole = all(isinstance(each, int) for each in values)
+    type_, money = ("bigint", _OF_CENTS) if whole else ("double", _INEXACT)
+    if found := epoch(name, values, clock_ms):
+        if found.sure:
+            return Kind("timestamp", found.unit, f"by its size: {values[0]} as {found.unit}")
+        return Kind(type_, None, f"a time? As {found.unit} it would be of these years")
+    if all(is_written_out(str(each)) for each in values):
+        return Kind(type_, None, "a time? Its digits are a date's and a time's")
+    return Kind(type_, None, money if _MONEY.search(name) else "")
 
 
 def _usual(
@@ -184,6 +185,18 @@ def _usual(
         if count >= (1 - FEW) * len(values):
             return [value for value, each in zip(values, said, strict=True) if each == most]
     return values
+
+
+def _of_digits(leaf: Leaf, clock_ms: float) -> Kind | None:
+    """Of texts that are an epoch, or a time in digits; None if they are not."""
+    texts = leaf.values
+    if all(map(_EPOCH.fullmatch, texts)):
+        found = epoch(leaf.name, [float(each) for each in texts], clock_ms)
+        if found and found.sure:
+            return Kind("timestamp", found.unit, f"by its size: {texts[0]!r} as {found.unit}")
+    if all(map(is_written_out, texts)):
+        return Kind("string", None, "a time? format=Local(pattern='%Y%m%d%H%M%S', zone='UTC')")
+    return None
 
 
 def _of_texts(values: Sequence[str]) -> Kind:
@@ -208,7 +221,3 @@ def _of_elements(values: Sequence[list[Any]]) -> str:
     if not elements or len(counted) != 1 or not counted.keys() <= {str, int, float, bool}:
         return ""
     return {str: "string", int: "bigint", float: "double", bool: "boolean"}[next(iter(counted))]
-
-
-def _money(name: str) -> bool:
-    return bool(re.search(r"amount|price|total|cost|sum", name))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from spark_jobs.draft.drafted import Draft
 from spark_jobs.spec import Deduplicate, Field, Latest, Pipeline
-from spark_jobs.spec.duration import approximate, interval
+from spark_jobs.spec.duration import interval
 from spark_jobs.spec.formats.format import JSON
 
 
@@ -88,10 +88,10 @@ def _delay(draft: Draft) -> Iterator[str]:
     delay = draft.spec.watermark_delay
     if delay is None:
         return
-    half, most, all_ = (approximate(draft.disorder.share(part)) for part in (0.5, 0.99, 1))
     late = draft.disorder.late(delay)
-    yield f"    # Behind the newest event time: half of the records by {half}, 99 % by {most},"
-    yield f"    # all by {all_} at most. With this delay {late} of them are late."
+    yield "    # Behind the newest event time:"
+    yield f"    # {draft.disorder}."
+    yield f"    # With this delay {late} of them are late."
     yield f"    watermark_delay={_quoted(interval(delay))},"
 
 

@@ -281,6 +281,18 @@ class SampleUnusable(SluiceError):
     def no_fields(self, sampled: object) -> None: ...
 
     @reason(
+        "{name} has two underscores in a row, as the DAGs and archives of other pipelines have.",
+        "Choose a name without them.",
+    )
+    def name_of_another(self, name: object) -> None: ...
+
+    @reason(
+        "{folder} can be no package of pipelines: Python cannot import it by the name {name!r}.",
+        "Name a folder like `pipelines`: letters, digits and _, and none of Python's own modules.",
+    )
+    def no_package(self, folder: object, name: object) -> None: ...
+
+    @reason(
         "{folder} is there already. Nothing is overwritten.",
         "Choose another name, or remove the folder.",
     )

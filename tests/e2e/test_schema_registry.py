@@ -2,17 +2,26 @@
 
 import json
 from base64 import b64encode
+from decimal import Decimal
 
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
+from spark_jobs.draft.avro_topic import keep_schemas
+from spark_jobs.draft.drafted import draft
 from spark_jobs.errors import RegistryRefused
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
+from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.spec import Avro
 from tests.harness.certificates import Authority
 from tests.harness.refused import fails
 from tests.harness.registry import guarded
+from tests.unit.test_new import sampled
+from tests.unit.test_new_formats import NOON, SCHEMA
 
 INNER = {
     "type": "record",
@@ -27,12 +36,14 @@ OUTER = {
     "fields": [{"name": "price", "type": "x.Money"}, {"name": "tax", "type": "x.Money"}],
 }
 COMMON = 'syntax = "proto3";\npackage shop;\nmessage Money { int64 cents = 1; }\n'
-ORDER = """syntax = "proto3";
+ORDER_PROTO = """syntax = "proto3";
 package shop;
 import "google/protobuf/timestamp.proto";
 import "shop/common.proto";
 message Order { string id = 1; google.protobuf.Timestamp at = 2; Money price = 3; }
 """
+
+ORDER = {"placedAt": NOON, "amount": Decimal("12.50"), "ship": None, "tags": [], "more": {}}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +55,9 @@ def ids(registry_url) -> dict[str, int]:
         client.register_schema("shop/common.proto", Schema(COMMON, "PROTOBUF"))
         return {
             "avro": client.register_schema("sale-value", Schema(json.dumps(OUTER), "AVRO", [use])),
-            "proto": client.register_schema("order-value", Schema(ORDER, "PROTOBUF", [imports])),
+            "proto": client.register_schema(
+                "order-value", Schema(ORDER_PROTO, "PROTOBUF", [imports])
+            ),
         }
 
 
@@ -71,6 +84,22 @@ def test_what_is_kept_is_whole_without_the_registry(registry_url, ids, tmp_path)
     assert avro
     assert avro.kind == "AVRO"
     assert kept["99999"] is None
+
+
+def test_new_drafts_a_topic_by_the_schema_that_confluents_client_has_registered(
+    registry_url, tmp_path
+):
+    with SchemaRegistryClient({"url": registry_url}) as client:
+        write = AvroSerializer(client, json.dumps(SCHEMA))
+        of = SerializationContext("drafted", MessageField.VALUE)
+        values = [write({**ORDER, "orderId": f"o-{n}"}, of) for n in range(60)]
+    declared = KafkaConfig.of({"schema.registry.url": registry_url}, "a test")
+    settings = Settings("/root", "b:2", tmp_path, "x", "1g", kafka_config=declared)
+    keep_schemas(sampled(values), settings, str(tmp_path))
+    made = draft("orders", "drafted", sampled(values), str(tmp_path))
+    assert made.spec.topic.format == Avro(registry="main")
+    assert (made.spec.topic.event_time, made.spec.steps[0].keys) == ("placed_at", ("order_id",))
+    assert [row["amount"] for row in made.tried.rows] == [ORDER["amount"]] * 60
 
 
 @pytest.mark.parametrize("login", ["basic", "bearer"])

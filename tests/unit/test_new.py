@@ -80,6 +80,42 @@ def test_a_number_that_only_might_be_a_time_stays_a_number_and_is_said():
     assert (made.type, bool(made.note)) == ("bigint", True)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "found", "format_"),
+    [
+        ("t", [CLOCK / 1000 + n + 0.123 for n in range(9)], "timestamp", "s"),
+        ("t", [str(int(CLOCK) + n) for n in range(9)], "timestamp", "ms"),
+        ("createdAt", ["1764200000.5"], "timestamp", "s"),
+        # Phone numbers, or orders of a year: some are near, and not all.
+        ("number", [1_730_000_000 + 9_000_000 * n for n in range(9)], "bigint", None),
+        ("phone", [str(1_730_000_000 + 9_000_000 * n) for n in range(9)], "string", None),
+        ("weight", [1.5], "double", None),
+        ("consumer", [5], "bigint", None),
+    ],
+)  # fmt: skip
+def test_times_are_also_fractions_and_texts_and_not_all_that_has_their_size(
+    name, values, found, format_
+):
+    made = kind(Leaf((name,), values), CLOCK)
+    assert (made.type, made.format) == (found, format_)
+    assert bool(made.note) is (found == "timestamp" or name == "number")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("stamp", "20251126093000"), ("stamp", 20251126093000), ("fare", 250), ("unitPrice", 2.5)],
+)
+def test_what_only_a_person_knows_is_said(name, value):
+    assert kind(Leaf((name,), [value] * 9), CLOCK).note
+
+
+def test_a_topic_of_epochs_in_text_has_them_as_its_event_time():
+    records = [{"id": f"i-{n}", "at": str(int(CLOCK) + n * 1000)} for n in range(60)]
+    made = draft("x", "x", sampled(records))
+    assert (made.spec.topic.event_time, made.tried.malformed.total()) == ("at", 0)
+    assert made.tried.times_ms[:2] == [CLOCK, CLOCK + 1000]
+
+
 @pytest.mark.parametrize("given", ["eventId", "@type", "2nd", "user-agent", "Straße", "ÄÖ"])
 def test_a_key_of_any_letters_becomes_a_columns_name(given):
     spec = draft("x", "x", sampled([order(n, **{given: "v"}) for n in range(60)])).spec

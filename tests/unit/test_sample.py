@@ -1,10 +1,13 @@
 """Samples: bounded by records and by bytes, and the same once kept in a file."""
 
+import shlex
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
-from spark_jobs.draft import kept, sample
+from spark_jobs.draft import folder, kept, sample
 from spark_jobs.draft.sample import Sampled, of_file
 from spark_jobs.errors import PipelineUnknown, SampleUnusable
 from tests.harness.refused import fails
@@ -56,3 +59,25 @@ def test_a_pipeline_of_several_topics_has_no_preview(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["preview", "sales_hourly", "--file", "nowhere"])
     assert done.exit_code == SampleUnusable.exit_status
     assert "sales_hourly" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["archive__x", "a__backfill", "x__accept"])
+def test_a_name_of_another_pipelines_dag_or_archive_is_refused(name, tmp_path):
+    with fails(SampleUnusable, "name_of_another", name=name):
+        folder.refuse_there(tmp_path / "pipelines", name)
+
+
+@pytest.mark.parametrize("into", ["my.pipes", "a b", "json", "class", "spark_jobs", "x/../1st"])
+def test_a_folder_that_cannot_be_imported_is_refused(into, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").mkdir()
+    place = (tmp_path / into).resolve()
+    with fails(SampleUnusable, "no_package", folder=place, name=place.name):
+        folder.refuse_there(Path(into), "orders")
+
+
+def test_the_next_steps_are_quoted_for_a_shell(tmp_path):
+    [export, *_] = folder.next_steps(tmp_path / "a b" / "pipes", "orders")
+    assert shlex.split(export) == [
+        "export", "SLUICE_PIPELINES=pipes", f"PYTHONPATH={tmp_path / 'a b'}",
+    ]  # fmt: skip
