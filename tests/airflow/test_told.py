@@ -7,13 +7,10 @@ import json
 import logging
 import socket
 import socketserver
-import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -30,6 +27,7 @@ from spark_jobs.errors import KafkaUnreachable, ProcessorFailed, SluiceError, Sp
 from spark_jobs.messages.report import CheckResult
 from tests.airflow.metadata import REPO, add_dag, fill, no_other_dags
 from tests.harness import roots
+from tests.harness.serving import Handler, serving
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "x\r\nBcc: all@example.org\r\n\r\n<script>alert(1)</script> {{ 7 * 7 }} <!channel> \u202egpj\x1b[2J"
@@ -49,28 +47,10 @@ class Mailbox(socketserver.StreamRequestHandler):
             self.wfile.write(b"221 bye\r\n" if line == b"QUIT" else b"250 ok\r\n")
 
 
-class Hook(BaseHTTPRequestHandler):
+class Hook(Handler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.posts.append((self.path, json.loads(body)))  # type: ignore[attr-defined]
-        self.send_response(self.server.status)  # type: ignore[attr-defined]
-        self.end_headers()
-
-    def log_message(self, *words: object):
-        pass
-
-
-@contextmanager
-def serving(server: Any) -> Iterator[Any]:
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        self.server.posts.append((self.path, json.loads(self.body())))  # type: ignore[attr-defined]
+        self.answer(self.server.status)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -91,7 +71,7 @@ def mails(monkeypatch) -> Iterator[list[bytes]]:
 
 @pytest.fixture
 def hook(monkeypatch) -> Iterator[Any]:
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Hook)) as server:
+    with serving(Hook) as server:
         server.posts, server.status = [], 200
         connection = {"conn_type": "http", "schema": "http", "host": "127.0.0.1"}
         connection |= {"port": server.server_address[1], "password": PATH}
@@ -324,7 +304,7 @@ def test_of_a_webhooks_answer_no_more_is_read_than_its_status(monkeypatch):
                 while True:
                     self.wfile.write(b" " * 65_536)
 
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Endless)) as server:
+    with serving(Endless) as server:
         server.posts = []
         connection = {"conn_type": "http", "schema": "http", "host": "127.0.0.1"}
         connection |= {"port": server.server_address[1], "password": PATH}

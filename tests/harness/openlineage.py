@@ -7,21 +7,22 @@ which say the same of names, types and what is required.
 import inspect
 import json
 import pkgutil
-import threading
 import types
 import typing
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlparse
 
 import attr
+
+from tests.harness.serving import Handler, serving
 
 Event = dict[str, Any]
 
@@ -53,28 +54,14 @@ class Receiver(ThreadingHTTPServer):
         ]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.bodies.append(body.decode())
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *words: object) -> None:
-        pass
+        self.server.bodies.append(self.body().decode())  # type: ignore[attr-defined]
+        self.answer(200)
 
 
-@contextmanager
-def receiving() -> Iterator[Receiver]:
-    with Receiver() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def receiving() -> AbstractContextManager[Receiver]:
+    return serving(Receiver())
 
 
 def problems(event: Event) -> list[str]:

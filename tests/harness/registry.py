@@ -1,11 +1,8 @@
 """The schema registry that a process's tests share, and one in front of it that asks for a login."""
 
 import http.client
-import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +10,7 @@ import pytest
 
 from local import registry
 from spark_jobs.settings.installation import REPO
+from tests.harness.serving import Handler, serving
 
 JARS = REPO / "jars" / "registry" / "app"
 URL = pytest.StashKey[str]()
@@ -34,31 +32,16 @@ def guarded(url: str, authorization: str, store: Path | None = None) -> Iterator
     """The registry behind a door, for who sends this header; by TLS if `store` has a key."""
     inner = urlsplit(url)
 
-    class Door(BaseHTTPRequestHandler):
+    class Door(Handler):
         def do_GET(self) -> None:
             if self.headers.get("Authorization", "") != authorization:
-                self._send(401, b'{"error_code": 401, "message": "no"}')
+                self.answer(401, b'{"error_code": 401, "message": "no"}')
                 return
             asked = http.client.HTTPConnection(str(inner.hostname), inner.port, timeout=30)
             asked.request("GET", self.path)
             answer = asked.getresponse()
-            self._send(answer.status, answer.read())
+            self.answer(answer.status, answer.read())
             asked.close()
 
-        def _send(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """It says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Door) as server:
-        if store:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(store)
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    with serving(Door, store) as server:
         yield f"http{'s' if store else ''}://127.0.0.1:{server.server_port}{inner.path}"
-        server.shutdown()

@@ -1,18 +1,17 @@
 """A token endpoint on loopback: signed JWTs for one client, by its id and secret."""
 
 import json
-import ssl
-import threading
 import time
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote_plus
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from tests.harness.serving import Handler, serving as answering
 
 AUDIENCE = "kafka"
 
@@ -72,28 +71,16 @@ class Issuer:
 def serving(issuer: Issuer, store: Path) -> Iterator[str]:
     """The endpoint's URL, while it answers. `store` has its key and its certificate."""
 
-    class Endpoint(BaseHTTPRequestHandler):
+    class Endpoint(Handler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.body()
             known = issuer.knows(self.headers.get("Authorization", ""))
             granted = {"access_token": issuer.token(), "token_type": "Bearer", "expires_in": 3600}
-            body = json.dumps(granted if known else {"error": "invalid_client"}).encode()
-            self.send_response(200 if known else 401)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            content = json.dumps(granted if known else {"error": "invalid_client"}).encode()
+            self.answer(200 if known else 401, content, **{"Content-Type": "application/json"})
 
-        def log_message(self, *_: object) -> None:
-            """It says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(store)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with answering(Endpoint, store) as server:
         yield f"https://127.0.0.1:{server.server_port}/token"
-        server.shutdown()
 
 
 def _number(value: int) -> str:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -25,6 +24,7 @@ from spark_jobs.schemas.registry import Registry
 from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
 from tests.harness.refused import fails, has
+from tests.harness.serving import Handler, serving
 
 AVRO = {"schema": '{"type": "record", "name": "A", "fields": [{"name": "n", "type": "int"}]}'}
 Answer = tuple[int, Any]
@@ -34,24 +34,15 @@ Answer = tuple[int, Any]
 def answering(answer: Callable[[str], Answer]) -> Iterator[str]:
     """A server's URL; `answer` has the status and the body, JSON or bytes, for a path."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Registry(Handler):
         def do_GET(self) -> None:
             status, body = answer(self.path)
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", "http://127.0.0.1:1/elsewhere")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            elsewhere = {"Location": "http://127.0.0.1:1/elsewhere"} if status == 302 else {}
+            self.answer(status, content, **elsewhere)
 
-        def log_message(self, *_: object) -> None:
-            """It says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    with serving(Registry) as server:
         yield f"http://127.0.0.1:{server.server_port}/api"
-        server.shutdown()
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,7 @@
 """One declaration of the object store, said to each client; and what the clients say, in words."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import obstore
@@ -20,6 +18,7 @@ from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.storage import object_store
 from spark_jobs.storage.object_store import client, refuse_unusable
 from tests.harness.refused import fails
+from tests.harness.serving import Handler, serving
 
 ENDPOINT = "http://127.0.0.1:7070"
 
@@ -96,16 +95,12 @@ def asked_of_a_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The URL of each request to a store that has nothing: a proxy, so no host needs an address."""
     asked: list[str] = []
 
-    class Nothing(BaseHTTPRequestHandler):
+    class Nothing(Handler):
         def do_HEAD(self) -> None:
             asked.append(self.path)
-            self.send_response(404)
-            self.end_headers()
+            self.answer(404)
 
-        def log_message(self, *_: object) -> None:
-            """In silence."""
-
-    with HTTPServer(("127.0.0.1", 0), Nothing) as server:
+    with serving(Nothing) as server:
         for name in ("NO_PROXY", "no_proxy", "http_proxy"):
             monkeypatch.delenv(name, raising=False)
         for name, value in {
@@ -114,9 +109,7 @@ def asked_of_a_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             "HTTP_PROXY": f"http://127.0.0.1:{server.server_port}",
         }.items():
             monkeypatch.setenv(name, value)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield asked
-        server.shutdown()
 
 
 @pytest.mark.parametrize(
