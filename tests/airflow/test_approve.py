@@ -19,10 +19,10 @@ from spark_jobs.errors import SwapRefused
 from spark_jobs.ops import repairs
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange.reject import reject
-from spark_jobs.repair.manifest import Manifest, read_manifest
+from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.root.paths import Paths
-from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
+from tests.harness import roots
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, row
@@ -50,35 +50,18 @@ def staged(paths: Paths, approval: str, approved_by: str | None = None):
     folder = paths.staging(REPAIR_ID)
     folder.mkdir(parents=True)
     new = {"carrier": "<b>|*UA*", "flights": 13}
+    extra = {"carrier": "AA", "flights": 1}
     old = {"carrier": "<b>|*UA*", "flights": 12}
     rows = [
         {"op": "changed", "before": old, "after": new, "explained": True},
-        {
-            "op": "added",
-            "before": None,
-            "after": {"carrier": "AA", "flights": 1},
-            "explained": False,
-        },
+        {"op": "added", "before": None, "after": extra, "explained": False},
     ]
     deltalake.write_deltalake(str(folder / "changes"), pa.Table.from_pylist(rows))
-    Manifest.model_validate(
-        {
-            "repair_id": REPAIR_ID,
-            "pipeline": NAME,
-            "generation": "g",
-            "kind": "backfill",
-            "spans": (HOUR,),
-            "differing": (HOUR,),
-            "position": Position("window_end", "end"),
-            "table_id": "t",
-            "table_version": 7,
-            "added": 1,
-            "changed": 1,
-            "unexplained": 1,
-            "approval": approval,
-            "approved_by": approved_by,
-        }
-    ).write(folder / "manifest.json")
+    roots.manifest(
+        NAME, repair_id=REPAIR_ID, generation="g", kind="backfill", spans=(HOUR,),
+        differing=(HOUR,), table_version=7, added=1, changed=1, unexplained=1, approval=approval,
+        approved_by=approved_by,
+    ).write(folder / "manifest.json")  # fmt: skip
     known = {"pipeline": NAME, "repair_id": REPAIR_ID, "generation": "g", "kind": "backfill"}
     repairs.put(paths.root, [known | {"state": "staged", "staged_at": datetime.now(UTC)}])
 

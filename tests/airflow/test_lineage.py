@@ -21,13 +21,13 @@ from spark_jobs.messages.report import Account, Problem
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import COLUMNS, archive_spec
 from spark_jobs.repair.find import planner as repair_planning
-from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
 from spark_jobs.spec import Archive, Pipeline
 from tests.airflow.installed import Installed
 from tests.airflow.metadata import fill, forget_events, run_dag, without_waiting
 from tests.airflow.reports import NOON, PERSON, check, report
+from tests.harness import roots
 from tests.harness.openlineage import Event, Receiver, problems, receiving
 from tests.unit.repaired import SPEC, Root, hours, row
 
@@ -215,10 +215,9 @@ def test_a_repair_is_told_from_the_topic_through_staged_rows_into_the_table(
     root = installation.made
     change = Change(rows_before=3, rows_after=3, changed=1, merged=1)
     before = root.version
-    planned = RepairPlan(
-        repair_id=REPAIR, pipeline=SPEC.name, kind="repair", spans=(hours(0),), needed=(hours(0),),
-        generations=("g1",), table_version=before, batch=0, horizon={0: 1}, records=1,
-        topic_id="topic-1", parts={0: ((0, 1),)}, late=1, until=NOON, lines=("the plan",),
+    planned = roots.repair_plan(
+        SPEC.name, repair_id=REPAIR, spans=(hours(0),), needed=(hours(0),), table_version=before,
+        horizon={0: 1}, records=1, parts={0: ((0, 1),)}, late=1, lines=("the plan",),
     )  # fmt: skip
     monkeypatch.setattr(repair_planning, "plan_repair", lambda *_: planned)
     root.stage(REPAIR, [(row(0, "a"), row(0, "a", 2))])

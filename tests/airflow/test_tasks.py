@@ -43,7 +43,6 @@ from spark_jobs.root.paths import Paths, local_report_path
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
 from spark_jobs.runs.publish import publication
-from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
 from tests.airflow.installed import Installed, executed
@@ -452,11 +451,6 @@ class TestPublish:
         shown = deltalake.DeltaTable(told["published_table"]).to_pyarrow_table()
         assert sorted(shown["number"].to_pylist()) == list(range(8))
 
-    def test_tells_of_a_table_that_it_moved_before_it_was_killed(self, installation, passed):
-        publication.publish(passed, registry.load(NAME), Announced())
-        assert self.publish(installation)["table_version"] == 7
-        assert deltalake.DeltaTable(str(passed.published_table)).version() == 0
-
     def test_moves_the_table_without_an_event_where_consumers_know_of_the_version(
         self, installation, passed
     ):
@@ -478,12 +472,6 @@ class TestPublish:
                 installation.run(f"check_{suite}", drained.model_dump(mode="json"))["passed"] == 1
             )
         assert self.publish(installation)["table_version"] == 7
-
-    def test_tells_nobody_of_rows_that_did_not_pass(self, installation, passed):
-        Cursor(audited=0, judged=-1, judged_table_version=0).write(passed.cursor)
-        with pytest.raises(AirflowSkipException):
-            self.publish(installation)
-        assert not passed.published_table.exists()
 
     def test_tells_by_an_alias_where_the_asset_is_another_dags_outlet(self, installation):
         installation.dag = build_backfill(registry.load(NAME))

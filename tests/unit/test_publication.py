@@ -111,6 +111,7 @@ def root(tmp_path) -> Root:
 def test_a_table_that_was_made_and_has_no_batch_that_passed_is_not_published(root):
     Cursor(judged_table_version=0).write(root.paths.cursor)
     assert root.publish() is None
+    assert not root.paths.published_table.exists()
 
 
 def test_an_event_covers_everything_since_the_version_that_was_published_before(root):
