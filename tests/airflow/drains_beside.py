@@ -1,6 +1,5 @@
 """What a spark-submit does for a rebuild in a test: drain NEXT, and leave the report."""
 
-import json
 import os
 import sys
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import State
 from tests.harness import roots
-from tests.unit.drains import SPEC, Drains
+from tests.unit.drains import SPEC, Drains, began
 from tests.unit.specs import deduplicate
 
 NEXT = SPEC.model_copy(update={"state": State(version=2), "steps": (deduplicate(),)})
@@ -21,15 +20,6 @@ END = "OFFSETS_OF_THE_TOPIC"
 """The variable with the number of records in the one partition."""
 LATE = datetime(2026, 3, 1, tzinfo=UTC)
 """Of the one record that was late."""
-
-
-def began(drains: Drains, generation: str):
-    """The account of its batch 0 says that it began at offset 0."""
-    row = {"pipeline": SPEC.name, "generation": generation, "batch_id": 0}
-    row["offsets_start"] = json.dumps({"0": 0})
-    ops_tables.replace(
-        drains.paths.root, "batches", [row], f"batch_id = 0 AND generation = '{generation}'"
-    )
 
 
 def main(words: list[str]):

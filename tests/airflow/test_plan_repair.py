@@ -16,6 +16,7 @@ from spark_jobs.repair.find import planner as planning
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import Span
+from tests.airflow.installed import executed
 from tests.harness import roots
 
 NAME = "departure_delays"
@@ -41,18 +42,13 @@ def run(**filled_in: Any) -> Any:
     dag = build_backfill(registry.load(NAME))
     task = dag.get_task("plan")
     params = {name: dag.params.get_param(name).value for name in dag.params}
-    return task.execute(
-        {
-            "ti": SimpleNamespace(
-                try_number=1, max_tries=2, map_index=-1, xcom_push=lambda **_: None
-            ),
-            "task": task,
-            "run_id": "backfill__1",
-            "dag_run": SimpleNamespace(run_type="backfill", triggering_user_name="ada"),
-            "params": {**params, **filled_in},
-            "data_interval_start": DAY.start,
-            "data_interval_end": DAY.end,
-        }
+    return executed(
+        task,
+        run_id="backfill__1",
+        dag_run=SimpleNamespace(run_type="backfill", triggering_user_name="ada"),
+        params={**params, **filled_in},
+        data_interval_start=DAY.start,
+        data_interval_end=DAY.end,
     )
 
 

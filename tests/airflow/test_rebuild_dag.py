@@ -22,14 +22,14 @@ from spark_jobs.rebuild.beside import beside_paths, discard
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
-from tests.airflow.drains_beside import END, NEXT, began
-from tests.airflow.installed import Installed
+from tests.airflow.drains_beside import END, NEXT
+from tests.airflow.installed import Installed, executed
 from tests.airflow.metadata import run_dag, without_waiting
 from tests.airflow.reports import NOON
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
-from tests.unit.drains import SPEC, Drains
+from tests.unit.drains import SPEC, Drains, began
 
 PATIENCE_SECONDS = 60
 PYTHON = sys.executable
@@ -142,21 +142,11 @@ def run(task_id: str, handed_over: dict[str, Any], **filled_in: Any) -> Any:
     dag = build_backfill(SPEC)
     task = dag.get_task(task_id)
     params = {name: dag.params.get_param(name).value for name in dag.params}
-    ti = SimpleNamespace(
-        try_number=1,
-        max_tries=2,
-        map_index=-1,
-        xcom_pull=lambda *, task_ids, key=None: handed_over.get(key or task_ids),
-        xcom_push=lambda **_: None,
-    )
-    return task.execute(
-        {
-            "ti": ti,
-            "task": task,
-            "run_id": "manual__1",
-            "dag_run": SimpleNamespace(run_type="manual", triggering_user_name="ada"),
-            "params": {**params, "kind": "rebuild", **filled_in},
-        }
+    return executed(
+        task,
+        lambda *, task_ids, key=None: handed_over.get(key or task_ids),
+        dag_run=SimpleNamespace(run_type="manual", triggering_user_name="ada"),
+        params={**params, "kind": "rebuild", **filled_in},
     )
 
 

@@ -8,7 +8,6 @@ import pendulum
 import pytest
 from airflow.sdk import DAG
 
-from sluice_airflow.dags import text
 from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.tasks.form import request_of
 from sluice_airflow.tasks.publish import asset_of, days_of, events_of
@@ -24,7 +23,6 @@ from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import local_report_path
 from spark_jobs.spans.span import Span
-from spark_jobs.spec import Pipeline
 from tests.airflow.installed import Installed, executed
 from tests.harness import roots
 from tests.harness.refused import fails, has
@@ -126,16 +124,6 @@ class TestDag:
         for said in ("Trigger > Backfill", "a run for each day", "RANGE_OPEN", "**verify**"):
             assert said in page
         assert "**Approval**: if rows change that no late or replayed record explains" in page
-
-    def test_a_pipeline_without_ranges_has_no_such_dag_and_the_page_of_its_drain_says_why(self):
-        assert "Its ranges cannot be computed again: in complete mode" in text.page(
-            without_ranges()
-        )
-
-
-def without_ranges() -> Pipeline:
-    """Nobody says in which time its rows are."""
-    return registry.load(NAME).model_copy(update={"output_mode": "complete"})
 
 
 @pytest.fixture

@@ -14,14 +14,21 @@ from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.fingerprint.environment import environment
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.messages.report import Account
+from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.sink.history import GENERATION
-from spark_jobs.spec import Pipeline
+from spark_jobs.spec import Pipeline, State
 from tests.harness.roots import NOON, Root
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
-from tests.unit.specs import pipeline
+from tests.unit.specs import aggregate, deduplicate, pipeline
 
 SPEC = pipeline()
+NEXT = SPEC.model_copy(
+    update={
+        "state": State(version=2),
+        "steps": (deduplicate(), aggregate(measures={"sales": "count(*)", "most": "max(amount)"})),
+    }
+)
 COLUMN = pa.schema({"n": pa.int64()})
 
 
@@ -145,3 +152,11 @@ class Drains(Root):
     def accounted(self) -> list[tuple[object, ...]]:
         """Generation and batch of each row of ops.batches."""
         return sorted(self.ops("batches", "batch_id, generation"))
+
+
+def began(drains: Drains, generation: str, offset: int = 0) -> None:
+    """The account of its batch 0 says that it began at this offset."""
+    row = {"pipeline": SPEC.name, "generation": generation, "batch_id": 0}
+    row["offsets_start"] = json.dumps({"0": offset})
+    where = f"batch_id = 0 AND generation = '{generation}'"
+    ops_tables.replace(drains.paths.root, "batches", [row], where)

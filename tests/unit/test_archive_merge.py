@@ -30,8 +30,7 @@ from spark_jobs.steps.group_state import initial_state_path
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
-from tests.unit.drains import NOON, SPEC, Drains
-from tests.unit.test_rebuild_plan import NEXT, began
+from tests.unit.drains import NEXT, NOON, SPEC, Drains, began
 
 
 @pytest.fixture

@@ -16,9 +16,8 @@ from spark_jobs.spec import Pipeline, State
 from tests.harness.refused import because, fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
-from tests.unit.drains import SPEC, Drains
+from tests.unit.drains import SPEC, Drains, began
 from tests.unit.specs import pipeline
-from tests.unit.test_rebuild_plan import began
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 BACKFILL = Request(kind="backfill", start=DAY, end=DAY + timedelta(days=1))

@@ -1,6 +1,5 @@
 """What `sluice rebuild` says and refuses before it begins, over a root as drains leave it."""
 
-import json
 from importlib.metadata import version
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild import older, plan as rebuild
 from spark_jobs.rebuild.beside import begin, refuse_other
 from spark_jobs.rebuild.switch import switch
@@ -19,15 +17,8 @@ from spark_jobs.spec import Pipeline, State
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
-from tests.unit.drains import SPEC, Drains
-from tests.unit.specs import FIELDS, aggregate, deduplicate
-
-NEXT = SPEC.model_copy(
-    update={
-        "state": State(version=2),
-        "steps": (deduplicate(), aggregate(measures={"sales": "count(*)", "most": "max(amount)"})),
-    }
-)
+from tests.unit.drains import NEXT, SPEC, Drains, began
+from tests.unit.specs import FIELDS
 
 
 @pytest.fixture
@@ -37,23 +28,6 @@ def root(tmp_path) -> Drains:
     made.drain(0, 4)
     began(made, "g1")
     return made
-
-
-def began(drains: Drains, generation: str, offset: int = 0) -> None:
-    """The account of its batch 0 says that it began at this offset."""
-    ops_tables.replace(
-        drains.paths.root,
-        "batches",
-        [
-            {
-                "pipeline": SPEC.name,
-                "generation": generation,
-                "batch_id": 0,
-                "offsets_start": json.dumps({"0": offset}),
-            }
-        ],
-        f"batch_id = 0 AND generation = '{generation}'",
-    )
 
 
 def topic(monkeypatch: pytest.MonkeyPatch, earliest: int = 0, topic_id: str = "topic-1") -> None:

@@ -57,15 +57,8 @@ from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
-from tests.unit.drains import SPEC, Drains
-from tests.unit.specs import aggregate, deduplicate
+from tests.unit.drains import NEXT, SPEC, Drains
 
-NEXT = SPEC.model_copy(
-    update={
-        "state": State(version=2),
-        "steps": (deduplicate(), aggregate(measures={"sales": "count(*)", "most": "max(amount)"})),
-    }
-)
 PLACES = 3
 """After the note is written, and after each of the steps."""
 
