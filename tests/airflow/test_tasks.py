@@ -2,8 +2,8 @@
 
 import json
 import shutil
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -311,25 +311,15 @@ class TestDrain:
             f"echo $$ >>{pids}",
             "wait",
         )
-        outcome: list[type[Exception]] = []
-
-        def drain():
-            try:
-                installation.run("drain")
-            except ReportMissing as error:
-                outcome.append(type(error))
-
-        task = threading.Thread(target=drain)
-        task.start()
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not pids.exists() or len(pids.read_text().split()) < 3:
-            assert task.is_alive(), outcome
-            assert time.monotonic() < deadline, "spark-submit has not started its three processes"
-            time.sleep(0.02)
-        installation.dag.get_task("drain").on_kill()
-        task.join(timeout=PATIENCE_SECONDS)
-        assert not task.is_alive()
-        assert outcome == [ReportMissing]
+        with ThreadPoolExecutor(1) as beside:
+            task = beside.submit(installation.run, "drain")
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while not pids.exists() or len(pids.read_text().split()) < 3:
+                assert not task.done(), task.exception()
+                assert time.monotonic() < deadline, "spark-submit has not started its processes"
+                time.sleep(0.02)
+            installation.dag.get_task("drain").on_kill()
+            assert type(task.exception(PATIENCE_SECONDS)) is ReportMissing
         assert [pid for pid in map(int, pids.read_text().split()) if lives(pid)] == []
 
     def test_that_has_not_begun_can_be_killed(self, installation):

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psutil
@@ -121,23 +122,14 @@ def test_a_setting_that_is_off_and_a_clusters_master_submit_each_drain(installat
 def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(installation):
     held = installation.bin / "held"
     held.touch()
-    outcome: list[type[Exception]] = []
-
-    def drain():
-        try:
-            installation.run("drain")
-        except ReportMissing as error:
-            outcome.append(type(error))
-
-    task = threading.Thread(target=drain)
-    task.start()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not (found := shown(socket_path(str(installation.root)))) or not found.run:
-        assert time.monotonic() < deadline, "no worker has begun the drain"
-        time.sleep(0.02)
-    installation.dag.get_task("drain").on_kill()
-    task.join(PATIENCE_SECONDS)
-    assert outcome == [ReportMissing]
+    with ThreadPoolExecutor(1) as beside:
+        task = beside.submit(installation.run, "drain")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not (found := shown(socket_path(str(installation.root)))) or not found.run:
+            assert time.monotonic() < deadline, "no worker has begun the drain"
+            time.sleep(0.02)
+        installation.dag.get_task("drain").on_kill()
+        assert type(task.exception(PATIENCE_SECONDS)) is ReportMissing
     assert not lives(found.process)
     held.unlink()
     assert installation.run("drain")["status"] == "succeeded"
