@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from confluent_kafka import Producer
 
 from local import ledger
 from local.deliveries import Delivered, Mess, deliver, split
@@ -106,6 +107,13 @@ class Scene:
             self.kafka, self.topic, records, number, self.ledger_folder, self.partitions
         )
         return counts
+
+    def send(self, *values: str | bytes, **where: Any) -> None:
+        """Publish values of which the ledger has none. `where`: key, partition, timestamp."""
+        producer = Producer({"bootstrap.servers": self.kafka})
+        for value in values:
+            producer.produce(self.topic, value, **where)
+        assert producer.flush(30) == 0
 
     def drain(self, run_id: str = "run", say: Callable[[str], None] | None = None) -> Report:
         """A run in this process, whatever comes of it. `say` gets each line that it logs."""

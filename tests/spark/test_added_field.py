@@ -10,7 +10,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
 
 from local import broker
 from spark_jobs import failpoint
@@ -63,10 +62,7 @@ class Sales:
     def send(self, day: int, records: int = 60, *, declared: bool) -> None:
         made = [self._sale(next(self._numbers), day) for _ in range(records)]
         self.sent += [(sale, declared) for sale in made]
-        producer = Producer({"bootstrap.servers": self.made.kafka})
-        for sale in made:
-            producer.produce(self.made.topic, json.dumps(sale).encode())
-        assert producer.flush(30) == 0
+        self.made.send(*map(json.dumps, made))
 
     def declare(self, *fields: Field) -> None:
         topic = self.made.spec.topic.model_copy(update={"fields": (*FIELDS, *fields)})

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from confluent_kafka import Producer
-
 from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.runs.plan import plan
@@ -112,11 +110,9 @@ def test_a_record_that_was_promised_to_be_on_time_still_is_after_silence_closed_
         if row["kind"] == "good" and row["event_type"] == "departure"
     ][:1]
     fields = {name: record[name] for name in made.spec.topic.columns}
-    producer = Producer({"bootstrap.servers": made.kafka})
     for minutes in (0, 29, 149):  # the watermark stood at most at now less 150 minutes
         at = (now - timedelta(minutes=minutes)).isoformat()
         value = fields | {"event_id": f"now-{minutes}", "event_time": at, "scheduled_time": at}
-        producer.produce(made.topic, json.dumps(value))
-    producer.flush(30)
+        made.send(json.dumps(value))
     report = made.run("after")
     assert (report.account.accepted, report.account.late) == (3, 0)

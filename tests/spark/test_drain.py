@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from confluent_kafka import Producer
 
 from local.broker import create_topic
 from spark_jobs import failpoint
@@ -129,10 +128,7 @@ def test_a_first_run_that_accepts_nothing_is_red_says_why_and_waits_for_a_person
     """A gzip, an epoch time, a renamed key: an empty table was published, all checks green."""
     made = scene("flight_events", state_checks_off=())
     create_topic(made.kafka, made.topic, made.partitions)
-    producer = Producer({"bootstrap.servers": made.kafka})
-    for number in range(250):
-        producer.produce(made.topic, b'{"eventId": "%d", "delay": 1}' % number)
-    assert producer.flush(30) == 0
+    made.send(*(b'{"eventId": "%d", "delay": 1}' % number for number in range(250)))
     said: list[str] = []
     report = made.drain("first", said.append)
     assert report.problem.code == "CHECK_FAILED"

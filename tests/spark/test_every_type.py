@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 
 from local import broker
 from spark_jobs.messages.job import StateQuery
@@ -102,14 +101,8 @@ class Typed:
         spec = Pipeline(**usual | changes)
         self.made = Scene(kafka, folder, spec, partitions=1, checked=True)
         broker.create_topic(kafka, self.made.topic, 1)
-        self.send([record(n, START + timedelta(minutes=n)) for n in [*range(10)] * 2])
-        self.send([nulls(START)])
-
-    def send(self, values: list[bytes]) -> None:
-        producer = Producer({"bootstrap.servers": self.made.kafka})
-        for value in values:
-            producer.produce(self.made.topic, value)
-        assert producer.flush(30) == 0
+        self.made.send(*(record(n, START + timedelta(minutes=n)) for n in [*range(10)] * 2))
+        self.made.send(nulls(START))
 
     def rows(self, names: tuple[str, ...]) -> list[str]:
         return sorted(repr([_plain(row[name]) for name in names]) for row in self.made.table())
@@ -146,9 +139,9 @@ def test_every_type_is_checked_is_a_key_is_shown_and_is_repaired(kafka, tmp_path
     assert all(part in shown for part in ("t3", "0x0300ff", "3.25", "2026-03-04"))
     query = StateQuery(keys=("f9=2026-03-01T12:00:00.000003",))
     assert "t3" in "\n".join(state_view(typed.made.spec, typed.made.settings, query))
-    typed.send([record(20, START + timedelta(days=2)), record(11, START)])
+    typed.made.send(record(20, START + timedelta(days=2)), record(11, START))
     typed.made.run("later")
-    typed.send([record(12, START)])
+    typed.made.send(record(12, START))
     typed.made.run("late")
     assert len(typed.made.ops("late")) == 1
     report, swapped = Repairs(typed.made).done()
@@ -166,7 +159,7 @@ def test_an_aggregate_by_every_type_has_extremes_and_counts_and_is_published(
     measures |= {f"sum_{NAMES[kind]}": f"sum({NAMES[kind]})" for kind in ("smallint", "decimal(12,2)", "float")}  # fmt: skip
     step = Aggregate(window=Tumbling(size="1 day"), keys=KEYS, measures=measures, counts="records")
     typed = Typed(kafka, tmp_path, step, watermark_delay="1 hour")
-    typed.send([record(20, START + timedelta(days=3))])
+    typed.made.send(record(20, START + timedelta(days=3)))
     typed.made.run()
     found = {row["f0"]: row for row in typed.made.table()}
     assert len(found) == 11
@@ -206,7 +199,7 @@ def test_a_group_state_of_every_form_gets_keeps_and_gives_every_type(
         NAMES["timestamp_ntz"]: "2300-01-01T00:00:00",
         "f0": "far",
     }
-    typed.send([json.dumps(far).encode()])
+    typed.made.send(json.dumps(far).encode())
     report = typed.made.run()
     given = [*range(10)] * (1 if form == "buckets" else 2)
     rows = [row for row in typed.rows(tuple(NAMES.values())) if "'far'" not in row]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import Producer
 
 from local import registry
 from spark_jobs.errors import RegistryUnreachable
@@ -33,12 +32,6 @@ def registered(made: Scene, by: Encoding, url: str) -> None:
     made.settings = made.settings._replace(kafka_config=config)
 
 
-def sent(made: Scene, value: bytes) -> None:
-    producer = Producer({"bootstrap.servers": made.kafka})
-    producer.produce(made.topic, value)
-    assert producer.flush(30) == 0
-
-
 def test_a_registry_that_is_down_ends_the_run_before_a_record_is_read_and_an_unknown_id_is_malformed(
     kafka, own_registry, tmp_path
 ):
@@ -48,7 +41,7 @@ def test_a_registry_that_is_down_ends_the_run_before_a_record_is_read_and_an_unk
         by = all_of_them["avro"]
         registered(made, by, url)
         made.deliver(by.encode)
-        sent(made, b"\0\0\0\x03\xe7rest")
+        made.send(b"\0\0\0\x03\xe7rest")
         said: list[str] = []
         first = made.drain("first", said.append)
         assert first.status == "succeeded", first.problem

@@ -285,10 +285,7 @@ def test_a_record_without_a_key_or_a_place_is_malformed_and_kept(shop, placed_by
     shop.send(shop.changes(1, 50))
     without = shop.change(99, "c", 7)
     del without["source"]["lsn"]
-    producer = Producer({"bootstrap.servers": shop.made.kafka})
-    for _ in range(count):
-        producer.produce(shop.made.topic, json.dumps(without), "7", 0)
-    producer.flush()
+    shop.made.send(*[json.dumps(without)] * count, key="7", partition=0)
     report = shop.made.run()
     shop.assert_exact()
     assert report.account.malformed == count

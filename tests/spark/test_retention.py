@@ -2,7 +2,7 @@
 
 import time
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_jobs import failpoint
@@ -146,11 +146,8 @@ def test_records_that_compaction_took_between_a_commit_and_its_account_are_no_fa
 def send(made, records: int) -> None:
     """So many more to each partition: malformed, all with one key. It is no fault here."""
     made.change(state_checks_off=tuple(REJECTIONS))
-    producer = Producer({"bootstrap.servers": made.kafka})
     for partition in range(made.partitions):
-        for _ in range(records):
-            producer.produce(made.topic, b"{}", key=b"same", partition=partition)
-    assert producer.flush(30) == 0
+        made.send(*[b"{}"] * records, key=b"same", partition=partition)
 
 
 def readable(made) -> int:

@@ -7,7 +7,6 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import functions as F
 
 from spark_jobs import failpoint
@@ -388,9 +387,7 @@ def test_a_clock_in_the_future_that_kafka_has_too_makes_no_other_record_late(sce
         "cancelled": False,
         "distance_miles": 2565,
     }
-    producer = Producer({"bootstrap.servers": made.kafka})
-    producer.produce(made.topic, json.dumps(value), timestamp=int(ahead.timestamp() * 1000))
-    producer.flush()
+    made.send(json.dumps(value), timestamp=int(ahead.timestamp() * 1000))
     expected = sum(row["kind"] == "premature" for row in made.ledger.to_pylist()) + 1
     with pytest.MonkeyPatch.context() as lost:
         lost.setattr(audit, "captured", lambda *_: None)

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-from confluent_kafka import Producer
-
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import CheckFailed
 from spark_jobs.root.path_forms import state_url
@@ -47,14 +45,9 @@ def test_batches_that_bring_nothing_newer_are_counted_until_one_does(scene):
     )
     fields = {name: newest[name] for name in made.spec.topic.columns}
     times = {name: fields[name].isoformat() for name in ("event_time", "scheduled_time")}
-    producer = Producer({"bootstrap.servers": made.kafka})
+    stamp = int(newest["event_time"].timestamp() * 1000)
     for number in range(2):
-        producer.produce(
-            made.topic,
-            json.dumps(fields | times),
-            timestamp=int(newest["event_time"].timestamp() * 1000),
-        )
-        assert producer.flush(30) == 0
+        made.send(json.dumps(fields | times), timestamp=stamp)
         report = made.run(f"still-{number}")
         assert (report.account.accepted, read_cursor(made.paths.cursor).still_batches) == (
             1,

@@ -122,10 +122,7 @@ def test_records_behind_an_open_transaction_are_told_by_plan_run_and_page_until_
     for value in events(made, ["o1", "o2", "o3"]):
         producer.produce(made.topic, value, partition=1)
     assert producer.flush(30) == 0
-    others = Producer({"bootstrap.servers": made.kafka})
-    for value in events(made, ["w1", "w2"]):
-        others.produce(made.topic, value, partition=1)
-    assert others.flush(30) == 0
+    made.send(*events(made, ["w1", "w2"]), partition=1)
 
     report = made.run("held")
     assert {name: held.offsets for name, held in report.held_back.items()} == {"1": 5}
@@ -162,10 +159,8 @@ def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_t
         except KafkaException:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-    producer = Producer({"bootstrap.servers": made.kafka})
-    for number, value in enumerate(events(made, [f"n{number}" for number in range(900)])):
-        producer.produce(made.topic, value, partition=number % made.partitions)
-    assert producer.flush(30) == 0
+    for partition in range(made.partitions):
+        made.send(*events(made, [f"n{partition}-{n}" for n in range(300)]), partition=partition)
     with fails(TopicRemade, "remade_since_checkpoint"):
         plan(made.spec, made.settings)
     report = made.drain("second")
@@ -180,9 +175,7 @@ def add_partitions(made) -> None:
     deadline = time.monotonic() + 30
     while len(producer.list_topics(made.topic, timeout=5).topics[made.topic].partitions) < 6:
         assert time.monotonic() < deadline
-    for value in events(made, ["p1", "p2", "p3"]):
-        producer.produce(made.topic, value, partition=5)
-    assert producer.flush(30) == 0
+    made.send(*events(made, ["p1", "p2", "p3"]), partition=5)
 
 
 def test_partitions_that_are_added_are_read_from_their_beginning(scene):
@@ -221,9 +214,7 @@ def test_a_topic_says_whose_clock_its_timestamps_have_and_by_the_brokers_when_a_
     made = scene("flight_events", events=10, deliveries=1)
     create_topic(made.kafka, made.topic, 4, {"message.timestamp.type": timestamps})
     before = datetime.now(UTC)
-    producer = Producer({"bootstrap.servers": made.kafka})
-    producer.produce(made.topic, b"{}", timestamp=int(before.timestamp() * 1000) - 3_600_000)
-    assert producer.flush(30) == 0
+    made.send(b"{}", timestamp=int(before.timestamp() * 1000) - 3_600_000)
     found = topic_state(made.settings, made.topic)
     assert found.timestamps == timestamps
     if timestamps == "CreateTime":
@@ -236,9 +227,7 @@ def test_a_record_from_the_future_does_not_hide_the_silence_of_its_topic(scene):
     made = scene("departure_delays", events=500, deliveries=1)
     made.deliver_all()
     ahead = datetime.now(UTC) + timedelta(days=365)
-    producer = Producer({"bootstrap.servers": made.kafka})
-    producer.produce(made.topic, b"{}", timestamp=int(ahead.timestamp() * 1000))
-    assert producer.flush(30) == 0
+    made.send(b"{}", timestamp=int(ahead.timestamp() * 1000))
     assert made.run("as Spark has it").state.open > 0
     made.change(close_after=timedelta(seconds=1))
     time.sleep(2)
