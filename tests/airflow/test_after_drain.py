@@ -169,9 +169,7 @@ def days_told() -> list[tuple[str, int]]:
         ]
 
 
-def test_a_dag_that_runs_by_the_day_runs_for_the_days_that_a_drain_ended_or_a_repair_changed(
-    api, root
-):
+def test_a_dag_of_days_runs_for_those_that_a_drain_ended_or_a_repair_changed(api, root):
     with DAG("tells", schedule=None) as drains:
         PublishOperator(task_id="publish", pipeline=NAME, by_day=True)
     with DAG("repairs", schedule=None) as repairs:

@@ -81,9 +81,7 @@ def test_the_archive_of_a_topic_is_a_dag_that_drains_and_is_maintained_too(monke
 @pytest.mark.parametrize(
     ("cron", "summary"), [("30 4 1 * *", "30 4 1 * *"), ("weekly", "17 3 * * 0"), ("never", "None")]
 )
-def test_its_schedule_is_a_setting_and_a_wrong_one_leaves_the_dag_file_whole(
-    cron, summary, monkeypatch
-):
+def test_its_schedule_is_a_setting_and_a_wrong_one_breaks_no_dag_file(cron, summary, monkeypatch):
     monkeypatch.setenv("SLUICE_MAINTAIN_CRON", cron)
     assert schedule(maintain_dag("sluice")) == summary
 

@@ -124,9 +124,7 @@ def test_a_private_key_is_masked_line_by_line_as_a_log_has_it(connected, tmp_pat
     assert masker.redact(lines[0]) == lines[0], "that a key follows is no secret"
 
 
-def test_another_process_finds_it_in_a_file_of_its_owners_which_goes_with_the_task(
-    connected, tmp_path
-):
+def test_another_process_finds_it_in_its_owners_file_which_goes_with_the_task(connected, tmp_path):
     with kafka.config_in_file(kafka.task_settings()) as settings:
         file = Path(settings.environment()["SLUICE_KAFKA_CONFIG"])
         assert KafkaConfig.read(str(file)) == settings.kafka_config
@@ -134,9 +132,7 @@ def test_another_process_finds_it_in_a_file_of_its_owners_which_goes_with_the_ta
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_task_left_is_removed_by_the_next_and_what_another_uses_is_not(
-    connected, tmp_path
-):
+def test_what_a_killed_task_left_the_next_removes_and_not_what_another_uses(connected, tmp_path):
     left = tmp_path / f"{kafka.PREFIX}left"
     left.mkdir()
     (left / "lock").touch()

@@ -162,9 +162,7 @@ def test_a_run_tells_offsets_version_account_columns_and_checks(installation, re
     assert PERSON not in everything
 
 
-def test_columns_are_told_from_the_topics_as_far_as_the_spec_says(
-    installation, receiver, monkeypatch
-):
+def test_columns_are_told_from_the_topics_if_a_spec_has_them(installation, receiver, monkeypatch):
     installation.spark_reports(report())
     monkeypatch.undo()
     spec: Pipeline = registry.load("departure_delays")
@@ -187,9 +185,7 @@ def test_columns_are_told_from_the_topics_as_far_as_the_spec_says(
     }
 
 
-def test_a_check_that_fails_is_told_and_a_drain_that_fails_tells_what_it_had_done(
-    installation, receiver
-):
+def test_a_failed_check_is_told_and_a_failed_drain_tells_what_it_had_done(installation, receiver):
     failed = check("failed")
     problem = Problem.of(CheckFailed("3 rows."))
     installation.spark_reports(report(problem, failed))

@@ -101,9 +101,7 @@ def test_a_count_that_is_not_known_is_not_sent_as_0_and_it_is_sent_that_it_is_no
     assert found[f"{drain}.unknown_counts.duplicates"] == "1|c"
 
 
-def test_where_there_are_tags_the_pipeline_is_one_and_the_name_is_the_same_for_all(
-    server, monkeypatch
-):
+def test_where_there_are_tags_the_pipeline_is_one_and_all_have_one_name(server, monkeypatch):
     on = {"statsd_on": True, "statsd_port": server.port, "statsd_influxdb_enabled": True}
     with sending(monkeypatch, **on):
         metrics.of_run(report())
@@ -142,9 +140,7 @@ def test_opentelemetry_has_them_by_attributes(monkeypatch):
     assert points["airflow.sluice.phase", "drain", "query", PIPELINE].sum == 6250  # type: ignore[union-attr]
 
 
-def test_a_run_that_failed_counts_what_it_had_accounted_for_and_a_staging_counts_when_it_is_done(
-    plain,
-):
+def test_a_failed_run_counts_what_it_had_accounted_for_and_a_staging_when_it_is_done(plain):
     died, unjudged = Problem.of(SparkFailed("x")), Problem.of(CheckFailed("x"))
     metrics.of_run(report(died))
     assert lines(plain)[f"airflow.sluice.{PIPELINE}.drain.read"] == "12|c"

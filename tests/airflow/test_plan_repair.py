@@ -76,9 +76,7 @@ def test_the_plan_is_where_the_stage_reads_it_and_its_id_is_handed_over(paths, m
 
 
 @pytest.mark.parametrize("error", [RangeOpen("drains still write."), RangeInvalid("too many.")])
-def test_one_that_is_refused_fails_and_does_not_skip_and_has_a_row_in_ops_runs(
-    paths, monkeypatch, error
-):
+def test_one_that_is_refused_fails_without_a_skip_and_is_in_ops_runs(paths, monkeypatch, error):
     """Airflow takes a skipped run for done: nobody would ask for its day again."""
 
     def plan(*_: object) -> RepairPlan:

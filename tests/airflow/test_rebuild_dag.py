@@ -188,9 +188,7 @@ def test_a_switch_needs_the_answer_of_this_run_and_the_rebuild_that_was_planned(
 
 @pytest.mark.usefixtures("in_task")
 @pytest.mark.parametrize("field", ["following", "most_records"])
-def test_a_plan_or_a_question_of_an_older_sluice_is_refused_with_the_task_to_clear(
-    installation, field
-):
+def test_a_plan_or_question_of_an_older_sluice_is_refused_with_what_to_clear(installation, field):
     planned = run("plan", {})
     run("stage", {"plan": planned})
     approved = asked(installation, planned)
@@ -262,9 +260,7 @@ def test_an_answer_holds_only_for_what_the_question_showed(installation, meanwhi
 
 
 @pytest.mark.usefixtures("in_task")
-def test_what_retention_took_since_the_plan_is_refused_before_anything_is_read_or_switched(
-    installation,
-):
+def test_what_retention_took_since_the_plan_is_refused_before_a_read_or_switch(installation):
     planned = run("plan", {})
     installation.topic_has(6, earliest=2)
     with fails(RecordsUnreachable, "gone_since_table", count=2):

@@ -123,7 +123,7 @@ def check(outcome: str, severity: str = "critical", suite: str = "output") -> Ch
 
 class TestPlan:
     @pytest.mark.parametrize(("to_publish", "left"), [(None, set()), (7, {"publish"})])
-    def test_skips_every_later_task_that_has_nothing_to_do(
+    def test_skips_later_tasks_without_anything_to_do(
         self, installation, monkeypatch, to_publish, left
     ):
         """A run was killed after its checks, or somebody drained or accepted: publish has work."""
@@ -145,7 +145,7 @@ class TestPlan:
         with pytest.raises(KafkaUnreachable):
             installation.run("plan")
 
-    def test_that_is_refused_has_one_row_in_ops_runs_whatever_airflow_tries(
+    def test_that_is_refused_has_one_row_in_ops_runs_for_all_its_tries(
         self, installation, monkeypatch
     ):
         monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
@@ -196,9 +196,7 @@ class TestDrain:
             installation.run("drain")
         assert not installation.called.exists()
 
-    def test_the_connections_options_reach_spark_before_the_installations(
-        self, installation, monkeypatch
-    ):
+    def test_its_connections_options_reach_spark_before_the_roots(self, installation, monkeypatch):
         monkeypatch.setenv("SLUICE_SPARK_CONF", "spark.executor.memory=1g spark.cores.max=8")
         extra = {"conf": {"spark.executor.memory": "2g", "spark.speculation": True}}
         given = connection("master.example", port=7077, extra=extra)
@@ -215,7 +213,7 @@ class TestDrain:
         )
         assert any(word.startswith("spark.archives=") for word in words)
 
-    def test_an_option_that_is_sluices_is_refused_by_its_name_before_spark_starts(
+    def test_an_option_of_sluices_is_refused_by_its_name_before_spark(
         self, installation, monkeypatch
     ):
         extra = {"conf": {"spark.executor.extraClassPath": "/x"}}
@@ -299,7 +297,7 @@ class TestDrain:
             installation.run("drain")
         assert not installation.called.exists()
 
-    def test_ends_spark_and_all_that_it_started_when_the_task_is_killed(
+    def test_ends_spark_and_all_that_it_started_when_its_task_is_killed(
         self, installation, tmp_path
     ):
         pids = tmp_path / "pids"
@@ -426,9 +424,7 @@ class TestPublish:
         assert first == lost
         assert (told["number"], told["table_version_before"], told["table_version"]) == (2, 7, 8)
 
-    def test_goes_by_the_highest_number_since_two_dags_may_tell_in_any_order(
-        self, installation, passed
-    ):
+    def test_goes_by_the_highest_number_as_two_dags_tell_in_any_order(self, installation, passed):
         self.publish(installation)
         Cursor(audited=0, judged=0, judged_table_version=8).write(passed.cursor)
         self.publish(installation)
@@ -441,9 +437,7 @@ class TestPublish:
         shown = deltalake.DeltaTable(told["published_table"]).to_pyarrow_table()
         assert sorted(shown["number"].to_pylist()) == list(range(8))
 
-    def test_moves_the_table_without_an_event_where_consumers_know_of_the_version(
-        self, installation, passed
-    ):
+    def test_moves_the_table_without_an_event_of_what_consumers_know(self, installation, passed):
         """A root from before there were published tables."""
         self.publish(installation)
         shutil.rmtree(str(passed.published_table))

@@ -136,9 +136,7 @@ def test_a_problem_is_told_once_through_retries_and_runs_and_once_when_it_is_ove
     assert {path for path, _ in hook.posts} == {f"/{PATH}"}
 
 
-def test_a_retry_that_helps_is_no_problem_and_without_a_connection_nobody_is_told(
-    hook, monkeypatch
-):
+def test_a_retry_that_helps_is_no_problem_and_without_connection_nobody_is_told(hook, monkeypatch):
     assert ran(one_task("told_retry", KafkaUnreachable("no answer."), {}), 0) == "success"
     monkeypatch.delenv("AIRFLOW_CONN_SLUICE_WEBHOOK")
     assert ran(one_task("told_retry", KafkaUnreachable("no answer.")), 1) == "failed"
@@ -268,9 +266,7 @@ def test_the_document_shows_messages_as_they_are():
     assert is_over(Place(pipeline, pipeline, "plan", later), of_error(down)).text in page
     checks = (
         roots.check(column="flights", type="expect_column_values_to_be_between"),
-        roots.check(
-            column="carrier", type="expect_column_values_to_not_be_null", severity="warning"
-        ),
+        roots.check(column="carrier", type="expect_column_values_to_not_be_null", severity="warning"),
     )  # fmt: skip
     assert began(Place(pipeline, pipeline, "check_output", run), of_checks(checks)).text in page
 

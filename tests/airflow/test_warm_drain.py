@@ -92,9 +92,7 @@ def worker(installation: Installation) -> Shown:
     return found
 
 
-def test_the_first_drain_starts_a_worker_and_the_next_one_submits_nothing(
-    installation, monkeypatch, caplog
-):
+def test_the_first_drain_starts_a_worker_and_the_next_none(installation, monkeypatch, caplog):
     caplog.set_level(logging.INFO)
     monkeypatch.setenv("AIRFLOW_CTX_TRY_NUMBER", "1")
     assert installation.run("drain")["status"] == "succeeded"
@@ -136,9 +134,7 @@ def test_a_killed_task_kills_the_worker_and_the_next_one_starts_another(installa
     assert worker(installation).process != found.process
 
 
-def test_a_task_that_is_killed_while_a_worker_begins_its_run_ends_the_worker(
-    installation, monkeypatch
-):
+def test_a_task_killed_while_a_worker_begins_its_run_ends_the_worker(installation, monkeypatch):
     begins = client.begun
 
     def begun_and_killed(*given: Any) -> Any:
@@ -171,9 +167,7 @@ def test_a_process_that_a_run_has_left_behind_does_not_hold_the_task(installatio
     assert any(line.startswith("warm drain") for line in caplog.messages)
 
 
-def test_where_no_worker_comes_up_the_drain_starts_cold_and_says_why(
-    installation, caplog, monkeypatch
-):
+def test_where_no_worker_comes_up_the_drain_is_cold_and_says_why(installation, caplog, monkeypatch):
     caplog.set_level(logging.INFO)
     installation.spark_reports(report(), 1)
     assert installation.run("drain")["status"] == "succeeded"

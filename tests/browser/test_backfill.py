@@ -110,9 +110,7 @@ def test_the_form_of_two_days_makes_a_run_for_each_with_what_was_filled_in(made,
     assert [each["note"] for each in requests] == [NOTE, NOTE]
 
 
-def test_a_change_that_late_records_explain_is_made_and_for_any_other_a_person_is_asked(
-    made, shown
-):
+def test_a_change_that_late_records_explain_is_made_and_of_any_other_a_person_is_asked(made, shown):
     assert made.api.tasks(BACKFILL, FIRST)["swap"] == "success"
     assert f"{PIPELINE}: change the table?" in shown
     assert "(backfill) of departure_delays would change version" in shown

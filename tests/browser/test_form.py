@@ -33,9 +33,7 @@ def test_no_backfill_of_a_drain_can_be_chosen(window, installed):
         assert dialog.get_by_role("radio", name="Backfill").is_disabled()
 
 
-def test_what_is_filled_in_counts_in_a_backfill_only_if_existing_runs_are_overridden(
-    window, installed
-):
+def test_what_is_filled_in_counts_in_a_backfill_if_existing_runs_are_overridden(window, installed):
     day = date(2013, 1, 2)
     sent = []
     with window() as opened:

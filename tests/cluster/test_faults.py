@@ -96,16 +96,12 @@ def survives(
     pytest.fail(f"no stage ran twice: the test has missed its moment {TRIES} times")
 
 
-def test_an_executor_killed_amid_a_batch_doubles_nothing_in_table_or_account(
-    scene, cluster, tmp_path
-):
+def test_an_executor_killed_amid_a_batch_doubles_neither_row_nor_account(scene, cluster, tmp_path):
     survives(scene, cluster, tmp_path, cluster.lose_executor, lambda: None)
 
 
 @long_form
-def test_a_worker_that_is_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it(
-    scene, cluster, tmp_path
-):
+def test_a_worker_lost_amid_a_batch_leaves_a_run_that_goes_on_without_it(scene, cluster, tmp_path):
     survives(scene, cluster, tmp_path, cluster.lose_worker, cluster.add_worker)
 
 
@@ -119,9 +115,7 @@ def files(*folders: Path) -> list[Path]:
     sys.platform != "linux",
     reason="speculation takes another host, and 127.0.0.2 is one on Linux alone",
 )
-def test_a_task_that_spark_starts_twice_because_it_is_slow_counts_once_and_no_secret_shows(
-    scene, tmp_path
-):
+def test_a_slow_task_that_spark_starts_twice_counts_once_and_no_secret_shows(scene, tmp_path):
     """Whichever ends first; the event log says that there were two, and shows no secret."""
     (log := tmp_path / "events").mkdir()
     (file := tmp_path / "secret").touch(mode=0o600)

@@ -46,9 +46,7 @@ def asked(scene: Scene, run_id: str, place: str, waiting: Path) -> Report:
     return report
 
 
-def test_before_it_reads_it_ends_with_a_report_and_while_it_is_judged_it_is_done(
-    kafka, spark, tmp_path
-):
+def test_before_it_reads_it_ends_with_a_report_and_while_judged_it_is_done(kafka, spark, tmp_path):
     scene = Scene(kafka, tmp_path, "flight_events", events=800, deliveries=1, stores=1)
     scene.deliver_all()
 

@@ -124,9 +124,7 @@ def test_event_time_does_not_go_by_it(kafka, tmp_path, elsewhere):
 
 
 @long_form
-def test_an_alarm_of_the_clock_comes_once_also_where_the_clock_goes_back(
-    kafka, tmp_path, elsewhere
-):
+def test_an_alarm_of_the_clock_comes_once_also_where_that_goes_back(kafka, tmp_path, elsewhere):
     gates = import_module(f"{PIPELINES}.silent_gates.spec").SPEC
     scene = Scene(kafka, tmp_path, gates, events=400, deliveries=2)
     for round_, (heard, due) in enumerate(

@@ -69,9 +69,7 @@ def ended_well_or_for_want_of_kafka(running: Running) -> None:
         assert running.report.problem.code in {"SPARK_FAILED", "PROCESS_DIED", "KAFKA_UNREACHABLE"}
 
 
-def test_a_python_worker_that_is_killed_fails_the_batch_and_the_next_drain_repeats_it(
-    scene, tmp_path
-):
+def test_a_python_worker_that_is_killed_fails_the_batch_and_it_is_repeated(scene, tmp_path):
     scene.deliver()
     running = Running(
         scene, tmp_path, "killed", "table.committed=wait"

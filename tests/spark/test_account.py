@@ -147,9 +147,7 @@ def test_an_audit_that_falls_behind_holds_the_query_back(scene, monkeypatch):
     made.assert_exact()
 
 
-def test_a_batch_whose_progress_is_lost_amid_others_is_accounted_for_in_its_turn(
-    scene, monkeypatch
-):
+def test_a_batch_whose_progress_is_lost_amid_others_is_accounted_for_in_turn(scene, monkeypatch):
     made = scene("flight_events", events=900, deliveries=1, max_offsets_per_batch=100)
     made.deliver()
     of = Follower.progress
@@ -174,9 +172,7 @@ def of_the_groups(report: Report) -> CheckResult:
     return check
 
 
-def test_records_that_entered_an_aggregate_are_in_its_state_or_in_the_rows_it_wrote(
-    scene, monkeypatch
-):
+def test_records_that_entered_an_aggregate_are_in_its_state_or_its_rows(scene, monkeypatch):
     """The state store is read, and what it has is held against what Spark observed."""
     made = scene("departure_delays", events=900, deliveries=3)
     made.deliver()

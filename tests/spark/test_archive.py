@@ -168,9 +168,7 @@ def assert_whole(archive: Archived) -> None:
         assert codec == "ZSTD"
 
 
-def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_and_needs_no_kafka(
-    scene, monkeypatch
-):
+def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_without_kafka(scene, monkeypatch):
     operator = operators.named("update_window")
     made = scene(operator.spec, events=3000)
     archive = Archived(made, keep="4000 days")

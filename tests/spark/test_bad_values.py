@@ -119,9 +119,7 @@ def test_a_row_without_a_gap_of_its_own_is_quarantined_instead_of_vanishing(scen
     )
 
 
-def test_a_run_killed_at_any_moment_around_a_failing_record_loses_and_doubles_nothing(
-    scene, monkeypatch
-):
+def test_a_run_killed_anywhere_near_a_failing_record_loses_and_doubles_nothing(scene, monkeypatch):
     """Before and after the record, with the batch in the table, and before its account."""
     rate = Transform(sql=f"SELECT event_id, {RATIO} AS ratio FROM rows")
     made = scene(

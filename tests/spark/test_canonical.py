@@ -130,9 +130,7 @@ def test_copies_within_the_delay_of_the_kept_one_are_dropped_and_what_batches_wo
 
 @settings(max_examples=500 if LONG else 100, deadline=None, derandomize=not LONG, database=None)
 @given(KEYS, st.integers(0, 600), st.integers(1, 300))
-def test_a_range_needs_records_of_one_delay_more_on_both_sides_if_nothing_is_ambiguous(
-    keys, begin, length
-):
+def test_a_range_needs_one_delay_more_on_both_sides_if_nothing_is_ambiguous(keys, begin, length):
     """By the plain Python that the test before holds Spark against."""
     low = START_US + begin * DELAY_US // 100
     high = low + length * DELAY_US // 100

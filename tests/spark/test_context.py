@@ -31,9 +31,7 @@ pytestmark = pytest.mark.usefixtures("settings_of_a_run")
 
 
 @pytest.mark.parametrize("spec", FOLDERS)
-def test_a_range_is_the_slice_of_the_whole_and_twice_the_context_changes_nothing(
-    spark, ledger, tmp_path, spec
-):
+def test_a_range_is_the_slice_of_the_whole_whatever_its_context(spark, ledger, tmp_path, spec):
     whole = oracle.RESULTS[spec.name](oracle.events(ledgers.read(ledger), set()), FOR_EVER)
     way = ranged(spec)
     for number, span in enumerate(_spans(whole, way.position.column)):

@@ -152,9 +152,7 @@ def test_damage_is_refused_and_mended(scene, where, damage, mending):
 
 
 @pytest.mark.parametrize(("scene", "where", "damage", "mending"), TOLD, indirect=["scene"])
-def test_other_damage_to_the_same_files_is_refused_and_its_mending_told(
-    scene, where, damage, mending
-):
+def test_other_damage_to_the_same_files_is_refused_with_its_mending(scene, where, damage, mending):
     refused(scene, where, damage)
     lines, execute = doctor(scene.spec, scene.settings)
     assert execute is not None, lines

@@ -84,9 +84,7 @@ def test_a_repair_goes_on_without_a_record_that_a_person_puts_aside(scene):
 
 
 @long_form
-def test_a_repair_names_the_record_on_which_an_expression_fails_and_is_done_when_that_is_corrected(
-    scene,
-):
+def test_a_repair_names_the_record_on_which_an_expression_fails_until_it_is_corrected(scene):
     wrong = late_ids()[0]
     made, place = drained_twice(scene, wrong)
     spec, divisor = made.spec, f"CAST(event_id <> '{wrong}' AS INT)"

@@ -72,9 +72,7 @@ def test_what_a_crash_leaves_at_a_place_is_gone_on_from_and_nothing_is_lost_doub
     crashed.assert_exact()
 
 
-def test_a_run_whose_every_batch_fails_once_on_its_way_gives_the_same_table(
-    scene, spark, monkeypatch
-):
+def test_a_run_whose_every_batch_fails_once_gives_the_same_table(scene, spark, monkeypatch):
     made = scene("departure_delays", events=1500, deliveries=1, max_offsets_per_batch=600)
     made.deliver_all()
     places = ("table.committed", "planned", "audited")

@@ -27,9 +27,7 @@ def kept(monkeypatch):
     return batches
 
 
-def test_rejected_records_that_are_larger_than_the_drivers_limit_are_all_kept(
-    scene, kept, monkeypatch
-):
+def test_rejected_records_larger_than_the_drivers_limit_are_all_kept(scene, kept, monkeypatch):
     monkeypatch.setattr(second_read, "COLLECTED_BYTES", LIMIT)
     made = scene("flight_events", events=60, deliveries=1)
     made.deliver()
@@ -50,9 +48,7 @@ def test_rejected_records_that_are_larger_than_the_drivers_limit_are_all_kept(
     assert values == Counter(b"%06d" % number for number in range(large))
 
 
-def test_what_executors_store_is_what_the_driver_would_have_stored_and_twice_is_once(
-    scene, kept, monkeypatch
-):
+def test_what_executors_store_is_what_the_driver_would_and_twice_is_once(scene, kept, monkeypatch):
     """Every kind of rejected record; the audit is cut off after it stored them, and repeated."""
     made = scene("departure_delays", events=1000, deliveries=2, max_offsets_per_batch=300)
     monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 0)
@@ -89,9 +85,7 @@ def test_a_record_that_executors_did_not_store_is_unaccounted(scene, monkeypatch
 
 
 @pytest.mark.parametrize("by", ["driver", "executors"])
-def test_a_flood_beyond_the_byte_budget_is_counted_and_keeps_its_place_and_reason(
-    scene, kept, monkeypatch, by
-):
+def test_a_flood_beyond_the_budget_is_counted_with_place_and_reason(scene, kept, monkeypatch, by):
     if by == "executors":
         monkeypatch.setattr(second_read, "COLLECTED_BYTES", LIMIT // 4)
     made = scene("flight_events", events=60, deliveries=1, partitions=1)

@@ -12,9 +12,7 @@ HOUR = timedelta(hours=1)
 STATE = State(shuffle_partitions=1, budget_rows=1000)
 
 
-def test_a_record_that_spark_drops_from_a_session_in_complete_mode_is_late_and_not_lost(
-    kafka, tmp_path
-):
+def test_a_record_that_spark_drops_from_a_session_in_complete_mode_is_late(kafka, tmp_path):
     """Spark drops it although complete mode keeps all state: the account had a hole."""
     form = Aggregation(Session(gap_sql=OWN_GAP), mode="complete")
     made = Scene(kafka, tmp_path, form.spec(timedelta(minutes=10), STATE), 1)

@@ -98,9 +98,7 @@ def test_runs_rewind_and_change_feed_go_on_after_it_and_the_table_is_exact(drain
     drained.assert_exact()
 
 
-def test_a_merge_beside_which_somebody_optimized_is_repeated_and_the_table_is_exact(
-    scene, monkeypatch
-):
+def test_a_merge_beside_an_optimize_is_repeated_and_the_table_is_exact(scene, monkeypatch):
     operator = operators.named("update_window")
     made = scene(operator.spec, events=400, deliveries=2)
     made.deliver()

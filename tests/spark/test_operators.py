@@ -41,9 +41,7 @@ TRIED = [
 
 
 @pytest.mark.parametrize("operator", TRIED)
-def test_the_table_is_what_duckdb_makes_of_all_good_records_less_what_was_late(
-    scene, examples, operator
-):
+def test_the_table_is_what_duckdb_makes_of_all_good_records_but_the_late(scene, examples, operator):
     drained_exactly(scene, operator)
 
 
@@ -110,9 +108,7 @@ def test_no_gap_is_null_zero_or_negative(spark, gap):
             assert [row.flights for row in rows.collect()] == [1]
 
 
-def test_a_row_that_a_step_yields_behind_the_watermark_of_the_next_is_an_error_and_not_lost(
-    scene, examples
-):
+def test_a_row_yielded_behind_the_watermark_of_the_next_step_is_an_error_not_lost(scene, examples):
     busy_days = operators.named("busy_days").spec
     yields = busy_days.steps[1].model_copy(update={"processor": "DayBefore", "keys": ("origin",)})
     steps = (busy_days.steps[0], yields, busy_days.steps[2])

@@ -28,9 +28,7 @@ def shows(name: str, found: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_shows_an_example_as_it_runs_now_and_as_duckdb_has_it(
-    kafka, tmp_path, monkeypatch, name
-):
+def test_the_page_shows_an_example_as_it_runs_and_duckdb_has_it(kafka, tmp_path, monkeypatch, name):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
     shows(name, page.example(lambda spec: Scene(kafka, tmp_path, spec), FOLDER, name))
 

@@ -141,9 +141,7 @@ def rebuilding(scene) -> Rebuilding:
     return Rebuilding(made)
 
 
-def test_a_sum_becomes_a_maximum_in_one_write_and_drains_go_on_from_there_and_back(
-    rebuilding, monkeypatch
-):
+def test_a_sum_becomes_a_maximum_in_one_write_with_drains_on_both_sides(rebuilding, monkeypatch):
     it = rebuilding
     listener = Listener()
     listener.publish(it.live, it.spec)
@@ -316,9 +314,7 @@ def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_tabl
 
 
 @long_form
-def test_records_of_the_archive_none_of_which_is_good_are_in_quarantine_all_the_same(
-    scene, tmp_path
-):
+def test_records_of_the_archive_of_which_none_is_good_are_in_quarantine_too(scene, tmp_path):
     made = scene(ARCHIVED, events=3000, deliveries=2)
     bad = [each for each in records(3000) if each.reason in WITHOUT_TIME]
     send(made.kafka, made.topic, bad, 9, made.ledger_folder, made.partitions)

@@ -184,9 +184,7 @@ DEMO = {
         for name in DEMO
     ],
 )
-def test_a_table_of_the_demo_is_canonical_after_its_repair_and_verify_proves_it(
-    scene, monkeypatch, pipeline
-):
+def test_a_table_of_the_demo_is_canonical_after_its_repair_by_verify(scene, monkeypatch, pipeline):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
     made = drained(scene(pipeline, checked=True))
     watermark = watermark_of(made)
@@ -262,9 +260,7 @@ def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(wa
     assert swapped.state == "canonical"
 
 
-def test_drains_go_on_between_plan_and_swap_and_after_it_and_undo_takes_back_the_repair_alone(
-    scene,
-):
+def test_drains_go_on_between_plan_and_swap_and_after_it_and_undo_takes_back_the_repair(scene):
     operator = operators.named("daily_flights")
     made = scene(operator.spec, events=6000, deliveries=4)
     work = Repairs(made)
@@ -330,9 +326,7 @@ def _deployed(made: Scene, folder: Path) -> None:
 
 
 @long_form
-def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then_yes(
-    waiting, tmp_path
-):
+def test_a_person_at_a_terminal_sees_the_row_that_is_gone_says_no_and_then_yes(waiting, tmp_path):
     made = waiting(operators.named("daily_flights"))
     Repairs(made).done()
     whole = rows(made)
@@ -357,9 +351,7 @@ def test_a_person_at_the_terminal_sees_the_row_that_is_gone_and_says_no_and_then
     assert_same(rows(made), whole, "yes")
 
 
-def test_a_spec_that_changed_since_the_plan_and_a_repair_that_is_in_the_table_are_not_staged(
-    waiting,
-):
+def test_a_spec_changed_since_the_plan_and_a_repair_in_the_table_are_not_staged(waiting):
     made = waiting(operators.named("update_window"))
     work = Repairs(made)
     plan, spec = work.plan(), made.spec

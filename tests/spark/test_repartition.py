@@ -59,9 +59,7 @@ def state(made: Scene, stores: int, batch: int | None = None) -> list[str]:
         if any(step.stateful for step in each.spec.steps)
     ],
 )
-def test_drains_behind_more_and_behind_fewer_stores_give_what_duckdb_makes(
-    scene, examples, operator
-):
+def test_drains_behind_more_and_fewer_stores_give_what_duckdb_makes(scene, examples, operator):
     made = scene(operator.spec, events=2400, deliveries=3, stores=2)
     made.deliver()
     made.run("in two stores")
@@ -187,9 +185,7 @@ def test_the_same_command_behind_one_that_was_killed_ends_as_another(images, tmp
     killed.assert_exact()
 
 
-def test_state_that_is_torn_behind_its_count_is_told_and_doctor_goes_back_to_the_old_number(
-    images, tmp_path
-):
+def test_state_torn_behind_its_count_is_told_and_doctor_goes_back_to_the_former(images, tmp_path):
     base, taken = images
     torn = copied(over(base, taken["torn"]), tmp_path / ROOT)
     report = torn.drain("behind it")

@@ -91,9 +91,7 @@ def test_each_form_gives_what_duckdb_gives_over_all_good_records(spark, ledger, 
 
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize("form", ["row", pytest.param("pandas", marks=[long_form]), "apply"])
-def test_records_of_1970_and_of_years_before_are_in_it_as_those_of_later_years(
-    spark, ledger, tmp_path, form
-):
+def test_records_of_1970_and_years_before_are_in_it_as_later_ones(spark, ledger, tmp_path, form):
     """Spark's first watermark is 1970, and of a column that has it, Spark drops such rows."""
     operator = FORMS[form]
     moved = around_1970(ledger, tmp_path / "moved")

@@ -141,9 +141,7 @@ def raise_at(place: str, active: pytest.MonkeyPatch, passed: int = 0) -> None:
 
 
 @pytest.mark.parametrize("place", ["audit", "audited"])
-def test_a_batch_that_had_no_account_when_one_went_back_to_it_gets_its_whole_account(
-    drained, place
-):
+def test_a_batch_without_an_account_that_one_goes_back_to_gets_its_whole_account(drained, place):
     audited = read_cursor(drained.paths.cursor).audited
     with pytest.MonkeyPatch.context() as active:
         raise_at(place, active)

@@ -42,9 +42,7 @@ IMPOSSIBLE = Check(
 """Of the demo's carriers, until somebody changes all rows."""
 
 
-def test_a_batch_that_was_committed_but_not_accounted_for_is_accounted_for_once_by_the_next_run(
-    drained,
-):
+def test_a_batch_committed_but_not_accounted_for_is_accounted_for_once_by_the_next_run(drained):
     def of_the_first(name: str) -> list[dict]:
         return [row for row in drained.ops(name) if row["batch_id"] <= 1]
 
@@ -143,9 +141,7 @@ def test_a_person_who_mends_rows_may_say_why_in_the_commit(drained, spark):
     assert "restore" in " ".join(rewind(drained.spec, drained.settings, 0).lines)
 
 
-def test_a_restore_behind_a_batch_that_has_no_account_is_refused_and_taken_back(
-    drained, monkeypatch
-):
+def test_a_restore_behind_a_batch_without_account_is_refused_and_taken_back(drained, monkeypatch):
     table = deltalake.DeltaTable(str(drained.paths.table))
     with monkeypatch.context() as active:
         active.setattr(audit, "balance", None)  # the account fails, after the batch is committed
@@ -162,9 +158,7 @@ def test_a_restore_behind_a_batch_that_has_no_account_is_refused_and_taken_back(
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_a_persons_restore_in_sql_is_taken_back_or_kept_and_nothing_is_lost_or_doubled(
-    drained, spark, kept
-):
+def test_a_restore_in_sql_is_taken_back_or_kept_and_nothing_lost_or_doubled(drained, spark, kept):
     path = str(drained.paths.table)
     drained.deliver_all()
     drained.run("more")
@@ -179,9 +173,7 @@ def test_a_persons_restore_in_sql_is_taken_back_or_kept_and_nothing_is_lost_or_d
     drained.assert_exact()
 
 
-def test_a_restore_beside_a_run_fails_it_before_a_verdict_and_the_way_back_is_read_again(
-    drained, monkeypatch
-):
+def test_a_restore_beside_a_run_fails_it_before_a_verdict_and_one_goes_back(drained, monkeypatch):
     """It comes when the batches are in the table."""
     drained.deliver_all()
 
@@ -254,9 +246,7 @@ def declare_new_state(made: Scene) -> None:
 
 
 @pytest.mark.parametrize("change", [lose_checkpoint, declare_new_state])
-def test_a_checkpoint_that_has_not_written_the_table_is_refused_before_it_doubles_it(
-    drained, change
-):
+def test_a_checkpoint_that_did_not_write_the_table_is_refused_before_it_doubles_it(drained, change):
     rows = len(drained.table())
     change(drained)
     assert drained.drain("another checkpoint").problem.code == "CHECKPOINT_FOREIGN"
@@ -443,9 +433,7 @@ def test_a_batch_that_a_killed_run_left_is_accounted_for_by_what_its_records_wer
     made.assert_exact()
 
 
-def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_classified_in_another_way(
-    scene, monkeypatch
-):
+def test_a_batch_in_the_table_and_not_in_the_state_is_not_classified_otherwise(scene, monkeypatch):
     made = scene("flight_events", events=600, deliveries=1)
     made.deliver_all()
     first = made.spec.topic

@@ -68,9 +68,7 @@ class Work:
 
 
 @long_form
-def test_one_repair_of_twenty_ranges_is_the_oracles_and_a_context_of_40_hours_is_caught(
-    scene, tmp_path
-):
+def test_a_repair_of_20_ranges_is_the_oracles_and_a_context_of_40_hours_is_caught(scene, tmp_path):
     made = scene("aircraft_rotations")
     days = flight_events(date(2013, 1, 1), MONTHS)
     # Some of the aircraft, whole: their rotations stay what they are.

@@ -125,9 +125,7 @@ def settings_of_a_run(spark):
     spark.catalog.clearCache()
 
 
-def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_and_nothing_else(
-    spark, tmp_path
-):
+def test_the_sessions_of_a_range_replace_what_they_overlap_of_their_key_alone(spark, tmp_path):
     made = keys()
     live = [row for key in made for row in key.live]
     computed = [row for key in made for row in key.computed]

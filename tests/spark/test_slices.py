@@ -168,9 +168,7 @@ def test_no_record_of_a_span_is_lost_and_what_is_late_makes_no_slice_wider(scene
         *(pytest.param(place, marks=long_form) for place in ("table.committed", "audited")),
     ],
 )
-def test_a_run_that_is_cut_off_leaves_slices_that_the_next_one_completes(
-    drained, monkeypatch, place
-):
+def test_a_run_that_is_cut_off_leaves_slices_that_the_next_completes(drained, monkeypatch, place):
     drained.change(max_offsets_per_batch=150)
     with monkeypatch.context() as cut:
         cut.setitem(failpoint.ACTIVE, place, "raise")

@@ -67,9 +67,7 @@ def test_queries_of_few_records_are_not_compiled_and_planned_once_unless_told_ot
             spark.conf.set(each, usual[each])
 
 
-def test_hadoops_defaults_of_yarn_and_mapreduce_are_left_out_and_nothing_that_anybody_has_set(
-    spark,
-):
+def test_hadoops_defaults_of_yarn_and_mapreduce_are_left_out_and_nothing_that_is_set(spark):
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - it has no Python form
     spark._jvm.org.apache.hadoop.mapreduce.util.ConfigUtil.loadResources()  # noqa: SLF001
     hadoop.reloadConfiguration()

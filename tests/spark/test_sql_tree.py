@@ -220,9 +220,7 @@ def test_however_it_is_written_a_call_that_is_not_allowed_is_refused(spark, call
 
 @FUZZED
 @given(st.sampled_from(BAD_RELATIONS), st.sampled_from(HARMLESS), WRITTEN, st.integers(0, 4))
-def test_however_it_is_written_a_query_of_anything_else_is_refused(
-    spark, relation, condition, how, nested
-):
+def test_a_query_of_anything_else_is_refused_however_put(spark, relation, condition, how, nested):
     text = query(relation, condition, how, nested)
     assert reason(spark, SqlText("sql", text, query=True))
     assert reason(spark, expression(f"amount IN ({text})"))
@@ -230,9 +228,7 @@ def test_however_it_is_written_a_query_of_anything_else_is_refused(
 
 @FUZZED
 @given(st.sampled_from(HARMLESS), WRITTEN)
-def test_however_it_is_written_a_harmless_expression_is_accepted_with_and_without_spark(
-    spark, text, how
-):
+def test_a_harmless_expression_in_any_writing_is_accepted_with_and_without_spark(spark, text, how):
     text = written(text, how)
     refuse_unsafe("where", text)
     assert reason(spark, expression(text)) == ""

@@ -11,9 +11,7 @@ from tests.harness.process import Running
 from tests.harness.refused import because, has
 
 
-def test_a_run_in_which_nothing_moves_ends_with_a_thread_dump_and_the_next_goes_on(
-    scene, monkeypatch
-):
+def test_a_run_in_which_nothing_moves_ends_by_a_thread_dump_and_the_next_works(scene, monkeypatch):
     made = scene("flight_events", events=300, deliveries=1, stall_timeout=timedelta(seconds=4))
     made.deliver()
     kept = report_path(made.settings.root, made.spec.name, "hung").with_suffix(".threads.txt")

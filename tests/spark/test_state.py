@@ -132,9 +132,7 @@ def hashes(folder: Path) -> dict[str, tuple[str, int]]:
     }
 
 
-def test_after_a_batch_the_remembered_ids_are_those_that_the_watermark_has_not_forgotten(
-    spark, scenes
-):
+def test_after_a_batch_the_ids_are_those_that_the_watermark_has_not_forgotten(spark, scenes):
     scene = scenes("flight_events")
     for batch in looked_at(scene):
         expected = {
@@ -266,9 +264,7 @@ def test_the_changes_of_a_key_are_the_differences_of_the_states_that_duckdb_give
 @pytest.mark.parametrize(
     "query", [{}, {"batch": 1}, {"keys": ("tail_number=N14228",), "changes": True}], ids=str
 )
-def test_nothing_under_the_root_is_touched_and_a_writer_that_holds_the_lease_is_not_in_the_way(
-    scenes, query
-):
+def test_nothing_under_the_root_is_touched_and_a_holder_of_the_lease_not_in_the_way(scenes, query):
     scene = scenes("aircraft_rotations")
     with lease(scene.paths.lease, "a run"):
         before = hashes(Path(scene.settings.root))
@@ -395,9 +391,7 @@ def first_batch(rows, checkpoint: Path) -> str:
 
 
 @pytest.mark.parametrize("pandas", [False, True], ids=["rows", "pandas"])
-def test_every_kind_of_variable_its_ttl_and_processing_time_timers_are_read(
-    spark, letters, tmp_path, pandas
-):
+def test_every_kind_of_variable_its_ttl_and_timers_are_read(spark, letters, tmp_path, pandas):
     start = datetime.now(UTC)
     transformed = (
         letters.transformWithStateInPandas(
@@ -426,9 +420,7 @@ def test_every_kind_of_variable_its_ttl_and_processing_time_timers_are_read(
     assert start < timer["due"] - timedelta(hours=1) < datetime.now(UTC)
 
 
-def test_the_state_of_apply_in_pandas_with_state_has_its_columns_and_its_timeout(
-    spark, letters, tmp_path
-):
+def test_the_state_of_apply_in_pandas_has_its_columns_and_its_timeout(spark, letters, tmp_path):
     kept = "total bigint, word string"
     rows = letters.applyInPandasWithState(
         processors.summed, "k string", kept, "append", "EventTimeTimeout"

@@ -120,9 +120,7 @@ def _rows(frame: Any) -> Rows:
     return sorted((tuple(row) for row in frame.collect()), key=str)
 
 
-def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_on(
-    spark, kafka, tmp_path
-):
+def test_between_two_drains_it_is_shown_told_judged_and_gone_on_from(spark, kafka, tmp_path):
     scene = Scene(
         kafka, tmp_path, "departure_delays", events=1500, deliveries=2, stores=1, checked=True
     )
@@ -176,9 +174,7 @@ def test_between_two_drains_it_is_shown_told_and_judged_and_the_next_drain_goes_
     scene.assert_table()
 
 
-def test_a_table_that_batches_merge_into_takes_it_and_the_next_merge_goes_on(
-    spark, kafka, tmp_path
-):
+def test_a_table_that_batches_merge_into_takes_it_and_is_merged_into_again(spark, kafka, tmp_path):
     hourly = Aggregate(
         window=Tumbling(size="1 hour"),
         keys=("carrier", "origin"),

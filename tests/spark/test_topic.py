@@ -48,9 +48,7 @@ def transactions(made) -> None:
         producer.commit_transaction(30) if kept else producer.abort_transaction(30)
 
 
-def test_aborted_records_and_markers_are_gaps_told_apart_and_their_batch_is_decoded_once(
-    scene, monkeypatch
-):
+def test_aborted_records_and_markers_are_gaps_told_apart_in_one_decoding(scene, monkeypatch):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()
     transactions(made)
@@ -142,9 +140,7 @@ def test_records_behind_an_open_transaction_are_told_by_plan_run_and_page_until_
     assert plan(made.spec, made.settings).lines[-1].startswith("nothing to do: ")
 
 
-def test_a_topic_deleted_and_made_anew_is_refused_although_it_has_more_records_than_were_read(
-    scene,
-):
+def test_a_topic_made_anew_is_refused_although_it_has_more_records_than_were_read(scene):
     made = scene("flight_events", events=300, deliveries=2)
     made.deliver()
     made.run("first")

@@ -93,9 +93,7 @@ EVERY_TYPE = {
 """Type and two values of each column; there is a row of nulls beside."""
 
 
-def test_small_appends_are_read_without_spark_value_for_value_as_spark_reads_them(
-    spark, tmp_path, monkeypatch
-):
+def test_small_appends_are_read_without_spark_as_spark_reads_them(spark, tmp_path, monkeypatch):
     table = Table(spark, tmp_path / "t", "append")
     columns = ", ".join(f"{name} {of[0]}" for name, of in EVERY_TYPE.items())
     table.do(

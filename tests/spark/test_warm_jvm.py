@@ -43,9 +43,7 @@ def workers(java: int) -> list[psutil.Process]:
     return found
 
 
-def test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_the_one_before(
-    spark, jvm, scene
-):
+def test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_before(spark, jvm, scene):
     one = scene("departure_delays", events=600, deliveries=2)
     one.deliver()
     java = _java(spark)

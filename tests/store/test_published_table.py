@@ -15,9 +15,7 @@ from tests.store.root import Root
 from tests.unit.specs import pipeline
 
 
-def test_judged_rows_are_read_by_spark_and_sql_and_two_publishes_at_once_commit_once(
-    spark, store, bucket
-):
+def test_judged_rows_are_read_by_spark_and_sql_and_two_publishes_commit_once(spark, store, bucket):
     paths = Paths(Root(store, bucket).url, pipeline())
     for number in range(3):
         deltalake.write_deltalake(

@@ -116,9 +116,7 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
     made.assert_exact()
 
 
-def test_a_drain_that_loses_its_lease_behind_its_last_look_at_it_commits_nothing(
-    drained, store, monkeypatch
-):
+def test_a_drain_that_loses_its_lease_behind_its_look_commits_nothing(drained, store, monkeypatch):
     """As the next holder does, which removes the object before it begins."""
     before, looked = drained.table(), writer.refuse_changed
 
@@ -171,9 +169,7 @@ def test_what_a_crash_leaves_at_each_place_is_gone_on_from(scene, store, monkeyp
 
 
 @long_form
-def test_going_back_to_a_batch_leaves_its_checkpoint_and_the_next_run_reads_on_from_a_copy(
-    drained, store
-):
+def test_going_back_leaves_the_checkpoint_and_the_next_run_reads_on_from_a_copy(drained, store):
     before = of(drained, store).objects()
     intent = rewind(drained.spec, drained.settings, 1)
     assert of(drained, store).objects() == before, "showing changes nothing"

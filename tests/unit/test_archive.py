@@ -112,9 +112,7 @@ def test_setup_goes_on_without_what_drains_can_do_without_and_says_what_makes_it
 
 
 @pytest.mark.parametrize("module", ["local.archive", "local.files_jar"])
-def test_setup_heeds_the_variables_needs_no_broker_and_says_in_a_line_what_is_missing(
-    tmp_path, module
-):
+def test_setup_heeds_the_variables_needs_no_broker_and_says_what_is_missing(tmp_path, module):
     jars = tmp_path / "nowhere" / "jars"
     env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")} | {
         "SLUICE_JARS": str(jars)

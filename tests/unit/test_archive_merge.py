@@ -121,9 +121,7 @@ def test_all_of_them_are_read_also_if_none_is_good_since_the_bad_ones_are_to_be_
     )
 
 
-def test_an_archive_of_many_years_stops_no_rebuild_and_an_old_record_has_its_own_range(
-    it, monkeypatch
-):
+def test_an_archive_of_years_stops_no_rebuild_and_an_old_record_has_its_range(it, monkeypatch):
     old = NOON.replace(year=1970)
     archived(it, NOON, old, NOON)
     brought, said = merged(it, monkeypatch)
@@ -166,9 +164,7 @@ def test_days_far_apart_are_more_ranges_than_one_commit_takes_and_none_is_left_o
     assert f"and {MOST - 5} more again" in said[0]
 
 
-def test_copies_of_an_old_record_that_are_a_little_later_or_earlier_are_computed_again(
-    it, monkeypatch
-):
+def test_copies_of_an_old_record_a_little_later_or_earlier_are_computed_again(it, monkeypatch):
     delay, way = SPEC.watermark_delay, ranged(SPEC)
     assert delay is not None
     archived(it, NOON, NOON, NOON)

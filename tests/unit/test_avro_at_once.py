@@ -41,24 +41,13 @@ LEAVES: list[tuple[Any, st.SearchStrategy[Any], Kinds]] = [
         st.integers(-(2**31), 2**31 - 1) | st.integers(-99, 99),
         [("int", None), ("smallint", None), ("bigint", None), ("float", None), ("timestamp", "s")],
     ),
-    (
-        "long",
-        NUMBERS,
-        [("bigint", None), ("int", None), ("double", None), ("timestamp", "ms"), ("decimal(9,2)", None)],
-    ),
+    ("long", NUMBERS, [("bigint", None), ("int", None), ("double", None), ("timestamp", "ms"), ("decimal(9,2)", None)]),
     ("float", st.floats(width=32), [("float", None), ("double", None)]),
     ("double", st.floats(), [("double", None), ("float", None)]),
     ("bytes", st.binary(max_size=90), [("binary", None)]),
-    (
-        "string",
-        st.text(max_size=90) | st.sampled_from(["7", "2026-11-26T10:00:00Z", "-0"]),
-        [("string", None), ("int", "text"), ("timestamp", None)],
-    ),
+    ("string", st.text(max_size=90) | st.sampled_from(["7", "2026-11-26T10:00:00Z", "-0"]), [("string", None), ("int", "text"), ("timestamp", None)]),
     (logical("int", "date"), st.dates(), [("date", None)]),
-    *[
-        (logical("long", f"timestamp-{unit}"), ZONED, [("timestamp", None)])
-        for unit in ("millis", "micros")
-    ],
+    *[(logical("long", f"timestamp-{unit}"), ZONED, [("timestamp", None)]) for unit in ("millis", "micros")],
     (logical("long", "timestamp-nanos"), NUMBERS, [("timestamp", None)]),
     (logical("long", "local-timestamp-micros"), AT, [("timestamp_ntz", None)]),
     (logical("bytes", "decimal", **CENTS), HUNDREDTHS, DECIMALS),

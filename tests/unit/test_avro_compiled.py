@@ -187,28 +187,19 @@ TIME = {"type": "int", "logicalType": "time-millis"}
 EVOLUTIONS: dict[str, tuple[Any, Any]] = {
     "a field that the reader drops": (changed("n", None), {"id": "ö", "s": "b", "c": None}),
     "a field with a default that the writer lacks": (changed("x", "long", default=5), {**ORDER, "x": 5}),
-    "a field renamed by alias": (
-        changed("n", "int", name="m", aliases=["n"]), {"id": "ö", "m": 7, "s": "b", "c": None},
-    ),
+    "a field renamed by alias": (changed("n", "int", name="m", aliases=["n"]), {"id": "ö", "m": 7, "s": "b", "c": None}),
     "int to long": (changed("n", "long"), ORDER),
     "int to double": (changed("n", "double"), {**ORDER, "n": 7.0}),
     "string to bytes": (changed("id", "bytes"), {**ORDER, "id": "ö".encode()}),
     "a type to a union of it": (changed("n", ["null", "int"]), ORDER),
-    "an enum with fewer symbols, and a default": (
-        changed("s", enum("a", "z", default="z")), {**ORDER, "s": "z"},
-    ),
+    "an enum with fewer symbols, and a default": (changed("s", enum("a", "z", default="z")), {**ORDER, "s": "z"}),
     "another namespace": ({**FLAT, "namespace": "other"}, ORDER),
     "a record renamed by alias": ({**FLAT, "name": "Sale", "aliases": ["shop.Order"]}, ORDER),
     "a default that is a record": (changed("x", INNER, default={"y": 1}), {**ORDER, "x": {"y": 1}}),
-    "a field without a default that the writer lacks": (
-        changed("x", "long"), "$.x: the writer has no such field, and the reader no default",
-    ),
+    "a field without a default that the writer lacks": (changed("x", "long"), "$.x: the writer has no such field, and the reader no default"),
     "long to int": (changed("id", "int"), "$.id: the writer has string and the reader int"),
     "an enum with fewer symbols": (changed("s", enum("a")), "$.s: the reader lacks this symbol"),
-    "another record": (
-        {**FLAT, "name": "Sale"},
-        "$: the writer has record shop.Order and the reader record shop.Sale",
-    ),
+    "another record": ({**FLAT, "name": "Sale"}, "$: the writer has record shop.Order and the reader record shop.Sale"),
     "a number that becomes a time": (changed("n", TIME), {**ORDER}),
 }  # fmt: skip
 

@@ -44,9 +44,7 @@ def drains(rebuilt: Rebuilt) -> int:
     return read_live(rebuilt.paths()).version
 
 
-def test_without_a_broker_nobody_knows_what_would_be_lost_and_nothing_is_switched(
-    rebuilt, monkeypatch
-):
+def test_without_a_broker_nobody_knows_what_would_be_lost_and_it_is_refused(rebuilt, monkeypatch):
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
     for words in ((), ("--execute", "--yes"), ("--execute", "--yes", "--without-lost")):
         done = asked(rebuilt, *words)
@@ -55,9 +53,7 @@ def test_without_a_broker_nobody_knows_what_would_be_lost_and_nothing_is_switche
     assert (drains(rebuilt), rebuilt.live.rows) == (2, [*range(5)])
 
 
-def test_what_kafka_has_no_longer_is_counted_and_refused_without_a_persons_word(
-    rebuilt, monkeypatch
-):
+def test_what_kafka_has_no_longer_is_counted_and_needs_a_persons_word(rebuilt, monkeypatch):
     broker_has(monkeypatch, 7)
     found = plan_back(NEXT, SPEC, rebuilt.live.settings)
     assert (found.again, found.offsets, found.lost) == (3, 2, {0: (5, 6)})

@@ -112,9 +112,7 @@ def test_so_does_one_that_changes_no_row(root):
     assert (root.swap("r1").state, kept(root)) == ("canonical", [(1, "stage-r1"), *BEFORE])
 
 
-def test_a_repair_that_is_told_to_be_in_the_table_has_its_bad_records_in_quarantine(
-    root, monkeypatch
-):
+def test_a_repair_told_to_be_in_the_table_has_its_bad_records_in_quarantine(root, monkeypatch):
     stage(root, "r1", 1)
 
     with killed_at(monkeypatch, "put"):

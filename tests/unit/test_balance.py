@@ -106,33 +106,23 @@ IMBALANCES = [
 
 @pytest.mark.parametrize("by", [1, -1])
 @pytest.mark.parametrize(("chain", "how", "source", "times"), IMBALANCES)
-def test_a_source_that_is_off_by_one_is_noticed_by_each_that_it_is_held_against(
-    chain, how, source, times, by
-):
+def test_a_source_that_is_off_by_one_is_noticed_by_each_other(chain, how, source, times, by):
     found = account(chain, how, **{source.replace(" ", "_"): by}).unaccounted
     assert (found or 0) == times
 
 
 OFF: dict[str, tuple[str, str, str, dict[str, int], int]] = {
-    "an Aggregate drops groups though no record is late": (
-        "aggregate", KEPT_ALONE, "append", {"found_late": -4}, 4,
-    ),
+    "an Aggregate drops groups though no record is late": ("aggregate", KEPT_ALONE, "append", {"found_late": -4}, 4),
     "records are late though it drops none": ("aggregate", KEPT_ALONE, "append", {"dropped": -4}, 4),
     "a condition may let all records through": ("aggregate", KEPT_ALONE, "append", {"entered": 5}, 0),
     "it makes several records of one": ("aggregate", KEPT_ALONE, "append", {"entered": 7}, 2),
-    "update mode writes the last row of a key that a group state yields, and no other is missed": (
-        "group state", KEPT_ALONE, "update", {"written": -70}, 0,
-    ),
+    "update mode writes the last row of a key that a group state yields, and no other is missed": ("group state", KEPT_ALONE, "update", {"written": -70}, 0),
     "more rows than were yielded": ("group state", KEPT_ALONE, "update", {"written": 1}, 1),
     "none of them": ("group state", KEPT_ALONE, "update", {"written": -80}, 80),
-    "with lost progress, no record was a duplicate": (
-        "deduplicate", PROGRESS_LOST, "append", {"written": 6}, 0,
-    ),
+    "with lost progress, no record was a duplicate": ("deduplicate", PROGRESS_LOST, "append", {"written": 6}, 0),
     "more rows than records that entered": ("deduplicate", PROGRESS_LOST, "append", {"written": 7}, 1),
     "each row is there twice": ("deduplicate", PROGRESS_LOST, "append", {"written": 80}, 74),
-    "more records behind a condition than before it": (
-        "aggregate", PROGRESS_LOST, "append", {"found_accepted": 6}, 1,
-    ),
+    "more records behind a condition than before it": ("aggregate", PROGRESS_LOST, "append", {"found_accepted": 6}, 1),
 }  # fmt: skip
 
 
@@ -231,33 +221,23 @@ LOST: dict[str, tuple[Any, RecordCounts | None, int, dict[str, int | None]]] = {
     "one less": ((WHERE,), PASSED, 85, {"unaccounted": 1}),
     "rows of records that are gone": (ONCE, GONE._replace(gone=30), 100, {"unknown": 30, "unaccounted": 0}),
     "and of others": (ONCE, GONE._replace(gone=20), 100, {"unknown": 20, "unaccounted": 10}),
-    "rows of records that compaction removed": (
-        ONCE, GONE._replace(compacted=True), 100, {"unknown": 30, "unaccounted": 0},
-    ),
+    "rows of records that compaction removed": (ONCE, GONE._replace(compacted=True), 100, {"unknown": 30, "unaccounted": 0}),
     "rows of none that is gone": (ONCE, GONE, 100, {"unknown": 0, "unaccounted": 30}),
-    "a compacted topic with all records": (
-        ONCE, ALL._replace(compacted=True), 100, {"unknown": 0, "unaccounted": 0},
-    ),
+    "a compacted topic with all records": (ONCE, ALL._replace(compacted=True), 100, {"unknown": 0, "unaccounted": 0}),
     "a row for each fresh key": (ONCE, ALL._replace(fresh=80), 80, {"unaccounted": 0, "duplicates": 20}),
     "a row more than fresh keys": (ONCE, ALL._replace(fresh=80), 81, {"unaccounted": 1, "duplicates": 20}),
     "a row less": (ONCE, ALL._replace(fresh=80), 79, {"unaccounted": 1, "duplicates": 20}),
     "nobody knows the fresh keys": (ONCE, ALL, 79, {"unaccounted": 0, "duplicates": None}),
     "more rows than records": (ONCE, ALL, 101, {"unaccounted": 1, "duplicates": None}),
-    "nothing confirms the rows of an Aggregate": (
-        HOURS, ALL._replace(fresh=80), 80, {"unaccounted": None, "duplicates": 20},
-    ),
+    "nothing confirms the rows of an Aggregate": (HOURS, ALL._replace(fresh=80), 80, {"unaccounted": None, "duplicates": 20}),
     "nor its duplicates": (HOURS, ALL, 80, {"unaccounted": None, "duplicates": None}),
     "nor the rows of a group state": (CHAINS["group state"], ALL, 80, {"unaccounted": None, "duplicates": 0}),
-    "the state of the first of two tells not the duplicates of both": (
-        TWICE, ALL._replace(fresh=80), 60, {"unaccounted": 0, "duplicates": None},
-    ),
+    "the state of the first of two tells not the duplicates of both": (TWICE, ALL._replace(fresh=80), 60, {"unaccounted": 0, "duplicates": None}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("steps", "found", "written", "told"), LOST.values(), ids=LOST)
-def test_where_progress_is_lost_what_is_known_is_told_and_the_rest_is_null(
-    steps, found, written, told
-):
+def test_where_progress_is_lost_what_is_known_is_told_the_rest_null(steps, found, written, told):
     covered = (100 if found is PASSED else 110) if found else 0
     made = balance(
         pipeline(steps=steps), Batch(7, {0: 0}, {0: covered}, 0, 0), None, found, written

@@ -75,9 +75,7 @@ def test_a_table_that_is_duckdbs_counts(sent, tmp_path):
     ],
     ids=["missing", "doubled", "another count", "another mean", "a window that is open"],
 )
-def test_a_table_that_is_not_duckdbs_counts_for_nothing_and_the_arm_is_named(
-    sent, tmp_path, rows, says
-):
+def test_a_table_that_is_not_duckdbs_counts_nothing_and_an_arm_is_named(sent, tmp_path, rows, says):
     with pytest.raises(oracle.WrongResult, match=f"^baseline: {says}"):
         oracle.hold(written(tmp_path / "table", rows), sent, "baseline")
 
@@ -99,9 +97,7 @@ PARENTS = {
 
 
 @pytest.mark.parametrize("parent", PARENTS.values(), ids=PARENTS)
-def test_the_processor_seconds_and_the_memory_of_a_child_count_whoever_waits_for_it(
-    parent, tmp_path
-):
+def test_the_seconds_and_the_memory_of_a_child_count_whoever_waits_for_it(parent, tmp_path):
     """A look may be SAMPLE_SECONDS old when a process ends, and later on a busy machine."""
     cost = process.run([sys.executable, "-c", parent], {}, tmp_path / "log", tmp_path)
     assert 0.3 <= cost.cpu_seconds < 1.3, "each second once"

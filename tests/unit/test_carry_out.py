@@ -171,9 +171,7 @@ def test_while_another_repair_is_computed_the_plan_says_by_whom_and_none_is_begu
     assert held not in terminal.sluice().stdout, "it has ended"
 
 
-def test_what_a_person_approved_and_no_swap_ended_waits_for_no_person_any_more(
-    terminal, monkeypatch
-):
+def test_what_a_person_approved_and_no_swap_ended_waits_for_no_person(terminal, monkeypatch):
     """No command swaps it in later, so coverage calls its day late, and names the repair."""
     with monkeypatch.context() as active:
         active.setattr(failpoint, "ACTIVE", {"swap.leased": "raise"})
@@ -212,9 +210,7 @@ def test_a_terminal_that_goes_before_the_question_ends_the_repair(terminal, monk
     assert terminal.coverage() == "late"
 
 
-def test_a_plan_that_is_refused_behind_a_drain_is_remembered_and_not_tried_again(
-    terminal, monkeypatch
-):
+def test_a_plan_refused_behind_a_drain_is_remembered_and_not_tried_again(terminal, monkeypatch):
     """Whoever runs by cron would fail by it for ever."""
     monkeypatch.setenv("SLUICE_ROOT", terminal.root.settings.root)
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")

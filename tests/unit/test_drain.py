@@ -91,9 +91,7 @@ def test_a_run_that_ended_early_reports_as_far_as_it_came(settled):
 @pytest.mark.parametrize(
     "error", [RecordsGone("40 are gone."), LeaseHeld("another run."), OSError("disk")], ids=type
 )
-def test_what_the_preflight_refuses_is_the_runs_problem_and_nothing_is_written(
-    settled, monkeypatch, error
-):
+def test_what_the_preflight_refuses_is_the_runs_problem_before_a_write(settled, monkeypatch, error):
     settled.finds(monkeypatch, error)
     report = settled.drain()
     assert (report.status, report.problem.code) == (

@@ -57,9 +57,7 @@ def taken(path):
         ("clustering", False),
     ],
 )
-def test_a_feature_that_delta_rs_does_not_read_or_write_leaves_the_table_to_spark(
-    orders, feature, reads
-):
+def test_a_feature_that_delta_rs_lacks_leaves_the_table_to_spark(orders, feature, reads):
     assert taken(orders)
     enabled(orders, feature, reads=reads)
     assert not taken(orders)

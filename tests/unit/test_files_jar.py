@@ -119,9 +119,7 @@ def test_a_link_that_is_named_with_its_scheme_is_a_link_though_hadoops_own_takes
     assert not any("link true" in line for line in hadoop if BY_URL in line)
 
 
-def test_no_process_is_started_for_them_where_hadoops_own_need_chmod_and_readlink(
-    class_path, both, tmp_path
-):
+def test_no_process_starts_for_them_where_hadoops_own_need_chmod(class_path, both, tmp_path):
     """The same without any program to be found, but for what takes Hadoop's processes."""
     (nothing := tmp_path / "bin").mkdir()
     without, hadoop = at_once(

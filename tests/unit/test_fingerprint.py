@@ -58,43 +58,21 @@ KINDS += ["steps[1].keys", "steps[1].kind", "steps[1].scope"]
 # Two specs, and the fields that tell them apart.
 REFUSED: dict[str, tuple[Pipeline, Pipeline, list[str]]] = {
     "another key of the same type": (SALES, by(deduplicate(keys=("shop",)), aggregate()), KINDS[:1]),
-    "keys in another order": (
-        by(deduplicate(keys=("id", "shop"))), by(deduplicate(keys=("shop", "id"))), KINDS[:1],
-    ),
+    "keys in another order": (by(deduplicate(keys=("id", "shop"))), by(deduplicate(keys=("shop", "id"))), KINDS[:1]),
     "sum became max": (SALES, measuring(sales="count(*)", turnover="max(amount)"), ["steps[1].measures"]),
-    "measures in another order, which state tells by their places": (
-        SALES, measuring(turnover="sum(amount)", sales="count(*)"), ["steps[1].measures"],
-    ),
-    "another number of buckets": (
-        by(in_buckets(), state=MOST), by(in_buckets(buckets=9), state=MOST), ["steps[0].buckets"],
-    ),
-    "a window of another size": (
-        SALES, by(deduplicate(), aggregate(window=Tumbling(size="10 minutes"))), ["steps[1].window"],
-    ),
+    "measures in another order, which state tells by their places": (SALES, measuring(turnover="sum(amount)", sales="count(*)"), ["steps[1].measures"]),
+    "another number of buckets": (by(in_buckets(), state=MOST), by(in_buckets(buckets=9), state=MOST), ["steps[0].buckets"]),
+    "a window of another size": (SALES, by(deduplicate(), aggregate(window=Tumbling(size="10 minutes"))), ["steps[1].window"]),
     "a step more": (by(deduplicate()), by(WHERE, deduplicate()), KINDS),
-    "another condition": (
-        by(WHERE, deduplicate()), by(Transform(where="amount > 9"), deduplicate()), KINDS[3:4],
-    ),
+    "another condition": (by(WHERE, deduplicate()), by(Transform(where="amount > 9"), deduplicate()), KINDS[3:4]),
     "kept for ever": (by(deduplicate()), by(deduplicate(scope="for_ever"), state=MOST), KINDS[2:3]),
     "another processor": (SHOPS, by(group_state(processor="Stores")), ["steps[0].processor"]),
-    "another column from the processor": (
-        SHOPS, by(group_state(output=(Field(name="store", type="string"),))), ["steps[0].output"],
-    ),
-    "a field of another type": (
-        SALES, of(Field(name="amount", type="double", required=False)), ["topic.fields.amount"],
-    ),
+    "another column from the processor": (SHOPS, by(group_state(output=(Field(name="store", type="string"),))), ["steps[0].output"]),
+    "a field of another type": (SALES, of(Field(name="amount", type="double", required=False)), ["topic.fields.amount"]),
     "a field less": (pipeline(topic=topic(fields=LATER)), SALES, ["topic.fields.later"]),
-    "a name less of a field that was renamed": (
-        renamed("sum", "amount"), renamed("sum"), ["topic.fields.amount.path"],
-    ),
-    "its names in another order": (
-        renamed("sum", "amount"), renamed("amount", "sum"), ["topic.fields.amount.path"],
-    ),
-    "another event time": (
-        pipeline(topic=topic(fields=LATER)),
-        pipeline(topic=topic(fields=LATER, event_time="later")),
-        ["topic.event_time"],
-    ),
+    "a name less of a field that was renamed": (renamed("sum", "amount"), renamed("sum"), ["topic.fields.amount.path"]),
+    "its names in another order": (renamed("sum", "amount"), renamed("amount", "sum"), ["topic.fields.amount.path"]),
+    "another event time": (pipeline(topic=topic(fields=LATER)), pipeline(topic=topic(fields=LATER, event_time="later")), ["topic.event_time"]),
     "another topic": (SALES, pipeline(topic=topic(name="returns")), ["topic.name"]),
     "a field more where the whole row is the key": (
         by(deduplicate(keys=("*",))),
@@ -257,9 +235,7 @@ def test_another_minor_version_of_spark_is_a_change_and_a_patch_is_none():
     ("version", "weight"),
     [("4.3.0", "warned"), ("4.10.1", "warned"), ("4.1.9", "refused"), ("5.0.0", "refused")],
 )
-def test_a_newer_minor_spark_is_a_recorded_change_and_an_older_or_a_major_one_is_refused(
-    version, weight
-):
+def test_a_newer_minor_spark_is_a_recorded_change_an_older_or_a_major_is_refused(version, weight):
     spec = pipeline()
     [change] = changes(fingerprint(spec, "4.2.0"), fingerprint(spec, version), Declared(spec))
     assert (change.field, change.weight) == ("spark", weight)

@@ -83,9 +83,7 @@ def test_on_a_disk_the_whole_copy_is_written_out_before_it_is_relied_on(tmp_path
     assert flushed == [CONTENT]
 
 
-def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next_run_wrote(
-    tmp_path,
-):
+def test_a_reset_that_another_has_ended_moves_nothing_of_what_the_next_run_wrote(tmp_path):
     root = Drains(tmp_path / "root")
     root.drain(0, 2)
     late = reset(SPEC, root.settings)
@@ -98,9 +96,7 @@ def test_a_reset_that_another_has_ended_meanwhile_moves_nothing_of_what_the_next
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_a_reset_that_was_cut_off_is_completed_by_whoever_takes_the_lease_next(
-    tmp_path, place, monkeypatch
-):
+def test_a_reset_cut_off_is_completed_by_whoever_has_the_lease_next(tmp_path, place, monkeypatch):
     root = Drains(tmp_path / "root")
     root.drain(0, 2)
     publish(root.paths, SPEC, Announced())

@@ -95,9 +95,7 @@ def test_so_does_one_that_comes_while_the_first_is_being_answered(tmp_path):
 
 
 @pytest.mark.parametrize("ignored", [False, True])
-def test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_afterwards_what_it_was(
-    ignored,
-):
+def test_ctrl_c_stays_ignored_where_it_is_as_in_the_background_and_is_then_what_it_was(ignored):
     at_first = signal.getsignal(signal.SIGINT)
     before = signal.SIG_IGN if ignored else signal.default_int_handler
     signal.signal(signal.SIGINT, before)

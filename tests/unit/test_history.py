@@ -97,9 +97,7 @@ def test_what_somebody_changed_after_a_batch_is_not_taken_for_its_rows(tmp_path)
     assert history.version_after(UPath(tmp_path), ["sales/g1"], 1) == 1
 
 
-def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_abandoned_ones_are_not(
-    tmp_path,
-):
+def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_no_abandoned_ones(tmp_path):
     """g1 writes 0 to 4, goes back to 2 as g2, which writes 4 and not 3."""
     batches(tmp_path, "g1", 0, 4)
     rewind(tmp_path, 2)

@@ -71,9 +71,7 @@ def test_one_that_fails_behind_its_first_step_is_completed_by_whoever_comes_next
         assert (written(root), under_way(root.paths)) == ({"first", "second"}, None)
 
 
-def test_one_that_is_killed_before_its_first_step_is_taken_back_by_whoever_comes_next(
-    root, monkeypatch
-):
+def test_one_killed_before_its_first_step_is_taken_back_by_whoever_comes_next(root, monkeypatch):
     with monkeypatch.context() as active, leased(root.paths, "a test") as held:
         active.setitem(failpoint.ACTIVE, "change.begun", "raise")
         with pytest.raises(failpoint.Failure):

@@ -138,9 +138,7 @@ def no_beside_a_swap(scene: Scene, patch: pytest.MonkeyPatch, place: str):
             reject(scene.paths, "r1", "bob")
 
 
-def test_of_a_no_and_a_swap_that_begin_at_once_both_are_refused_and_the_no_stays(
-    scene, monkeypatch
-):
+def test_of_a_no_and_a_swap_at_once_both_are_refused_and_the_no_stays(scene, monkeypatch):
     no_beside_a_swap(scene, monkeypatch, "change.begun")
     with fails(SwapRefused, "answered_no"):
         scene.swap("r1")
@@ -155,9 +153,7 @@ def test_a_repair_that_a_no_came_too_late_for_is_undone_like_any(scene, monkeypa
 
 
 @pytest.mark.parametrize("place", BEHIND)
-def test_a_stage_that_is_cleared_completes_the_record_and_computes_nothing(
-    scene, monkeypatch, place
-):
+def test_a_cleared_stage_completes_the_record_and_computes_nothing(scene, monkeypatch, place):
     """Also where the spec has changed since, by which it could not compute."""
     scene.killed(monkeypatch, place)
     scene.plan("of another spec")
@@ -186,9 +182,7 @@ def test_a_repair_whose_spec_has_lost_its_ranges_is_refused_in_words(scene):
 
 
 @pytest.mark.parametrize("place", BEHIND)
-def test_but_one_that_was_killed_behind_its_commit_is_completed_and_may_be_repeated(
-    scene, monkeypatch, place
-):
+def test_one_killed_behind_its_commit_is_completed_and_may_be_repeated(scene, monkeypatch, place):
     scene.killed(monkeypatch, place)
     for _ in range(2):
         assert swap(WITHOUT_RANGES, scene.settings.root, "r1", "swap").passed
@@ -206,9 +200,7 @@ def found_by(scene: Scene, repair_id: str):
 
 
 @pytest.mark.parametrize("noted", [True, False])
-def test_the_next_swap_completes_the_record_before_it_finds_the_rows_there(
-    scene, monkeypatch, noted
-):
+def test_the_next_swap_completes_it_before_it_finds_the_rows_there(scene, monkeypatch, noted):
     """So that a rewind that takes the rows back lets their late record wait again."""
     scene.killed_behind_its_commit(monkeypatch, noted=noted)
     found_by(scene, "r2")

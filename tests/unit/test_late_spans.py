@@ -110,9 +110,7 @@ def test_the_query_engine_finds_what_each_record_touches_by_itself(ops, way, lat
 @given(st.sampled_from(CHAINS), records, repairs, spans)
 @example(CHAINS[1], [(AT, None), (AT + 9 * HOUR, None)], [], Span(AT, AT + HOUR / 2))
 @example(CHAINS[2], [(AT, None)], [], Span(AT, AT + HOUR / 2))
-def test_a_repair_is_planned_started_and_accounted_for_by_the_same_records(
-    ops, way, late, tried, bound
-):
+def test_a_repair_is_planned_begun_and_accounted_by_the_same_records(ops, way, late, tried, bound):
     made = _late(ops, way, late)
     waits = [
         (LateRecord(n % PARTITIONS, n, at, missed), way.touched(at, missed))
@@ -152,9 +150,7 @@ def test_of_too_many_ranges_those_with_the_smallest_gap_are_one(ops):
     assert (len(found), sum(each.records for each in found)) == (64, 200)
 
 
-def test_pages_and_the_start_of_a_repair_get_no_more_rows_from_a_hundred_times_the_records(
-    root, monkeypatch
-):
+def test_pages_and_the_start_of_a_repair_get_no_more_rows_from_more_records(root, monkeypatch):
     handed = list[int]()
     query, stream = ops_tables.query, ops_tables.stream
 

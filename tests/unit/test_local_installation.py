@@ -27,9 +27,7 @@ def start_demo():
 
 
 @pytest.mark.parametrize("begin", [start_up, start_demo])
-def test_tasks_use_the_broker_that_was_started_though_another_kafka_is_declared(
-    begin, tmp_path, monkeypatch
-):
+def test_tasks_use_the_started_broker_though_another_is_declared(begin, tmp_path, monkeypatch):
     (tmp_path / "kafka.properties").write_text("bootstrap.servers=kafka.example:9092\n")
     monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(tmp_path / "kafka.properties"))
     told: dict[str, str] = {}

@@ -39,9 +39,7 @@ class Ended:
         """It has."""
 
 
-def test_a_batch_without_data_that_the_next_run_has_planned_is_not_taken_back(
-    tmp_path, monkeypatch
-):
+def test_a_batch_without_data_that_the_next_run_planned_is_not_taken_back(tmp_path, monkeypatch):
     folder = UPath(tmp_path / "spark")
     begin(folder)
     plan_batch(folder, 0, {0: 10})

@@ -59,9 +59,7 @@ def test_an_error_that_quotes_a_record_has_its_values_only_where_they_are_shown(
     assert (said.count(ExpressionFailed.code), said.count("Ann")) == (1, told)
 
 
-def test_a_signal_kills_nobody_from_before_the_drain_until_its_report_is_written(
-    words, tmp_path, monkeypatch
-):
+def test_a_signal_kills_nobody_until_the_drains_report_is_written(words, tmp_path, monkeypatch):
     def interrupted(*_: object) -> Report:
         signal.raise_signal(signal.SIGTERM)
         raise PipelineUnknown("nowhere")
@@ -85,9 +83,7 @@ def test_a_drain_watches_whoever_submitted_it(words, monkeypatch):
     assert watched == [True]
 
 
-def test_the_report_is_there_before_the_last_place_where_a_run_can_fail(
-    words, tmp_path, monkeypatch
-):
+def test_the_report_is_there_before_the_last_place_that_can_fail(words, tmp_path, monkeypatch):
     monkeypatch.setitem(failpoint.ACTIVE, "reported", "raise")
     with pytest.raises(failpoint.Failure):
         entry.main(words)

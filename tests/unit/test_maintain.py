@@ -320,9 +320,7 @@ def test_checksums_that_hadoop_wrote_go_with_their_files(root):
     assert (kept.exists(), gone.exists()) == (True, False)
 
 
-def test_beside_a_run_it_is_refused_by_the_runs_name_and_the_next_pipeline_is_maintained(
-    root, monkeypatch
-):
+def test_beside_a_run_it_is_refused_by_its_name_and_the_next_pipeline_maintained(root, monkeypatch):
     root.began(0, 0)
     intent = maintain(SPEC, root.settings)
     with lease(root.paths.lease, "run-7"), fails(LeaseHeld, "held_by_drain", holder=has("run-7")):
@@ -605,9 +603,7 @@ def test_a_table_with_a_feature_of_spark_alone_is_refused_in_words_after_all_els
     assert (files(root.place), count(root.folder / "ops" / "batches")) == (there, 1)
 
 
-def test_a_table_that_another_writer_changes_meanwhile_is_left_as_that_one_made_it(
-    root, monkeypatch
-):
+def test_a_table_that_another_changes_meanwhile_is_left_as_that_one_made_it(root, monkeypatch):
     root.began(0, 0)
     opened = compaction.delta.open_table
 

@@ -64,9 +64,7 @@ IN_A_YEAR = NOW + timedelta(days=365)
 
 
 @pytest.mark.parametrize("no_data", [0, 3], ids=["the last has data", "batches without data since"])
-def test_a_record_from_the_future_hides_no_silence_it_counts_from_the_last_batch_with_records(
-    folder, no_data
-):
+def test_a_record_from_the_future_hides_no_silence_counted_from_the_last_batch(folder, no_data):
     plan_batch(folder, 1, {0: 20}, clock_ms=_ms(AN_HOUR_AGO))
     commit_batch(folder, 1)
     for batch in range(2, 2 + no_data):

@@ -197,9 +197,7 @@ def test_a_holder_that_was_killed_keeps_it_until_it_expires_and_no_longer(path, 
         next_one.release()
 
 
-def test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes(
-    path, a_life_is_a_second
-):
+def test_a_holder_that_was_stopped_too_long_finds_it_lost_before_a_write(path, a_life_is_a_second):
     with process(path, "run-1") as sleeper:
         tell(sleeper)
         assert said(sleeper) == "held"
@@ -218,9 +216,7 @@ def test_a_holder_that_was_stopped_for_too_long_finds_it_lost_before_it_writes(
         other.release()
 
 
-def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took_it(
-    path, monkeypatch
-):
+def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_unasked(path, monkeypatch):
     held = ObjectLease(path, "run-1")
     held.take()
     held.confirm()
@@ -230,9 +226,7 @@ def test_a_holder_that_could_not_renew_it_for_a_life_gives_up_though_nobody_took
     held.release()
 
 
-def test_who_slept_while_the_place_was_removed_has_not_the_next_lease_of_that_number(
-    path, monkeypatch
-):
+def test_who_slept_while_the_place_went_has_not_the_next_lease_of_that_number(path, monkeypatch):
     monkeypatch.setattr(object_lease, "RENEW_SECONDS", 0.05)
     late, prompt = ObjectLease(path, "late"), ObjectLease(path, "prompt")
     late.take()

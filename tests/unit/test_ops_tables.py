@@ -60,9 +60,7 @@ def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(roo
     assert not root.exists()
 
 
-def test_what_stands_for_a_table_that_nobody_wrote_is_made_once_and_leaves_no_file(
-    root, monkeypatch
-):
+def test_what_stands_for_an_unwritten_table_is_made_once_and_leaves_no_file(root, monkeypatch):
     with TemporaryDirectory() as folder:
         monkeypatch.setattr("tempfile.tempdir", folder)
         ops_tables._without_rows.cache_clear()  # noqa: SLF001 - as in a new process
@@ -154,9 +152,7 @@ def test_raw_bytes_and_times_come_back_as_they_went_in(root):
     [ops_tables.append, partial(ops_tables.replace, where=FIRST)],
     ids=["append", "replace"],
 )
-def test_a_column_that_there_is_not_is_refused_by_its_name_and_nothing_is_written(
-    root, write, row, column
-):
+def test_an_unknown_column_is_refused_by_its_name_and_nothing_is_written(root, write, row, column):
     with pytest.raises(ValueError, match=rf"ops\.batches has no column {column}:"):
         write(root, "batches", [batch(read=1), row])
     assert stored(root) == []

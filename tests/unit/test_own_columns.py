@@ -33,8 +33,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     # Counts, observed or collected.
     "audit/rejected_store.py": {"unkept"},
     "classify/capture.py": {"late", "kept"},
-    "classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"}
-    | {"read_", "last_event_us_"},
+    "classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"},
     "steps/aggregate.py": {"counted"},
     "steps/canonical/deduplicate.py": {"reused_keys", "ambiguous_copies"},
     # Alone in a select: a record's place, and its group's bucket.

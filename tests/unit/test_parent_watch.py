@@ -47,9 +47,7 @@ def gone(process: psutil.Process) -> bool:
 
 
 @pytest.mark.parametrize("generation", [0, 1], ids=["the task", "the submitter"])
-def test_when_one_it_depends_on_dies_it_is_asked_to_stop_and_without_its_jvm_it_ends(
-    tmp_path, generation
-):
+def test_when_its_parent_dies_it_is_asked_to_stop_and_without_its_jvm_it_ends(tmp_path, generation):
     out = tmp_path / "out"
     task = subprocess.Popen([sys.executable, "-c", TASK, SUBMITTER, DRIVER, str(out)])
     tree = [task.pid]

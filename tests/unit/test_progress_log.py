@@ -85,9 +85,7 @@ def test_the_last_batch_says_that_all_is_read(folder):
     assert "; all 1,000 offsets read; " in lines[0]
 
 
-def test_a_batch_of_which_a_part_ran_again_has_no_counts_and_says_what_is_left_by_its_offsets(
-    folder,
-):
+def test_a_batch_of_which_a_part_ran_again_has_no_counts_and_goes_by_its_offsets(folder):
     lines = logged(folder, {0: 2500, 1: 1500})
     lines.show({0: progress(0, 5000, 2.0, operator(), repeated=True)})
     assert len(lines) == 1

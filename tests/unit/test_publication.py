@@ -227,9 +227,7 @@ def test_of_two_that_fix_one_number_the_second_tells_what_the_first_fixed(root, 
     assert event.table_version == 3
 
 
-def test_what_changes_while_an_event_is_made_is_in_it_or_in_the_next_and_never_half(
-    root, monkeypatch
-):
+def test_what_changes_while_an_event_is_made_is_in_it_or_the_next_never_half(root, monkeypatch):
     """A rewind beside it: rows of ops.batches that it removes were counted, or not."""
     for batch in (0, 1):
         root.has("new", batch)
@@ -298,9 +296,7 @@ def test_where_airflow_has_lost_its_events_they_are_told_again_and_alike(root, m
 
 
 @pytest.mark.parametrize("copied", [True, False])
-def test_where_the_root_is_a_copy_of_before_it_goes_on_from_the_event_that_airflow_has(
-    root, *, copied
-):
+def test_where_the_root_is_a_copy_of_before_it_goes_on_from_airflows_event(root, *, copied):
     for batch, version in ((0, 1), (1, 3)):
         root.has("new", batch, version)
         root.passed(batch, version)
@@ -333,9 +329,7 @@ def test_an_event_has_the_decisions_about_its_rows_and_no_others(root):
     assert (decision["by"], decision["unexpected"]) == ("accepted by ana", 3)
 
 
-def test_a_decision_about_rows_that_a_rewind_has_kept_is_told_and_none_about_those_it_took_back(
-    root,
-):
+def test_a_decision_about_rows_that_a_rewind_kept_is_told_and_none_about_others(root):
     """Batches 0 and 1 were published; 2 to 4 accepted, then 5; and it was rewound to 3."""
     for batch, version in enumerate((1, 2, 3, 4)):
         root.has("old", batch, version)

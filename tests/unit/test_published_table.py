@@ -123,9 +123,7 @@ def test_two_moves_at_once_show_the_newer_version_once(root):
     assert len(root.commits()) <= 2
 
 
-def test_a_move_that_a_newer_one_overtakes_before_its_commit_leaves_that_in_place(
-    root, monkeypatch
-):
+def test_a_move_that_a_newer_one_overtakes_before_its_commit_leaves_it_alone(root, monkeypatch):
     older, newer = root.append(1), root.append(2)
     put = Log.put
 

@@ -68,9 +68,7 @@ def test_a_package_manager_s_copy_of_the_file_stays_as_it_was(archive, tmp_path)
     assert cached.read_bytes() == before != archive.read_bytes()
 
 
-def test_a_source_that_does_not_compile_leaves_the_zip_alone_and_set_up_goes_on(
-    archive, monkeypatch, capsys
-):
+def test_a_source_that_does_not_compile_leaves_the_zip_alone(archive, monkeypatch, capsys):
     with ZipFile(archive, "a") as made:
         made.writestr("wing/broken.py", "def")
     before = archive.read_bytes()

@@ -47,9 +47,7 @@ def test_a_plan_says_what_is_read_from_where_and_that_everything_is_there(root, 
     assert read_begun(root.paths) is None
 
 
-def test_what_kafka_has_no_longer_is_told_and_refused_unless_the_rebuild_has_read_it(
-    root, monkeypatch
-):
+def test_what_kafka_has_no_longer_is_refused_unless_the_rebuild_has_read_it(root, monkeypatch):
     topic(monkeypatch, earliest=3)
     plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)
     assert plan.lost == ((0, 0, 2),)

@@ -84,9 +84,7 @@ def test_a_certificate_that_is_not_accepted_is_a_refusal_that_says_why_at_once(
     assert "".join(capfd.readouterr()) == ""
 
 
-def test_a_server_whose_certificate_is_good_and_that_hangs_up_is_not_said_to_refuse(
-    serve, monkeypatch
-):
+def test_a_server_with_a_good_certificate_that_hangs_up_is_not_said_to_refuse(serve, monkeypatch):
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 1.0)
     with pytest.raises(KafkaUnreachable):
         look(serve(AUTHORITY.pair("broker", hosts=HERE)))

@@ -131,9 +131,7 @@ def test_the_records_of_a_topic_that_was_made_anew_are_no_repair_of_the_old_ones
         refused(root.settings, asked(kind, 2), TopicRemade, "remade_since_checkpoint", **ids)
 
 
-def test_records_that_kafka_has_no_longer_are_counted_and_the_range_that_is_left_is_named(
-    root, monkeypatch
-):
+def test_records_that_kafka_has_no_longer_are_counted_and_the_rest_is_named(root, monkeypatch):
     broker_says(monkeypatch, earliest=3)
     lost = {"count": 3, "needed": 5, "places": has("partition 0: 3 (0 to 2)")}
     later = has("2026-03-01 02:20:00")

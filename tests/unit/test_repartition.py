@@ -329,9 +329,7 @@ def test_a_torn_entry_of_one_that_was_cut_off_leaves_a_way_on(root, entry):
 
 @pytest.mark.parametrize("noted", [False, True])
 @pytest.mark.parametrize("accounted", [False, True])
-def test_doctor_goes_back_behind_one_that_counts_and_whose_commit_is_torn(
-    root, *, noted, accounted
-):
+def test_doctor_goes_back_behind_one_that_counts_with_a_torn_commit(root, *, noted, accounted):
     """Spark runs no such batch again."""
     written(root, 4)
     counts(root, 4, noted=noted)
@@ -370,9 +368,7 @@ def test_a_rewind_to_one_that_counts_goes_on_in_its_stores(root):
 
 
 @pytest.mark.parametrize("stores", [1, 4])
-def test_a_missing_state_file_of_a_batch_before_is_told_as_if_there_were_no_repartition(
-    root, stores
-):
+def test_a_missing_state_file_of_a_batch_before_is_told_as_without_a_repartition(root, stores):
     written(root, stores)
     counts(root, stores)
     gone = root.folder / "state" / "1" / "0" / "2_id.zip"

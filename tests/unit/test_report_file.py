@@ -71,9 +71,7 @@ class Loads(HTMLParser):
         ]
 
 
-def test_the_report_is_one_file_that_loads_and_runs_nothing_and_has_no_failing_values(
-    root, tmp_path
-):
+def test_the_report_is_one_file_that_loads_and_runs_nothing_without_failing_values(root, tmp_path):
     file = tmp_path / "r.html"
     done = sluice(root, "report", NAME, "--html", str(file))
     assert done.exit_code == 0, done.output

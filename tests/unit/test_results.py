@@ -19,9 +19,7 @@ def count(root: UPath) -> Any:
     return ops_tables.query(root, "late", COUNT).to_pylist()[0]["n"]
 
 
-def test_an_answer_is_read_once_for_a_version_and_a_new_version_is_seen_at_once(
-    tmp_path, monkeypatch
-):
+def test_an_answer_is_read_once_for_a_version_and_a_new_one_is_seen_at_once(tmp_path, monkeypatch):
     root, results = UPath(tmp_path), Results(2**20)
     reads = list[str]()
     builder = ops_tables.deltalake.QueryBuilder

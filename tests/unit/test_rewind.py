@@ -247,9 +247,7 @@ def test_an_identity_of_before_a_rewind_lets_nobody_remove_the_folder_behind_it(
     assert live.exists()
 
 
-def test_the_grace_of_a_folder_begins_when_another_is_live_however_old_its_rewind_is(
-    root, monkeypatch
-):
+def test_the_grace_of_a_folder_begins_when_another_is_live_not_at_its_rewind(root, monkeypatch):
     """It was planned so long ago, killed, and has just been completed."""
     now = datetime.now(UTC)
     with monkeypatch.context() as active:

@@ -106,9 +106,7 @@ def test_another_table_at_its_place_is_not_taken_for_the_judged_one(told):
     assert [path.name for path in log.glob("*.json")] == [f"{0:020d}.json"]
 
 
-def test_rows_that_failed_and_that_a_repair_mended_are_not_shown_when_an_undo_brings_them_back(
-    told,
-):
+def test_failed_rows_that_a_repair_mended_are_not_shown_when_an_undo_brings_them_back(told):
     told.bad()
     told.root.stage("r1", [(row(5, "x", BAD), None)])
     told.root.swap("r1")

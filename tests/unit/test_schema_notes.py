@@ -65,9 +65,7 @@ def test_it_may_be_killed_anywhere_and_is_repeated(tmp_path):
         assert {note.read_text() for note in written} == {text(str(checkpoint))}
 
 
-def test_those_that_name_this_place_are_read_no_further_and_a_damaged_one_is_left(
-    tmp_path, monkeypatch
-):
+def test_those_that_name_this_place_are_read_no_further_a_torn_one_is_left(tmp_path, monkeypatch):
     first, *_, newest = notes(tmp_path, str(tmp_path))
     first.write_text("half a no")
     read: list[str] = []

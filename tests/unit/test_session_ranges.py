@@ -88,9 +88,7 @@ def test_what_a_range_needs_gives_its_sessions_or_shows_that_one_is_too_long(eve
 
 
 @given(times, st.sets(st.integers(0, 14)))
-def test_a_late_record_touches_the_session_that_it_is_in_and_all_that_this_one_replaces(
-    events, late
-):
+def test_a_late_record_touches_its_session_and_all_that_this_one_replaces(events, late):
     made = by_hand(events)
     live = (
         by_hand(on_time) if (on_time := [t for n, t in enumerate(events) if n not in late]) else []

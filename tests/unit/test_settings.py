@@ -81,9 +81,7 @@ def test_keys_in_a_root_are_refused_and_not_shown(monkeypatch, given, read):
         ("s3://b/p*", "p*"),
     ],
 )
-def test_a_root_on_s3_that_its_clients_would_not_read_alike_is_refused_by_value(
-    monkeypatch, given, part
-):
+def test_a_root_on_s3_that_clients_read_unlike_is_refused_by_value(monkeypatch, given, part):
     monkeypatch.setenv("SLUICE_ROOT", given)
     wrong = {} if part is None else {"part": part}
     with fails(SettingInvalid, "part_odd" if wrong else "no_bucket", given=given, **wrong):
@@ -113,9 +111,7 @@ BROKERS = ("localhost", "localhost:", ":9092", "localhost:port", "a:1,,b:2", "a:
         ("MAINTAIN_CRON", "weekly", "cron_invalid", {"value": "weekly"}),
     ],
 )  # fmt: skip
-def test_what_cannot_be_followed_is_refused_by_name_or_value(
-    monkeypatch, name, value, reason, told
-):
+def test_what_cannot_be_obeyed_is_refused_by_name_or_value(monkeypatch, name, value, reason, told):
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
     monkeypatch.setenv(f"SLUICE_{name}", value)
     with fails(SettingInvalid, reason, **told):

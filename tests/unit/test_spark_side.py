@@ -83,9 +83,7 @@ def test_versions_are_those_of_the_environment_in_which_runs_start(tmp_path, mon
         version("pytest")
 
 
-def test_a_folder_beside_the_pipelines_that_hides_pythons_own_modules_starts_nothing(
-    tmp_path, monkeypatch
-):
+def test_a_folder_that_hides_pythons_own_modules_starts_nothing(tmp_path, monkeypatch):
     (tmp_path / "beside_a_queue").mkdir()
     (tmp_path / "beside_a_queue" / "__init__.py").touch()
     (tmp_path / "test").mkdir()  # hides nothing: it is no package

@@ -151,17 +151,11 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         "state | ['seen'] | keeps no array, map or struct | as a string",
     ),
     "a processor's key that has parts": (
-        lambda: pipeline(
-            topic=topic(fields=(*topic().fields, Field(name="tags", type="array<string>"))),
-            steps=(group_state(keys=("tags",)),),
-        ),
+        lambda: pipeline(topic=topic(fields=(*topic().fields, Field(name="tags", type="array<string>"))), steps=(group_state(keys=("tags",)),)),
         "GroupState.keys | ['tags'] | no key of type array or struct | in a Transform",
     ),
     "a map as a key": (
-        lambda: pipeline(
-            topic=topic(fields=(*topic().fields, Field(name="tags", type="map<string,int>"))),
-            steps=(deduplicate(keys=("tags",)),),
-        ),
+        lambda: pipeline(topic=topic(fields=(*topic().fields, Field(name="tags", type="map<string,int>"))), steps=(deduplicate(keys=("tags",)),)),
         "deduplicate.keys | ['tags'] | no maps | in a Transform",
     ),
     "a format's name in place of a format": (lambda: topic(format="avro"), "format | 'avro' | Write it as a call, such as Json()"),
@@ -210,11 +204,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         "steps | 'deduplicate' | no stateful step can follow a GroupState in buckets | Use form='row' or 'pandas'",
     ),
     "buckets of a key that is a double": (
-        lambda: pipeline(
-            topic=topic(fields=(*FIELDS, Field(name="price", type="array<double>"))),
-            steps=(in_buckets(keys=("price",)),),
-            state=BUDGET,
-        ),
+        lambda: pipeline(topic=topic(fields=(*FIELDS, Field(name="price", type="array<double>"))), steps=(in_buckets(keys=("price",)),), state=BUDGET),
         "GroupState.keys | ['price'] | no keys of type double | Use a key of another type",
     ),
     "a form of state that there is not": (lambda: group_state(form="flat"), "form | 'flat' | should be | 'row', 'pandas', 'apply' or 'buckets'"),
@@ -306,11 +296,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         "output_checks: expect_x | ['amount'] | no such column | window_start, window_end, shop, sales, turnover",
     ),
     "a state check of a column that is no metric": (
-        lambda: pipeline(
-            state_checks=(
-                Check(type="expect_x", kwargs={"column_A": "rows", "column_B": "late_share"}),
-            )
-        ),
+        lambda: pipeline(state_checks=(Check(type="expect_x", kwargs={"column_A": "rows", "column_B": "late_share"}),)),
         "state_checks: expect_x | ['rows'] | no such column | unaccounted, rows_read",
     ),
     "a bound on what is no metric": (lambda: within("latenes", 1), "column | 'latenes' | unaccounted"),

@@ -84,9 +84,7 @@ def test_each_is_what_its_reader_takes(tmp_path):
 
 
 @pytest.mark.parametrize("left", [("kafka_ca_key",), ("kafka_ca_key", "kafka_ca")])
-def test_a_first_start_that_was_cut_off_between_key_and_certificate_is_finished_by_the_next(
-    tmp_path, left
-):
+def test_a_first_start_cut_off_between_key_and_certificate_is_finished_by_the_next(tmp_path, left):
     folder = _made(tmp_path)
     for name in {"kafka_ca_key", "kafka_ca", "kafka_broker", "kafka_admin"} - set(left):
         (folder / name).unlink()

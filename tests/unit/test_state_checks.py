@@ -95,7 +95,7 @@ def test_a_budget_is_critical() -> None:
     ],
     ids=["a key a record", "and a group", "a record in three windows", "state of one's own"],
 )
-def test_growth_is_held_against_what_a_record_can_leave_in_state(
+def test_growth_is_held_against_what_a_record_can_leave(
     steps: tuple[object, ...], most: float
 ) -> None:
     assert bounds(pipeline(steps=steps))["state_growth"].kwargs["max_value"] == most

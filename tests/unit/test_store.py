@@ -243,9 +243,7 @@ NoneType | botocore.exceptions.ClientError: An error occurred (404) when calling
 @pytest.mark.parametrize(
     ("error", "text", "said"), [line.split(" | ") for line in SAID.strip().splitlines()]
 )
-def test_what_a_client_says_is_told_in_words_and_what_others_say_is_not_the_stores(
-    error, text, said
-):
+def test_what_a_client_says_is_told_in_words_and_what_others_say_is_not(error, text, said):
     found = translate_store_error(RuntimeError(text.replace("\\n", "\n").replace("\\t", "\t")))
     assert type(found).__name__ == error
     assert said in str(found)

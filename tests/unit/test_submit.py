@@ -73,9 +73,7 @@ def test_the_command_of_a_repair_is_one_that_the_application_understands(setting
     assert read(command[command.index(submit.application()) + 1 :]) == job
 
 
-def test_where_data_lies_and_who_may_read_it_is_in_the_environment_and_not_on_the_command_line(
-    settings,
-):
+def test_where_data_lies_and_who_may_read_it_is_in_the_environment_not_in_words(settings):
     """Whoever may list processes reads their command lines; the environment is the owner's."""
     secret = settings._replace(root="gs://hunter2/root", kafka="hunter2.example:9092")
     assert "hunter2" not in " ".join(submit.command(secret, JOB))

@@ -378,9 +378,7 @@ def test_a_cursor_made_anew_behind_the_switch_has_what_the_rebuild_had(rebuilt):
     assert cursor.audited == 7
 
 
-def test_a_switch_beside_a_discard_is_refused_and_nothing_that_is_live_is_removed(
-    rebuilt, monkeypatch
-):
+def test_a_switch_beside_a_discard_is_refused_and_nothing_live_is_removed(rebuilt, monkeypatch):
     """The discard has looked, and removes rows of the ops tables."""
     tried = []
 
@@ -438,9 +436,7 @@ def test_maintain_removes_a_dead_place_after_its_days_of_grace(rebuilt, monkeypa
         rebuilt.back()
 
 
-def test_no_switch_is_taken_back_to_a_place_of_which_maintain_has_removed_something(
-    rebuilt, monkeypatch
-):
+def test_no_switch_is_taken_back_to_a_place_that_maintain_has_begun_to_remove(rebuilt, monkeypatch):
     """A folder is removed file by file: the kill left half of the checkpoint."""
     old = rebuilt.live.paths
     rebuilt.switch()
@@ -460,9 +456,7 @@ def test_no_switch_is_taken_back_to_a_place_of_which_maintain_has_removed_someth
     assert not any(each.exists() for each in (old.table, old.version))
 
 
-def test_a_publish_that_a_switch_overtakes_does_not_show_the_former_table_again(
-    rebuilt, monkeypatch
-):
+def test_a_publish_that_a_switch_overtakes_never_shows_the_former_table(rebuilt, monkeypatch):
     """It has read its verdict before, and another publish has shown the new table meanwhile."""
     old, verdict = rebuilt.live.paths, rebuilt.live.cursor.judged_table_version
     verdict_read = publication.published_table.target
@@ -533,9 +527,7 @@ def older_switch(rebuilt: Rebuilt) -> None:
     )
 
 
-def test_a_root_that_an_older_sluice_has_switched_goes_on_and_is_rebuilt_and_not_taken_back(
-    rebuilt,
-):
+def test_a_root_that_an_older_sluice_switched_goes_on_is_rebuilt_and_not_taken_back(rebuilt):
     older_switch(rebuilt)
     former = SPEC.model_copy(update={"state": State(version=7)})
     paths = rebuilt.paths(SPEC)

@@ -132,9 +132,7 @@ def test_where_nobody_gives_tokens_it_is_the_endpoint_that_is_to_be_looked_at_an
 
 
 @pytest.mark.parametrize("status", ["503 Service Unavailable", "429 Too Many Requests"])
-def test_where_it_is_busy_librdkafka_says_nothing_and_either_may_be_down(
-    serve, status, monkeypatch
-):
+def test_where_it_is_busy_librdkafka_is_silent_and_either_may_be_down(serve, status, monkeypatch):
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 2.0)
     error = look(serve, f"http://{serve(answer(status, 'Connection refused'), None)}/token")
     because(error, KafkaUnreachable, "no_broker", remedy=has("SLUICE_KAFKA"))
@@ -164,9 +162,7 @@ def test_an_answer_that_is_no_is_a_refusal_whatever_words_it_has_and_told_in_one
         (("elsewhere.example",), 1, AUTHORITY, "Name the host in sasl.oauthbearer.token.endpoint.url as its certificate does"),
     ],
 )  # fmt: skip
-def test_a_certificate_that_is_not_accepted_is_not_the_clients_fault(
-    serve, hosts, lives, authority, says
-):
+def test_a_refused_certificate_is_no_fault_of_the_client(serve, hosts, lives, authority, says):
     place = serve(
         answer("200 OK", "{}"), AUTHORITY.pair("endpoint", hosts=hosts, lives=timedelta(days=lives))
     )

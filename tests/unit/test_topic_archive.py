@@ -374,9 +374,7 @@ def test_joined_files_have_every_record_and_the_archives_compression(tmp_path):
 
 
 @pytest.mark.parametrize("topic_id", ["topic-1", "topic-2"])
-def test_a_reset_leaves_the_table_of_an_archive_only_for_another_topic(
-    tmp_path, monkeypatch, topic_id
-):
+def test_a_reset_leaves_an_archives_table_only_for_another_topic(tmp_path, monkeypatch, topic_id):
     root = Root(tmp_path)
     root.batches([1])
     says(monkeypatch, SourceState(topic_id, {0: 0}, {0: 1}))
@@ -419,9 +417,7 @@ def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path
 
 
 @pytest.mark.parametrize("place", range(4), ids=["begun", "released", "live", "removed"])
-def test_an_archives_reset_that_was_killed_is_completed_by_whoever_comes_next(
-    tmp_path, monkeypatch, place
-):
+def test_an_archives_killed_reset_is_completed_by_whoever_comes_next(tmp_path, monkeypatch, place):
     root, left = Root(tmp_path), [place]
     root.batches([1])
     says(monkeypatch, SourceState("topic-2", {0: 0}, {0: 1}))
@@ -444,9 +440,7 @@ def test_an_archives_reset_that_was_killed_is_completed_by_whoever_comes_next(
     assert root.offsets == [("topic-1", 0), ("topic-2", 0)]
 
 
-def test_a_reset_leaves_a_table_in_which_a_change_that_nobody_completes_is_half_done(
-    tmp_path, monkeypatch
-):
+def test_a_reset_leaves_a_table_with_half_a_change_that_nobody_completes(tmp_path, monkeypatch):
     """Also that of another topic, which else stays."""
     root = Root(tmp_path)
     root.batches([1])

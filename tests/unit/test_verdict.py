@@ -110,8 +110,6 @@ def test_a_range_that_compaction_has_thinned_cannot_be_proved_and_nothing_else_i
     ("compacted", "records", "read", "gone"),
     [(True, 10, 7, 3), (True, 10, 10, 0), (True, 10, 12, 0), (False, 10, 7, 0)],
 )
-def test_thinned_is_what_the_index_has_and_a_compacted_topic_no_longer_gives(
-    compacted, records, read, gone
-):
+def test_thinned_is_what_the_index_has_and_a_topic_no_longer_gives(compacted, records, read, gone):
     plan = RepairPlan.model_construct(compacted=compacted)
     assert thinned(plan, Source(records, read)) == gone

@@ -155,9 +155,7 @@ def test_in_80_columns_runs_are_a_table_of_whole_values(root):
     ]
 
 
-def test_what_is_too_long_for_a_terminal_says_how_much_is_missing_and_a_pipe_gets_all_of_it(
-    tmp_path,
-):
+def test_what_is_too_long_for_a_terminal_says_what_is_missing_and_a_pipe_gets_it_all(tmp_path):
     ops_tables.append(
         UPath(tmp_path), "quarantine", [{"pipeline": PIPELINE, "value": b"x" * 3000 + b"y" * 500}]
     )

@@ -219,9 +219,7 @@ def test_a_process_that_is_busy_or_no_worker_is_not_ended(settings, caplog, star
         assert started == []
 
 
-def test_a_worker_that_another_run_has_started_meanwhile_is_not_replaced(
-    settings, monkeypatch, started
-):
+def test_a_worker_that_another_run_has_started_is_not_replaced(settings, monkeypatch, started):
     """It comes between the look that finds none and the lock of whoever starts one."""
     peers = list[Peer]()
 

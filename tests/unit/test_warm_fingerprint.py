@@ -78,9 +78,7 @@ def test_what_python_compiles_is_no_code(settings, tmp_path):
     assert changed(before, taken(settings, [], {})) == []
 
 
-def test_another_option_folder_or_variable_is_named_and_none_of_a_run(
-    settings, tmp_path, monkeypatch
-):
+def test_another_option_folder_or_variable_is_named_but_a_runs(settings, tmp_path, monkeypatch):
     before = taken(settings, ["--conf", "a=1"], {"A": "1", "B": "1", "AIRFLOW_CTX_TRY_NUMBER": "1"})
     now = {"A": "2", "C": "1", "AIRFLOW_CTX_TRY_NUMBER": "2", "SLUICE_KAFKA_CONFIG": "/tmp/once"}
     monkeypatch.chdir(tmp_path)

@@ -248,9 +248,7 @@ def test_another_fingerprint_ends_the_worker_before_the_run_and_says_what_has_ch
         ({}, ("raise",), 1, "exit status 1"),
     ],
 )
-def test_it_ends_behind_its_last_drain_and_behind_one_that_failed(
-    start, limits, words, status, why
-):
+def test_it_ends_behind_its_last_drain_and_a_failed_one(start, limits, words, status, why):
     worker = start(**limits)
     client = worker.run(*words)
     assert client.end() == Ended(status)

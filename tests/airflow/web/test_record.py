@@ -52,9 +52,7 @@ def test_a_record_s_bytes_are_shown_to_nobody_unless_a_setting_says_so(get):
             assert "secret" not in text + found.text
 
 
-def test_with_the_setting_they_are_shown_to_those_who_may_edit_the_dag_and_to_no_reader(
-    get, monkeypatch
-):
+def test_with_the_setting_they_are_shown_to_those_who_may_edit_the_dag_alone(get, monkeypatch):
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
     for address in (f"record{LATE}", "state"):
         for prefix, page in (("/api", False), ("", True)):

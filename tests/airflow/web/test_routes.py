@@ -105,9 +105,7 @@ def test_a_page_does_not_wait_for_brokers_that_do_not_answer(get, monkeypatch):
         assert reach.WAIT_SECONDS <= 2
 
 
-def test_a_page_says_that_the_store_stands_still_and_the_server_answers_others_meanwhile(
-    get, monkeypatch
-):
+def test_a_page_says_that_the_store_stands_still_and_others_are_answered(get, monkeypatch):
     from sluice_airflow.web import apart  # noqa: PLC0415 - the home comes first
 
     monkeypatch.setattr(apart, "SECONDS", 0.5)
