@@ -1,10 +1,9 @@
 """`sluice`: the command line. One file for each group of commands: run.py, look.py, admin.py. It
 calls the same functions as Airflow's tasks; a command that needs Spark is also one of main.py.
 
-May import: admin, analysis, checkpoint, contracts, decode, draft, errors, fingerprint, install,
-launch, log, messages, ops, pages, proof, rebuild, registry, repair, root, runs, settings, source,
-spec, state, storage, warm.
-Imported by: nobody.
+May import: admin, analysis, catalog, checkpoint, contracts, decode, draft, errors, fingerprint,
+install, launch, log, messages, ops, pages, proof, rebuild, registry, repair, root, runs, settings,
+source, spec, state, storage, warm. Imported by: nobody.
 Never here: what a command does.
 """
 

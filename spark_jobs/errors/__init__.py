@@ -82,6 +82,7 @@ from spark_jobs.errors.state import (
     StateUnreadable,
 )
 from spark_jobs.errors.table import (
+    CatalogRefused,
     MaintenanceRefused,
     PublishedTableRefused,
     RowRefused,
@@ -96,6 +97,7 @@ __all__ = [
     "ApprovalMissing",
     "CaseInvalid",
     "CasesFailed",
+    "CatalogRefused",
     "ChangeUnexplained",
     "CheckBroken",
     "CheckFailed",

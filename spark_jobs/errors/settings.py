@@ -52,6 +52,12 @@ class SettingInvalid(SluiceError):
     def prefix_invalid(self, value: object) -> None: ...
 
     @reason(
+        "SLUICE_CATALOG is {value!r}. It names no database of a Hive metastore.",
+        "Write for example thrift://metastore.example:9083/sluice.",
+    )
+    def no_catalog(self, value: object) -> None: ...
+
+    @reason(
         "SLUICE_SPARK_ENV is {folder}. `sluice install` has not made it, or not to its end.",
         "Run `sluice install {folder}`.",
     )

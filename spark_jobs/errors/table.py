@@ -25,8 +25,8 @@ class TableChanged(SluiceError):
     @reason(
         "{place} has the partition columns {has}, and the spec's layout has {wanted}. A table "
         "keeps those that it was made with.",
-        "Put partition_by back. Or declare it in NEXT, and make the table anew: `sluice rebuild "
-        "{pipeline}`.",
+        "Put partition_by back. Or make the table anew: declare it in NEXT, `sluice rebuild "
+        "{pipeline}`; or from Kafka, `sluice reset {pipeline}`.",
     )
     def parted_otherwise(
         self, place: object, has: object, wanted: object, pipeline: object
@@ -189,3 +189,29 @@ class PublishedTableRefused(SluiceError):
         "Let a run judge a newer version. Or remove {published}: the next publish makes it again.",
     )
     def judged_file_gone(self, wrong: object, published: object) -> None: ...
+
+
+class CatalogRefused(SluiceError):
+    """The catalog that SLUICE_CATALOG names cannot be reached, or takes no entry."""
+
+    code, exit_status = "CATALOG_REFUSED", 97
+    usual_remedy = "Correct SLUICE_CATALOG, then `sluice catalog PIPELINE`."
+
+    @reason(
+        "{catalog} cannot be reached: {error}.",
+        "Start the metastore, or correct SLUICE_CATALOG. Sluice speaks Thrift without Kerberos and "
+        "TLS.",
+    )
+    def unreachable(self, catalog: object, error: object) -> None: ...
+
+    @reason(
+        "{catalog} refused an entry in database {database}: {error}.",
+        "Make the database (CREATE DATABASE), or correct what the metastore names.",
+    )
+    def said_no(self, catalog: object, database: object, error: object) -> None: ...
+
+    @reason(
+        "{catalog} has a table {table}, which Sluice did not register.",
+        "Drop or rename it, or name another database in SLUICE_CATALOG.",
+    )
+    def foreign_entry(self, catalog: object, table: object) -> None: ...

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.root.path_forms import plain_folder
 from spark_jobs.root.store import PATH_STYLE, Store, is_remote, is_s3, sluice_url
+from spark_jobs.settings.catalog import Catalog, parsed
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.settings.kafka.pem import exposure
 from spark_jobs.spec import spark_options
@@ -100,6 +101,10 @@ VARIABLES = {
         "what the ids of Sluice's DAGs begin with: letters, digits, - and _",
         "",
     ),
+    "SLUICE_CATALOG": (
+        "the database of a Hive metastore that lists published tables: thrift://HOST:PORT/DATABASE",
+        "",
+    ),
     "SLUICE_RECORD_BYTES": (
         "whether Airflow shows values of records: its tasks' logs, XCom and approvals to all who "
         "may read them, and the views, with records and rows of state, to those who may edit the "
@@ -172,6 +177,7 @@ class Settings(NamedTuple):
     quarantine_megabytes: str = "256"
     maintain_cron: str = "17 3 * * 0"
     dag_prefix: str = ""
+    catalog: str = ""
     record_bytes: str = "hidden"
     warm: str = "off"
     warm_drains: str = "100"
@@ -250,6 +256,7 @@ class Settings(NamedTuple):
             ),
             maintain_cron=_cron(values["SLUICE_MAINTAIN_CRON"]),
             dag_prefix=_prefix(values["SLUICE_DAG_PREFIX"]),
+            catalog=parsed(values["SLUICE_CATALOG"]).url,
             record_bytes=_one_of(
                 "SLUICE_RECORD_BYTES",
                 values["SLUICE_RECORD_BYTES"],
@@ -327,6 +334,11 @@ def dag_prefix() -> str:
     """
     given = os.environ.get("SLUICE_DAG_PREFIX", "")
     return given if _PREFIX.fullmatch(given) else ""
+
+
+def catalog() -> Catalog:
+    """SLUICE_CATALOG, for who publishes. Raises SettingInvalid."""
+    return parsed(os.environ.get("SLUICE_CATALOG", ""))
 
 
 def record_bytes() -> bool:

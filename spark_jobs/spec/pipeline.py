@@ -127,6 +127,8 @@ class Pipeline(Model):
     """the name of the folder, the table and the DAG"""
     about: str = Described(min_length=1)
     """one sentence for the list of DAGs"""
+    owner: str = ""
+    """who owns the published table in a catalog"""
     topic: Topic = Described(
         default=cast("Topic", None),  # nobody sees it: `topics` gives it, or it is refused
         validate_default=False,

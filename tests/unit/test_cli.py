@@ -44,6 +44,7 @@ OPTIONS = {
     "test": ("--changed",),
     "plan": (),
     "drain": ("--report", "--run-id"),
+    "catalog": (),
     "publish": ("--after", "--event"),
     "run": ("--report", "--run-id"),
     "archive": ("--run-id",),

@@ -116,8 +116,8 @@ def reduced(batch):
     return pa.Table.from_pylist(rows, pa.schema([*COLUMNS, *counts]))
 
 
-def table_at(path):
-    DeltaTable.create(str(path), Schema.from_arrow(COLUMNS), partition_by=[DELETED],
+def table_at(path, *parts):
+    DeltaTable.create(str(path), Schema.from_arrow(COLUMNS), partition_by=[DELETED, *parts],
                       configuration={"delta.enableChangeDataFeed": "true"})  # fmt: skip
     return UPath(path)
 
@@ -146,10 +146,13 @@ def batches(draw):
     return draw(st.permutations([*cut, *again]))
 
 
-@given(given_batches=batches())
-@settings(max_examples=15, deadline=None)
-def test_the_table_and_each_account_are_those_of_plain_python(given_batches, tmp_path_factory):
-    path, model = table_at(tmp_path_factory.mktemp("latest") / "orders"), Model()
+@given(given_batches=batches(), parts=st.sampled_from([(), ("lsn",)]))
+@settings(max_examples=20, deadline=None)
+def test_the_table_and_each_account_are_those_of_plain_python(
+    given_batches, parts, tmp_path_factory
+):
+    """Also where a row moves to another partition with each change."""
+    path, model = table_at(tmp_path_factory.mktemp("latest") / "orders", *parts), Model()
     for number, batch in enumerate(given_batches):
         wanted = model.take(batch)
         done = merge(path, batch, number)

@@ -14,6 +14,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from spark_jobs import failpoint
+from spark_jobs.catalog.register import try_to_register
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.published import Published, behind, read_published
 from spark_jobs.errors import VersionNotLive
@@ -54,6 +55,7 @@ def publish(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, 
     except VersionNotLive:  # a reset or a switch came: the next publish shows another table
         pass
     failpoint.at("shown")
+    try_to_register(paths, spec)
     return events
 
 

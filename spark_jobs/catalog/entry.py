@@ -1,0 +1,84 @@
+"""Entry: what a catalog is told of a pipeline's published table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from spark_jobs.root.path_forms import qualified
+from spark_jobs.spec import Aggregate, GroupState, Transform
+from spark_jobs.storage import delta
+
+if TYPE_CHECKING:
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
+
+_IN_SQL = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+
+
+class Column(NamedTuple):
+    """A column: its name, its type in SQL, and what it means."""
+
+    name: str
+    type: str
+    about: str
+
+
+class Entry(NamedTuple):
+    """A table as a catalog has it."""
+
+    name: str
+    location: str
+    """As Spark has it."""
+    about: str
+    owner: str
+    columns: tuple[Column, ...]
+
+
+def entry(paths: Paths, spec: Pipeline) -> Entry | None:
+    """Of the published table, whose path stays through each switch and reset; None before the first
+    publish.
+    """
+    path = paths.published_table
+    if spec.is_archive or not delta.is_table(path):
+        return None
+    schema = json.loads(delta.open_table(path).schema().to_json())
+    known = meanings(spec)
+    columns = (
+        Column(each["name"], in_sql(each["type"]), known.get(each["name"], ""))
+        for each in schema["fields"]
+    )
+    return Entry(spec.name, qualified(path), spec.about, spec.owner, tuple(columns))
+
+
+def meanings(spec: Pipeline) -> dict[str, str]:
+    """Output column -> what the spec says of it: a field's `about`, or a measure's SQL."""
+    known = {field.name: field.about for field in spec.topic.fields}
+    for step in spec.steps:
+        if isinstance(step, Aggregate):
+            kept = {name: about for name, about in known.items() if name in step.keys}
+            known = kept | step.measures
+        elif isinstance(step, GroupState):
+            known = {field.name: field.about for field in step.output}
+        elif isinstance(step, Transform) and not step.where:
+            known = {}
+    return {name: about for name, about in known.items() if about}
+
+
+def in_sql(kind: str | Mapping[str, Any]) -> str:
+    """The type of a column, given as Delta's schema has it.
+
+    >>> in_sql({"type": "array", "elementType": "long", "containsNull": True})
+    'array<bigint>'
+    """
+    if isinstance(kind, str):
+        return _IN_SQL.get(kind, kind)
+    match kind["type"]:
+        case "array":
+            return f"array<{in_sql(kind['elementType'])}>"
+        case "map":
+            return f"map<{in_sql(kind['keyType'])},{in_sql(kind['valueType'])}>"
+        case _:
+            parts = (f"{each['name']}:{in_sql(each['type'])}" for each in kind["fields"])
+            return f"struct<{','.join(parts)}>"
