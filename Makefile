@@ -89,8 +89,10 @@ up: $(READY) ## start Kafka and Airflow's UI and leave them running
 down: ## stop what `make up` started
 	@$(BIN)/python -m local.up down
 
-wheel: $(PACKAGES) ## build dist/sluice-*.whl: Airflow's side, and `sluice install`, which makes Spark's
-	@$(BIN)/python -m local.wheel dist
+wheel: ## build dist/sluice-*.whl: Airflow's side, and `sluice install`, which makes Spark's; sets nothing else up
+	@[ -x .local/wheel/bin/python ] || $(PYTHON) -m venv .local/wheel
+	@sed -n '/^setuptools==/,/^ *# via/p' requirements/lock.txt | .local/wheel/bin/pip install -q --disable-pip-version-check --require-hashes -r /dev/stdin
+	@.local/wheel/bin/python -m local.wheel dist
 
 image: ## build the one image of Airflow, Spark and the command line; BUILD='--network host' and the like go to docker build
 	@docker/ready image

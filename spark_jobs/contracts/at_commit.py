@@ -14,13 +14,15 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from spark_jobs.contracts.contract import Side, side
 from spark_jobs.errors import CommitUnreadable
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.project import OWN, SLUICE
 from spark_jobs.settings.installation import REPO
+
+OF_A_HOOK: Final = {"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"}
 
 
 class AtCommit(NamedTuple):
@@ -71,7 +73,7 @@ def _git(folder: Path, ref: str, *words: str, variables: Mapping[str, str] | Non
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, **(variables or {})},
+            env={**_plain(), **(variables or {})},
         )
     except FileNotFoundError:
         raise CommitUnreadable.unknown(ref=ref, error="there is no git") from None
@@ -79,6 +81,11 @@ def _git(folder: Path, ref: str, *words: str, variables: Mapping[str, str] | Non
         error = (done.stderr.strip().splitlines() or ["no answer"])[0]
         raise CommitUnreadable.unknown(ref=ref, error=error)
     return done.stdout.rstrip("\n")
+
+
+def _plain() -> dict[str, str]:
+    """This process's variables without those by which a hook of git names its own repository."""
+    return {name: value for name, value in os.environ.items() if name not in OF_A_HOOK}
 
 
 def _loaded(ref: str, top: Path, files: Path, into: Path) -> dict[str, Side]:

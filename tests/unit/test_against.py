@@ -79,10 +79,14 @@ def test_a_working_tree_is_held_against_what_a_commit_has(repository):
     assert sluice("validate", "weekly", "--against", "main").exit_code == 0
 
 
-def test_what_specs_share_is_as_the_commit_has_it(repository):
+def test_what_specs_share_is_as_the_commit_has_it_in_a_hook_of_git_too(
+    repository, monkeypatch, tmp_path
+):
     repository.spec("hourly")
     repository.commit()
     repository.write("shared.py", 'DELAY = "3 hours"\n')
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
+        monkeypatch.setenv(name, str(tmp_path / "another"))
     [before] = at_commit("HEAD").sides.values()
     assert before.spec is not None
     assert before.spec.fingerprint["watermark_delay"] == "2:00:00"
