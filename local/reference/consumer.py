@@ -13,8 +13,7 @@ def delays_of_the_day():
     def read(triggering_asset_events=None):
         from deltalake import DeltaTable
 
-        # There are several where this DAG did not run between two of them. The highest number is the
-        # newest; a number that was read before is the same event, told twice.
+        # The highest number is the newest. One that was read before was told twice.
         events = triggering_asset_events[DELAYS]
         published = max((event.extra for event in events), key=lambda told: told["number"])
         table = DeltaTable(published["table"], version=published["table_version"])

@@ -19,7 +19,7 @@ def delays_by_day():
         events = triggering_asset_events[DAYS]
         published = max((event.extra for event in events), key=lambda told: told["number"])
         table = DeltaTable(published["table"], version=published["table_version"])
-        # A window belongs to the day in which it ends, and one that ends at midnight to the day before.
+        # A window that ends at midnight belongs to the day before.
         start, end = day.isoformat(), (day + timedelta(days=1)).isoformat()
         rows = (
             QueryBuilder()

@@ -53,7 +53,7 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
         try:
             spec, settings = _live(pipeline)
         except VersionNotLive:  # SPEC's begins, whatever was live
-            spec, settings = registry.load(pipeline), installation()
+            settings = installation(spec := registry.load(pipeline))
         _carry_out(intend(spec, settings), execute=execute)
 
 
@@ -202,8 +202,7 @@ def accept(
     from spark_jobs.admin.accept import accept as intend  # noqa: PLC0415 - as above
 
     with one_line_errors():
-        spec = registry.load(pipeline)
-        settings = installation()
+        settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
         decided = intend(spec, settings, tuple(check), reason, getpass.getuser())
         _carry_out(decided, execute=execute)
@@ -267,8 +266,8 @@ def maintain(
         done = True
         for name in pipelines or (*registry.names(), *registry.archives()):
             try:
-                spec = live_spec(registry.load(name), settings.root)
-                done &= _done(intend(spec, settings), execute=execute)
+                own = installation(spec := registry.load(name))
+                done &= _done(intend(live_spec(spec, own.root), own), execute=execute)
             except SluiceError as error:
                 say(f"{name}: {error}")
                 refused = refused or error
@@ -280,7 +279,7 @@ def maintain(
 
 
 def _live(pipeline: str) -> tuple[Pipeline, Settings]:
-    spec, settings = registry.load(pipeline), installation()
+    settings = installation(spec := registry.load(pipeline))
     return live_spec(spec, settings.root), settings
 
 

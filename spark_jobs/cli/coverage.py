@@ -64,7 +64,7 @@ def coverage(
     from spark_jobs.repair.find.coverage import coverage as cover  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
-        spec, settings = registry.load(pipeline), installation()
+        settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
         bound = Request(start=start, end=end).span
         earliest = _earliest(spec, settings)

@@ -48,8 +48,7 @@ def run_id_of(given: str | None) -> str:
 def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
     """Raises typer.Exit, with the exit status of its error."""
     with one_line_errors(), log.context(pipeline=pipeline, run=run_id):
-        registry.load(pipeline)
-        settings = Settings.from_environment()
+        settings = Settings.of(registry.load(pipeline).topic)
         with recorded(pipeline, run_id):
             if not (due := _planned(pipeline, settings, run_id, report)):
                 return

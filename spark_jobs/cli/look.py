@@ -97,7 +97,7 @@ def state(
 
     with one_line_errors():
         spec = registry.load(pipeline)
-        settings = installation()
+        settings = installation(spec)
         spec = live_spec(spec, settings.root)
         query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit, keep)
         resolve(spec, settings, query)

@@ -21,7 +21,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import log_format, root
+from spark_jobs.settings.installation import Settings, log_format, root
 from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -94,6 +94,7 @@ def run(pipeline: PipelineName, report: ReportPath = None, run_id: RunId = None)
 def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
     from spark_jobs.checkpoint.notes.published import read_published  # noqa: PLC0415 - loads delta-rs, which the help does not need
     from spark_jobs.runs.publish.due import Announced  # noqa: PLC0415 - as above
+    from spark_jobs.runs.publish.lag import show_lag  # noqa: PLC0415 - as above
     from spark_jobs.runs.publish.publication import publish  # noqa: PLC0415 - as above
 
     paths, spec = _live(pipeline)
@@ -104,7 +105,8 @@ def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
         raise typer.BadParameter(f"{pipeline} has told {last.number} events.", param_hint="--after")
     if into is not None:
         into.touch()  # before an event is fixed that could not be written
-    event = next(iter(publish(paths, spec, Announced(number, last.generation, version))), None)
+    events = publish(paths, spec, Announced(number, last.generation, version))
+    event = next(iter(events), None)
     if event is None:
         say(f"{pipeline}: every row that passed is published")
         if into is not None and not into.stat().st_size:
@@ -112,6 +114,7 @@ def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
         return
     if into is not None:
         into.write_text(event.model_dump_json(indent=2))
+    show_lag(spec, events[-1], lambda: Settings.of(spec.topic))
     where = event.published_table or event.table
     say(
         f"{pipeline}: event {event.number}, version {event.table_version}: "

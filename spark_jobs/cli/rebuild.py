@@ -67,7 +67,7 @@ def rebuild(
     log.setup(log_format())
     run = run_id("rebuild")
     with one_line_errors(), log.context(pipeline=pipeline, run=run):
-        spec, settings = registry.load(pipeline), Settings.from_environment()
+        settings = Settings.of((spec := registry.load(pipeline)).topic)
         if back:
             _back(spec, settings, run, (execute, yes, without_lost))
         elif discard:

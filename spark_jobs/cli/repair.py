@@ -195,7 +195,7 @@ def undo(
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as below
 
     with one_line_errors():
-        spec, settings = registry.load(pipeline), installation()
+        settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
         manifest = read_manifest(Paths(settings.root, spec), repair_id)
         if not execute:

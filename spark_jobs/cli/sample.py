@@ -112,7 +112,7 @@ def preview(
         spec = pipelines.load(pipeline)
         if len(spec.topic.each) > 1 or spec.is_archive:
             raise SampleUnusable.no_preview(pipeline=pipeline)
-        settings = _settings(file)
+        settings = _settings(file, spec.topic.cluster)
         found = (
             sample.of_file(file, records)
             if file
@@ -125,10 +125,10 @@ def preview(
             say(line)
 
 
-def _settings(file: Path | None) -> Settings:
+def _settings(file: Path | None, cluster: str = "") -> Settings:
     if file and not os.environ.get("SLUICE_KAFKA_CONFIG"):
         os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
-    return Settings.from_environment()
+    return Settings.from_environment(cluster="" if file else cluster)
 
 
 def _show(made: Draft, records: int) -> None:

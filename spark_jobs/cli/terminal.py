@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 from rich.console import Console
@@ -20,6 +20,9 @@ from spark_jobs.registry import find as registry
 from spark_jobs.root.store import is_remote
 from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.settings.installation import Settings
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Pipeline
 
 # Without emoji=False, rich replaces words such as :x: by an emoji, even if markup is off.
 console = Console(soft_wrap=True, highlight=False, emoji=False)
@@ -91,12 +94,12 @@ def say(line: str) -> None:
     console.print(line, markup=False)
 
 
-def installation() -> Settings:
-    """The settings.
+def installation(spec: Pipeline | None = None) -> Settings:
+    """The settings; those of the pipeline's cluster.
 
     Raises RootRefused or RootUnreachable if the root is an object store that does not answer.
     """
-    settings = Settings.from_environment()
+    settings = Settings.of(spec.topic) if spec else Settings.from_environment()
     require_readable(settings.root)
     return settings
 

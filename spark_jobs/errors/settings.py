@@ -150,6 +150,15 @@ class SettingInvalid(SluiceError):
     def absent(self, name: object, about: object) -> None: ...
 
     @reason(
+        "A topic is of the cluster {cluster!r}. Nothing says which brokers that has.",
+        "Set {variable} or {file}, or make Airflow's connection {connection}; or correct the "
+        "topic's cluster.",
+    )
+    def cluster_unknown(
+        self, cluster: object, variable: object, file: object, connection: object
+    ) -> None: ...
+
+    @reason(
         "{source} holds a secret, and {exposed}.",
         "chmod 600 {path}",
     )

@@ -20,7 +20,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.root.store import is_remote
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Pipeline
+from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.storage.object_store import require_writable
 
 CONNECTION = "AIRFLOW_CONN_SLUICE_SPARK"
@@ -50,9 +50,10 @@ def checkup() -> Iterator[Finding]:
         yield _tried("root", lambda: _root(settings, specs[0]))
     else:
         yield Finding("root and topics", "not looked at: no pipeline names any")
-    topics = sorted({topic.name for spec in specs for topic in spec.topic.each})
-    for topic in topics:
-        yield _tried(f"topic {topic}", partial(_topic, settings, topic))
+    topics = {(each.cluster, each.name): each for spec in specs for each in spec.topic.each}
+    for (cluster, name), topic in sorted(topics.items()):
+        where = f" of {cluster}" if cluster else ""
+        yield _tried(f"topic {name}{where}", partial(_topic, topic))
     yield Finding("Spark's master", _master(settings))
 
 
@@ -110,10 +111,10 @@ def _root(settings: Settings, spec: Pipeline) -> str:
     return f"{settings.root} can be written"
 
 
-def _topic(settings: Settings, topic: str) -> str:
+def _topic(topic: Topic) -> str:
     from spark_jobs.source.topic_state import topic_state  # noqa: PLC0415 - Kafka's client, last of all
 
-    state = topic_state(settings, topic)
+    state = topic_state(Settings.of(topic), topic.name)
     records = sum(end - state.earliest[partition] for partition, end in state.latest.items())
     return f"{len(state.latest)} partitions, {records:,} offsets, by {state.timestamps or '?'}"
 

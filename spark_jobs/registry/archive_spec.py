@@ -64,6 +64,7 @@ def archive_spec(topic: Topic, archive: Archive) -> ArchiveSpec:
         about=f"Every record of topic {topic.name}, byte for byte.",
         topic=Topic(
             name=topic.name,
+            cluster=topic.cluster,
             fields=(clock,),
             event_time=topic.event_time,
             format=topic.format,

@@ -132,6 +132,7 @@ def load_next(name: str) -> Pipeline | None:
     for field, given, right in (
         ("name", following.name, spec.name),
         ("topic.name", following.topic.name, spec.topic.name),
+        ("topic.cluster", following.topic.cluster, spec.topic.cluster),
     ):
         if given != right:
             raise SpecInvalid.next_field_differs(

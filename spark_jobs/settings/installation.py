@@ -16,9 +16,10 @@ from spark_jobs.errors import SettingInvalid
 from spark_jobs.root.path_forms import plain_folder
 from spark_jobs.root.store import PATH_STYLE, Store, is_remote, is_s3, sluice_url
 from spark_jobs.settings.catalog import Catalog, parsed
+from spark_jobs.settings.kafka.cluster import connection, variable
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.settings.kafka.pem import exposure
-from spark_jobs.spec import spark_options
+from spark_jobs.spec import Topic, spark_options
 from spark_jobs.spec.cron import invalid_because
 
 REPO = Path(__file__).parent.parent.parent
@@ -125,6 +126,10 @@ VARIABLES = {
         "megabytes of driver and JVM together above which the worker ends after a drain",
         "4096",
     ),
+    "SLUICE_LAG_GROUP": (
+        "on: publish commits what it tells to the consumer group sluice.<pipeline>; or off",
+        "off",
+    ),
     "SLUICE_NEXT": (
         "on: the command is about NEXT, which a rebuild computes beside the live table; else off",
         "off",
@@ -147,6 +152,7 @@ LOCKS = ("safe", "one-host")
 RECORD_BYTES = ("hidden", "shown")
 WARM = ("off", "on")
 NEXT = ("off", "on")
+LAG_GROUP = ("off", "on")
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,60}")
 FOREVER = "forever"
 NEVER = "never"
@@ -183,15 +189,23 @@ class Settings(NamedTuple):
     warm_drains: str = "100"
     warm_idle_minutes: str = "15"
     warm_memory_mb: str = "4096"
+    lag_group: str = "off"
     next: str = "off"
     spark_env: str = ""
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
-    def from_environment(cls, kafka_config: KafkaConfig | None = None) -> Settings:
+    def of(cls, topic: Topic) -> Settings:
+        """Those of a pipeline that reads this topic. Raises as from_environment."""
+        return cls.from_environment(cluster=topic.cluster)
+
+    @classmethod
+    def from_environment(
+        cls, kafka_config: KafkaConfig | None = None, cluster: str = ""
+    ) -> Settings:
         """`kafka_config`, if given, replaces the file of SLUICE_KAFKA_CONFIG.
 
-        Its brokers override SLUICE_KAFKA.
+        Its brokers override SLUICE_KAFKA. Of a cluster of its own the variables are its own.
 
         Raises SettingInvalid, which names the variable that is missing or malformed; or
         KafkaConfigInvalid.
@@ -199,16 +213,13 @@ class Settings(NamedTuple):
         if kafka_config is None:
             kafka_config = (
                 KafkaConfig.read(path)
-                if (path := os.environ.get("SLUICE_KAFKA_CONFIG"))
+                if (path := os.environ.get(variable("SLUICE_KAFKA_CONFIG", cluster)))
                 else NOTHING
             )
-        values = {
-            name: kafka_config.brokers
-            if name == "SLUICE_KAFKA" and kafka_config.brokers
-            else _value(name)
-            for name in VARIABLES
-        }
-        named = "bootstrap.servers" if kafka_config.brokers else "SLUICE_KAFKA"
+        brokers = kafka_config.brokers or _brokers(cluster)
+        values = {name: brokers if name == "SLUICE_KAFKA" else _value(name) for name in VARIABLES}
+        own = variable("SLUICE_KAFKA", cluster)
+        named = "bootstrap.servers" if kafka_config.brokers else own
         for server in values["SLUICE_KAFKA"].split(","):
             host, _, port = server.strip().rpartition(":")
             if not host or not port.isdigit():
@@ -269,6 +280,9 @@ class Settings(NamedTuple):
                 "SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"]
             ),
             warm_memory_mb=_whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
+            lag_group=_one_of(
+                "SLUICE_LAG_GROUP", values["SLUICE_LAG_GROUP"], LAG_GROUP, "with on, Kafka has it"
+            ),
             next=_one_of("SLUICE_NEXT", values["SLUICE_NEXT"], NEXT, "with on, it is about NEXT"),
             spark_env=values["SLUICE_SPARK_ENV"],
             kafka_config=kafka_config,
@@ -349,6 +363,13 @@ def record_bytes() -> bool:
     return os.environ.get("SLUICE_RECORD_BYTES") == "shown"
 
 
+def lag_group() -> bool:
+    """SLUICE_LAG_GROUP, for publish, which needs nothing of Kafka. No where the value is wrong:
+    Settings refuse that value.
+    """
+    return os.environ.get("SLUICE_LAG_GROUP") == "on"
+
+
 def about_next() -> bool:
     """SLUICE_NEXT, for whoever looks which spec drains. No where the value is wrong: Settings
     refuse that value.
@@ -403,6 +424,19 @@ def _value(name: str) -> str:
     value = os.environ.get(name) or default
     if value is None or not (value or default == ""):
         raise SettingInvalid.absent(name=name, about=about)
+    return value
+
+
+def _brokers(cluster: str) -> str:
+    if not cluster:
+        return _value("SLUICE_KAFKA")
+    name = variable("SLUICE_KAFKA", cluster)
+    if not (value := os.environ.get(name)):
+        file = variable("SLUICE_KAFKA_CONFIG", cluster)
+        named = connection("sluice_kafka", cluster)
+        raise SettingInvalid.cluster_unknown(
+            cluster=cluster, variable=name, file=file, connection=named
+        )
     return value
 
 

@@ -53,7 +53,7 @@ def topic_state(settings: Settings, topic: str, starting: datetime | None = None
 
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or TopicMissing.
     """
-    with _admin_client(settings, topic) as client:
+    with admin_client(settings, topic) as client:
         configured = _configuration(client, topic)  # its answer comes beside those of the others
         described = client.describe_topics(
             TopicCollection([topic]),
@@ -113,7 +113,7 @@ def topic_names(settings: Settings, topic: str) -> list[str]:
 
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid.
     """
-    with _admin_client(settings, topic) as client:
+    with admin_client(settings, topic) as client:
         return [*client.list_topics(timeout=TIMEOUT_SECONDS).topics]
 
 
@@ -122,7 +122,7 @@ def first_offsets(settings: Settings, topic: str, partitions: Iterable[int]) -> 
 
     Raises the same errors as topic_state.
     """
-    with _admin_client(settings, topic) as client:
+    with admin_client(settings, topic) as client:
         results = _list_offsets(client, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
         return {partition: result.offset for partition, result in results.items()}
 
@@ -132,7 +132,7 @@ def is_compacted(settings: Settings, topic: str) -> bool:
 
     Raises the same errors as topic_state.
     """
-    with _admin_client(settings, topic) as client:
+    with admin_client(settings, topic) as client:
         return "compact" in _setting(_configuration(client, topic), "cleanup.policy")
 
 
@@ -142,7 +142,7 @@ def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> 
 
     Raises the same errors as topic_state.
     """
-    with _admin_client(settings, topic) as client:
+    with admin_client(settings, topic) as client:
         return _newest(client, topic, partitions)
 
 
@@ -171,7 +171,7 @@ def _setting(configured: Future[dict[str, ConfigEntry]], name: str) -> str:
 
 
 @contextmanager
-def _admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
+def admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
     """A connected client, which ends with the block. Translates its failures into Sluice's errors.
 
     The traceback of an error keeps the variables of its functions, until a garbage collection in

@@ -54,6 +54,7 @@ class Several(Topic):
         )
         return cls(
             name=BETWEEN.join(topic.name for topic in topics),
+            cluster=first.cluster,
             members=topics,
             event_time=first.event_time,
             fields=(*fields, Field(name=COLUMN, type="string", about="the record's topic")),
@@ -90,6 +91,9 @@ class Several(Topic):
         return type(self).of(tuple(members))
 
 
+_CLUSTERS = "they are of several clusters, and a pipeline reads one"
+
+
 def refuse_none(given: object) -> tuple[Topic, ...]:
     """What is given as `topics`, if it is topics: no name, no pattern of names, none at all."""
     if isinstance(given, Topic):
@@ -107,6 +111,8 @@ def _refuse_names(topics: tuple[Topic, ...]) -> None:
         refuse("topics", twice, "a topic is there twice", "Name each topic once")
     if len(names) > MOST:
         refuse("topics", len(names), f"a pipeline reads at most {MOST} topics", "Make two of it")
+    if len(clusters := {topic.cluster for topic in topics}) > 1:
+        refuse("topics", sorted(clusters), _CLUSTERS, "Make a pipeline of each")
     if inside := [topic.name for topic in topics if isinstance(topic, Several)]:
         refuse("topics", inside, "it is several topics itself", "Name them one by one")
     if taken := [topic.name for topic in topics if COLUMN in topic.columns]:

@@ -32,6 +32,10 @@ PARTITIONS: Final = 2**16
 """More partitions than a topic has (spec/several.py)."""
 
 
+_CLUSTER = r"^([a-z][a-z0-9]*(_[a-z0-9]+)*)?$"
+"""A part of a variable's name, before which `__` is."""
+
+
 def _topic_name(given: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", given) or given in {".", ".."}:
         refuse(
@@ -48,6 +52,8 @@ class Topic(Model):
 
     name: Annotated[str, AfterValidator(_topic_name)]
     """the topic's name in Kafka"""
+    cluster: str = Described(default="", pattern=_CLUSTER, max_length=30)
+    """its Kafka cluster, if there are several: deploy.md"""
     fields: tuple[Field, ...]
     """the fields of a record; Sluice ignores other keys"""
     event_time: str

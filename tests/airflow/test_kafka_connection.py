@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk._shared.secrets_masker import SecretsMasker
 
 from sluice_airflow.connections import kafka
-from spark_jobs.errors import KafkaConfigInvalid
+from spark_jobs.errors import KafkaConfigInvalid, SettingInvalid
 from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
 from tests.harness.refused import fails
@@ -46,6 +46,14 @@ def test_brokers_that_it_does_not_name_are_the_installations(connected):
     )
     connected.setenv("SLUICE_KAFKA", "b:2")
     assert kafka.task_settings().kafka == "b:2"
+
+
+def test_a_topics_cluster_has_a_connection_of_its_own(connected):
+    own = {"conn_type": "kafka", "extra": {"bootstrap.servers": "eu:1"}}
+    connected.setenv("AIRFLOW_CONN_SLUICE_KAFKA_EU", json.dumps(own))
+    assert [kafka.task_settings(name).kafka for name in ("", "eu")] == ["a:1", "eu:1"]
+    with fails(SettingInvalid, "cluster_unknown", connection="sluice_kafka_us"):
+        kafka.task_settings("us")
 
 
 def test_without_it_the_installations_declaration_is_in_force(connected, tmp_path):

@@ -21,7 +21,7 @@ from sluice_airflow.dags.refused import refused_dag
 from sluice_airflow.retries import ARGUMENTS
 from sluice_airflow.tasks.checks import CheckOperator
 from sluice_airflow.telling import bounded
-from sluice_airflow.telling.message import Place, began, is_over, of_checks, of_error
+from sluice_airflow.telling.message import Place, began, of_checks, of_error
 from sluice_airflow.telling.told import CALLBACKS, on_skipped
 from spark_jobs.errors import KafkaUnreachable, ProcessorFailed, SluiceError, SpecInvalid
 from spark_jobs.messages.report import CheckResult
@@ -262,8 +262,6 @@ def test_the_document_shows_messages_as_they_are():
     pipeline, run = "departure_delays", "scheduled__2026-03-01T12:00:00+00:00"
     down = KafkaUnreachable("broker:9092 did not answer in 10 s.", "Start the brokers.")
     assert began(Place(pipeline, pipeline, "plan", run), of_error(down)).text in page
-    later = run.replace("T12", "T13")
-    assert is_over(Place(pipeline, pipeline, "plan", later), of_error(down)).text in page
     checks = (
         roots.check(column="flights", type="expect_column_values_to_be_between"),
         roots.check(column="carrier", type="expect_column_values_to_not_be_null", severity="warning"),

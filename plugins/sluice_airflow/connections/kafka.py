@@ -14,7 +14,9 @@ from airflow.sdk.log import mask_secret
 
 from sluice_airflow.connections.secret_folder import secret_folder, sweep
 from spark_jobs.errors import KafkaConfigInvalid
+from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.kafka.cluster import connection as named
 from spark_jobs.settings.kafka.config import KafkaConfig
 
 CONNECTION = "sluice_kafka"
@@ -35,16 +37,21 @@ _KINDS = {
 }
 
 
-def task_settings() -> Settings:
-    """The installation's settings, with the Kafka declaration of the connection sluice_kafka if
-    Airflow has it.
+def settings_of(pipeline: str) -> Settings:
+    """Those of its topic's cluster. Raises as task_settings, and what loading its spec does."""
+    return task_settings(registry.load(pipeline).topic.cluster)
+
+
+def task_settings(cluster: str = "") -> Settings:
+    """The installation's settings, with the Kafka declaration of the connection sluice_kafka, or
+    that of the cluster, if Airflow has it.
 
     Raises KafkaConfigInvalid or SettingInvalid. Airflow masks the declaration's secrets in the log
     of this task, except those shorter than `[logging] min_length_masked_secret` (5). It removes the
     secret folders of killed tasks.
     """
     sweep(PREFIX)
-    settings = Settings.from_environment(kafka_connection())
+    settings = Settings.from_environment(kafka_connection(cluster), cluster)
     for secret in settings.kafka_config.secrets():
         # Masking works on one line of a log, and a key has many. Its first and last line are no
         # secret.
@@ -54,16 +61,17 @@ def task_settings() -> Settings:
     return settings
 
 
-def kafka_connection() -> KafkaConfig | None:
+def kafka_connection(cluster: str = "") -> KafkaConfig | None:
     """The Kafka declaration in the connection; None without a connection.
 
     Raises KafkaConfigInvalid.
     """
+    name = named(CONNECTION, cluster)
     try:
-        connection = BaseHook.get_connection(CONNECTION)
+        connection = BaseHook.get_connection(name)
     except AirflowNotFoundException:
         return None
-    source = f"connection {CONNECTION!r}"
+    source = f"connection {name!r}"
     if connection.conn_type != "kafka":
         raise KafkaConfigInvalid.not_a_kafka_connection(source=source, kind=connection.conn_type)
     for field in ("host", "login", "password", "schema", "port"):

@@ -11,7 +11,7 @@ from typing import Any
 from airflow.sdk import DAG, BaseOperator, Context, Param
 
 from sluice_airflow import ids
-from sluice_airflow.connections.kafka import task_settings
+from sluice_airflow.connections.kafka import settings_of
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.retries import one_line_errors
@@ -37,7 +37,7 @@ class AcceptOperator(BaseOperator):
 
         params: dict[str, Any] = dict(context["params"])
         with one_line_errors(self.log), root_credentials():
-            settings = task_settings()
+            settings = settings_of(self.pipeline)
             spec = live_spec(registry.load(self.pipeline), settings.root)
             names = tuple(params["checks"])
             by = getattr(context["dag_run"], "triggering_user_name", None) or "Airflow"

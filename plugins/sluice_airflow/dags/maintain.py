@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import DAG, BaseOperator, Context, CronTriggerTimetable
 
 from sluice_airflow import ids
-from sluice_airflow.connections.kafka import task_settings
+from sluice_airflow.connections.kafka import settings_of
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.retries import ARGUMENTS, one_line_errors
@@ -43,7 +43,7 @@ class MaintainOperator(BaseOperator):
         from spark_jobs.admin.maintain import maintain, maintain_ops  # noqa: PLC0415 - reads tables, which parsing a DAG does not
 
         with one_line_errors(self.log), root_credentials():
-            settings = task_settings()
+            settings = settings_of(self.pipeline)
             try:
                 spec = live_spec(registry.load(self.pipeline), settings.root)
                 intent = maintain(spec, settings)

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context
 
-from sluice_airflow.connections.kafka import task_settings
+from sluice_airflow.connections.kafka import settings_of
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.retries import one_line_errors
 from sluice_airflow.tasks import rebuild
@@ -61,7 +61,7 @@ class ConfirmOperator(ApprovalOperator):
             with one_line_errors(self.log), root_credentials():
                 waits = (context["ti"].xcom_pull(task_ids=STAGE) or {}).get("waits", "")
                 self.body, about = rebuild.question(
-                    planned_repair(context), waits, self.pipeline, task_settings()
+                    planned_repair(context), waits, self.pipeline, settings_of(self.pipeline)
                 )
             context["ti"].xcom_push(key=SHOWN, value=about)
             return super().execute(context)

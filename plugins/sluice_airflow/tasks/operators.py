@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow.sdk import BaseOperator, Context, SkipMixin
 
-from sluice_airflow.connections.kafka import task_settings
+from sluice_airflow.connections.kafka import settings_of
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.retries import attempt, last_try, one_line_errors
 from sluice_airflow.tasks.publish import announced, asset_of
@@ -54,7 +54,7 @@ class PlanOperator(BaseOperator, SkipMixin):
             recorded(self.pipeline, attempt(context), last),
         ):
             newest = announced(context, self.asset)
-            settings = task_settings()
+            settings = settings_of(self.pipeline)
             spec = live_spec(registry.load(self.pipeline), settings.root)
             planned = plan(spec, settings, newest)
         for line in planned.lines:

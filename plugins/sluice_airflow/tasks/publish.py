@@ -9,6 +9,7 @@ from airflow.sdk import Asset, AssetAlias, BaseOperator, Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow import ids, metrics
+from sluice_airflow.connections.kafka import settings_of
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import one_line_errors
@@ -78,6 +79,7 @@ class PublishOperator(TellsLineage, BaseOperator):
         super().__init__(inlets=[self.asset], outlets=outlets, **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:
+        from spark_jobs.runs.publish.lag import show_lag  # noqa: PLC0415 - as below
         from spark_jobs.runs.publish.publication import publish  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials():
@@ -85,6 +87,8 @@ class PublishOperator(TellsLineage, BaseOperator):
             # their checks.
             spec = live_spec(registry.load(self.pipeline), root())
             events = publish(Paths(root(), spec), spec, announced(context, self.asset))
+            if events:
+                show_lag(spec, events[-1], lambda: settings_of(self.pipeline))
         if not events:
             raise AirflowSkipException("consumers know of every version that has passed")
         told = [event.model_dump(mode="json") for event in events]

@@ -9,7 +9,7 @@ from airflow.sdk import BaseOperator, Context, SkipMixin
 from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow import metrics
-from sluice_airflow.connections.kafka import task_settings
+from sluice_airflow.connections.kafka import settings_of
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import attempt, last_try, one_line_errors
@@ -56,7 +56,7 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
             root_credentials(),
             recorded(self.pipeline, attempt(context, RUN_OF), last, kind),
         ):
-            settings, request = task_settings(), request_of(context)
+            settings, request = settings_of(self.pipeline), request_of(context)
             if request.facts.whole:
                 self.log.info("asked by %s: rebuild", request.who)
                 return rebuild.plan(self.pipeline, settings, request)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
-from sluice_airflow.connections.kafka import config_in_file, task_settings
+from sluice_airflow.connections.kafka import config_in_file, settings_of
 from spark_jobs.errors import ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import end_tree
@@ -61,7 +61,7 @@ class Submission:
         Raises ConnectionMissing, SettingInvalid or KafkaConfigInvalid.
         """
         master, given = require_spark(self.conn_id)
-        own = task_settings()
+        own = settings_of(self.pipeline)
         return own._replace(master=master, spark_conf=spark_options.merged(own.spark_conf, given))
 
     def run(

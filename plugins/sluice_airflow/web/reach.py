@@ -50,7 +50,7 @@ def _begun(spec: Pipeline) -> Future[Offsets | None]:
 def _ask(spec: Pipeline, answer: Future[Offsets | None]) -> None:
     found = None
     try:
-        found = source_of(spec, Settings.from_environment()).state().earliest
+        found = source_of(spec, Settings.of(spec.topic)).state().earliest
     except SluiceError:
         pass
     finally:
