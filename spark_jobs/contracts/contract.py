@@ -114,6 +114,8 @@ def _columns(spec: Pipeline) -> dict[str, Column] | None:
             made = kept | {name: Column(made_of=sql) for name, sql in step.measures.items()}
         elif isinstance(step, GroupState):
             made = {field.name: _of(field) for field in step.output}
+        elif names is None:
+            made = {}
     if names is None:
         return None
     usual = Column()

@@ -13,7 +13,17 @@ from spark_jobs.contracts.contract import Side, contract
 from spark_jobs.contracts.finding import Finding, Whom
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.fingerprint.fields import Declared
-from spark_jobs.spec import Check, Field, Latest, Layout, Pipeline, Schedule, State, Tumbling
+from spark_jobs.spec import (
+    Check,
+    Field,
+    Latest,
+    Layout,
+    Pipeline,
+    Schedule,
+    State,
+    Transform,
+    Tumbling,
+)
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 from tests.unit.test_identity import paths, settled
 
@@ -192,3 +202,10 @@ def test_rows_that_are_written_again_break_who_streams_them():
 def test_checks_bind_nobody():
     check = Check(type="expect_column_values_to_not_be_null", kwargs={"column": "shop"})
     assert findings(SPEC, pipeline(output_checks=(check,))) == []
+
+
+def test_what_sql_makes_of_a_field_is_not_the_field():
+    sql = Transform(sql="SELECT id, at, coalesce(shop, 'none') AS shop, amount FROM rows")
+    steps = (sql, deduplicate(), aggregate())
+    optional = topic(fields=(ID, AT, SHOP.model_copy(update={"required": False}), AMOUNT))
+    assert broken(pipeline(steps=steps), pipeline(steps=steps, topic=optional)) == set()
