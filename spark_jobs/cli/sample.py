@@ -63,13 +63,14 @@ def new(
     with one_line_errors():
         place = folder.refuse_there(into, name)
         subject = topic or name
-        settings = _settings(file)
         found = (
-            sample.of_file(file, records) if file else sample.of_topic(settings, subject, records)
+            sample.of_file(file, records)
+            if file
+            else sample.of_topic(Settings.from_environment(), subject, records)
         )
         with TemporaryDirectory(prefix="sluice-") as root:
             if is_registered(found):
-                keep_schemas(found, settings, root)
+                keep_schemas(found, Settings.from_environment(), root)
             made = draft(name, subject, found, root)
             written = folder.write(place, text(made, len(found)), golden(made, found, root))
         _show(made, len(found))
@@ -112,7 +113,9 @@ def preview(
         spec = pipelines.load(pipeline)
         if len(spec.topic.each) > 1 or spec.is_archive:
             raise SampleUnusable.no_preview(pipeline=pipeline)
-        settings = _settings(file, spec.topic.cluster)
+        if file and not os.environ.get("SLUICE_KAFKA_CONFIG"):
+            os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
+        settings = Settings.from_environment(cluster="" if file else spec.topic.cluster)
         found = (
             sample.of_file(file, records)
             if file
@@ -123,12 +126,6 @@ def preview(
             raise typer.Exit(answer)
         for line in _lines(answer, len(found)):
             say(line)
-
-
-def _settings(file: Path | None, cluster: str = "") -> Settings:
-    if file and not os.environ.get("SLUICE_KAFKA_CONFIG"):
-        os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
-    return Settings.from_environment(cluster="" if file else cluster)
 
 
 def _show(made: Draft, records: int) -> None:

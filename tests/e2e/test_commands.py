@@ -12,6 +12,7 @@ import deltalake
 import pytest
 
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.draft import sample
 from spark_jobs.errors import StateUnreadable
 from spark_jobs.launch import submit
 from spark_jobs.messages.report import Report, read_report
@@ -120,6 +121,17 @@ def test_new_drafts_from_the_topic_what_decodes_its_records(drained, tmp_path):
     assert {f.name for f in spec.topic.fields} == {f.name for f in drained.scene.spec.topic.fields}
     good = int(re.search(r"([\d,]+) of [\d,]+ records are good", said)[1].replace(",", ""))
     assert abs(good - (account.read - account.malformed)) <= account.malformed
+
+
+def test_a_sample_of_few_bytes_has_the_newest_records(drained, monkeypatch):
+    monkeypatch.setattr(sample, "MOST_BYTES", 40_000)
+    found = sample.of_topic(drained.scene.settings, "flights", 10**6)
+    assert 20_000 < sum(len(each.value or b"") for each in found) < 100_000
+    ends = {each.partition: each.offset + 1 for each in found}
+    share = 0.9  # records differ a little in their sizes
+    for partition, end in drained.report.offsets_end.items():
+        of_it = [each.offset for each in found if each.partition == int(partition)]
+        assert end - ends[int(partition)] <= (1 - share) * len(of_it) + 1
 
 
 def test_preview_says_of_the_records_what_the_drain_said_and_writes_nothing(drained):

@@ -315,7 +315,8 @@ def test_the_command_writes_a_package_that_validates_and_overwrites_nothing(tmp_
     lines = "\n".join(json.dumps(order(n)) for n in range(80))
     (tmp_path / "orders.jsonl").write_text(lines)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SLUICE_PIPELINES", raising=False)
+    for name in ("SLUICE_PIPELINES", "SLUICE_ROOT", "SLUICE_KAFKA"):
+        monkeypatch.delenv(name, raising=False)
     words = ["new", "orders", "--file", "orders.jsonl"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
