@@ -13,7 +13,7 @@ import pytest
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.draft import sample
-from spark_jobs.errors import StateUnreadable
+from spark_jobs.errors import StateUnreadable, TopicMissing
 from spark_jobs.launch import submit
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.runs.plan import NOTHING_TO_DO
@@ -21,6 +21,7 @@ from spark_jobs.settings.installation import Settings
 from tests.e2e import pipelines
 from tests.harness.command import answer, sluice, sluice_here, undone
 from tests.harness.long_form import LONG, long_form
+from tests.harness.refused import fails
 from tests.harness.scene import Scene
 
 PIPELINE = "flight_events"
@@ -132,6 +133,11 @@ def test_a_sample_of_few_bytes_has_the_newest_records(drained, monkeypatch):
     for partition, end in drained.report.offsets_end.items():
         of_it = [each.offset for each in found if each.partition == int(partition)]
         assert end - ends[int(partition)] <= (1 - share) * len(of_it) + 1
+
+
+def test_a_topic_that_is_missing_has_no_sample(drained):
+    with fails(TopicMissing, "topic_absent", topic="nowhere"):
+        sample.of_topic(drained.scene.settings, "nowhere", 9)
 
 
 def test_preview_says_of_the_records_what_the_drain_said_and_writes_nothing(drained):
