@@ -53,7 +53,8 @@ def drafted(
     made, names = list[Drafted](), set(taken)
     for leaf in leaves:
         # A key in the wrong case is a fault of its record, and no field more.
-        if snake(str(leaf.path[-1])) in names and len(leaf.values) <= FEW * len(leaf.column):
+        few = leaf.column and len(leaf.values) <= FEW * len(leaf.column)
+        if few and snake(str(leaf.path[-1])) in names:
             continue
         found = of(leaf, clock_ms)
         name = _name(leaf.path, names)

@@ -13,10 +13,10 @@ from spark_jobs.draft.text import text
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.proof.cases import read
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Avro, Csv, Deduplicate
+from spark_jobs.spec import Avro, Csv, Deduplicate, Latest
 from tests.harness.refused import fails
 from tests.harness.schemas import avro, by_fastavro, framed, keep
-from tests.unit.test_new import NOON, order, sampled
+from tests.unit.test_new import CLOCK, NOON, order, sampled
 
 ROWS = [
     f"o-{n};{(NOON + timedelta(seconds=n)).isoformat()};{n}.50;{n % 2 == 0};0{n};\"Doe; J\""
@@ -99,6 +99,9 @@ def test_avro_without_its_schema_is_refused_in_words(tmp_path):
     values = orders(SCHEMA, 9, 3)
     with fails(SampleUnusable, "by_registry", sampled=3):
         draft("orders", "orders", sampled(values))
+    keep(tmp_path, {9: avro(SCHEMA)})
+    with fails(SampleUnusable, "mostly_malformed", records=3, sampled=3):
+        draft("orders", "orders", sampled([framed(9, b"\x02a")] * 3), str(tmp_path))
     undeclared = Settings("/root", "b:2", tmp_path, "x", "1g")
     with fails(SampleUnusable, "by_registry", sampled=3):
         keep_schemas(sampled(values), undeclared, str(tmp_path))
@@ -121,3 +124,51 @@ def test_the_written_case_is_read_as_the_records_were_and_the_decoder_reads_them
     assert [row["order_id"] for row in case.expect.rows] == ["o-0", "o-1", "o-2"]
     assert (case.expect.duplicates, len(case.expect.malformed)) == (1, 1)
     assert (first.value["price"], case.expect.rows[0]["price"]) == (1e-7, 1e-7)
+
+
+def test_numbers_without_a_logical_type_are_times_by_their_size_and_equal_names_are_two(tmp_path):
+    place = {"type": "record", "name": "Place", "fields": [{"name": "city", "type": "string"}]}
+    schema = {"type": "record", "name": "Order", "fields": [
+        {"name": "createdAt", "type": "long"},
+        {"name": "from", "type": place},
+        {"name": "to", "type": "Place"},
+    ]}  # fmt: skip
+    keep(tmp_path, {9: avro(schema)})
+    values = [
+        {"createdAt": int(CLOCK) + n, "from": {"city": "Köln"}, "to": {"city": "Bonn"}}
+        for n in range(60)
+    ]
+    given = [framed(9, by_fastavro(schema, each)) for each in values]
+    made = draft("x", "x", sampled(given), str(tmp_path))
+    fields = {f.name: (f.type, f.format) for f in spec_of(made, tmp_path).topic.fields}
+    assert fields == {
+        "created_at": ("timestamp", "ms"), "city": ("string", None), "to_city": ("string", None),
+    }  # fmt: skip
+    assert (made.spec.topic.event_time, made.tried.malformed.total()) == ("created_at", 0)
+
+
+def test_debezium_by_avro_becomes_the_present_rows(tmp_path):
+    row = {"type": "record", "name": "Value", "fields": [
+        {"name": "id", "type": "int"}, {"name": "status", "type": ["null", "string"]}]}  # fmt: skip
+    source = {
+        "type": "record",
+        "name": "Source",
+        "fields": [{"name": "lsn", "type": ["null", "long"]}],
+    }
+    schema = {"type": "record", "name": "Envelope", "fields": [
+        {"name": "before", "type": ["null", row]}, {"name": "after", "type": ["null", "Value"]},
+        {"name": "source", "type": source}, {"name": "op", "type": "string"},
+        {"name": "ts_ms", "type": ["null", "long"]}]}  # fmt: skip
+    keep(tmp_path, {9: avro(schema)})
+    values = [
+        {"op": "u", "before": None, "after": {"id": n % 9, "status": "paid"}, "ts_ms": int(CLOCK) + n,
+         "source": {"lsn": 100 + n}}
+        for n in range(60)
+    ]  # fmt: skip
+    values[9] |= {"op": "d", "before": values[0]["after"], "after": None}
+    given = [framed(9, by_fastavro(schema, each)) for each in values]
+    made = draft("x", "x", sampled(given), str(tmp_path))
+    spec = spec_of(made, tmp_path)
+    assert (spec.topic.envelope, spec.topic.format) == ("debezium", Avro(registry="main"))
+    assert spec.steps == (Latest(keys=("id",), order_by=("lsn", "changed_at"), deletes="op = 'd'"),)
+    assert (len(made.tried.rows), made.tried.malformed.total()) == (60, 0)

@@ -1,0 +1,92 @@
+"""Avro schema: the columns that a schema gives, plain or in Debezium's envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spark_jobs.draft.leaf import DEEPEST, Kind
+from spark_jobs.schemas.avro import Node, parse
+
+if TYPE_CHECKING:
+    from spark_jobs.schemas.schema import Schema
+    from spark_jobs.spec.fields.place import Envelope
+    from spark_jobs.values.path import Path
+
+TYPES: Final = {
+    **dict.fromkeys(("string", "enum", "uuid"), "string"),
+    **dict.fromkeys(("bytes", "fixed"), "binary"),
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "date": "date",
+    **{f"timestamp-{unit}": "timestamp" for unit in ("millis", "micros", "nanos")},
+    **{f"local-timestamp-{unit}": "timestamp_ntz" for unit in ("millis", "micros", "nanos")},
+}
+"""Kind or logical type -> a field's type. Of any other the value is kept as JSON."""
+MOST_DIGITS: Final = 38
+"""Of a decimal of Spark's."""
+
+
+class Column(NamedTuple):
+    """One path of a record."""
+
+    path: Path
+    kind: Kind
+    optional: bool
+
+
+class Layout(NamedTuple):
+    """What a schema's records have."""
+
+    envelope: Envelope | None
+    row: Mapping[Path, Column]
+    around: Mapping[Path, Column]
+    """Of Debezium: the position in the log."""
+
+
+def layout(schema: Schema) -> Layout:
+    """Of a schema of Avro."""
+    node = parse(schema.text, [text for _, text in schema.references])
+    parts = {each.name: _part(each.node)[0] for each in node.fields}
+    row = parts.get("after") or parts.get("before")
+    if "op" in parts and row is not None and row.kind == "record":
+        source = parts.get("source")
+        around = _columns(source, ("source",)) if source and source.kind == "record" else ()
+        lsn: dict[Path, Column] = {
+            each.path: each for each in around if each.path == ("source", "lsn")
+        }
+        return Layout("debezium", {each.path: each for each in _columns(row, ())}, lsn)
+    return Layout(None, {each.path: each for each in _columns(node, ())}, {})
+
+
+def _part(node: Node) -> tuple[Node, bool]:
+    """The type without null, and whether it may be null."""
+    if node.kind != "union":
+        return node, False
+    parts = [each for each in node.parts if each.kind != "null"]
+    return (parts[0] if len(parts) == 1 else node), len(parts) < len(node.parts)
+
+
+def _columns(node: Node, path: Path, *, optional: bool = False) -> Iterator[Column]:
+    """Of a record's fields, and those of records within."""
+    for field in node.fields:
+        here, (part, nullable) = (*path, field.name), _part(field.node)
+        lacks = optional or nullable
+        if part.kind == "record" and len(here) < DEEPEST and part.fields:
+            yield from _columns(part, here, optional=lacks)
+        else:
+            yield Column(here, _kind(part), lacks)
+
+
+def _kind(node: Node) -> Kind:
+    if node.logical == "decimal" and node.precision <= MOST_DIGITS:
+        return Kind(f"decimal({node.precision},{node.scale})")
+    if node.kind == "array" and (inner := TYPES.get(node.parts[0].logical or node.parts[0].kind)):
+        return Kind(f"array<{inner}>")
+    found = TYPES.get(node.logical) or TYPES.get(node.kind)
+    if found is None or node.logical == "decimal":
+        return Kind("string", "json")
+    return Kind(found)
