@@ -31,6 +31,8 @@ class Entry(NamedTuple):
     name: str
     location: str
     """As Spark has it."""
+    id: str
+    """Delta's id of the published table, which it keeps however often it shows another."""
     about: str
     owner: str
     columns: tuple[Column, ...]
@@ -43,13 +45,15 @@ def entry(paths: Paths, spec: Pipeline) -> Entry | None:
     path = paths.published_table
     if spec.is_archive or not delta.is_table(path):
         return None
-    schema = json.loads(delta.open_table(path).schema().to_json())
+    table = delta.open_table(path)
+    schema = json.loads(table.schema().to_json())
     known = meanings(spec)
     columns = (
         Column(each["name"], in_sql(each["type"]), known.get(each["name"], ""))
         for each in schema["fields"]
     )
-    return Entry(spec.name, qualified(path), spec.about, spec.owner, tuple(columns))
+    known_by = str(table.metadata().id)
+    return Entry(spec.name, qualified(path), known_by, spec.about, spec.owner, tuple(columns))
 
 
 def meanings(spec: Pipeline) -> dict[str, str]:

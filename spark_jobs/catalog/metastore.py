@@ -28,8 +28,12 @@ from spark_jobs.errors import CatalogRefused
 from spark_jobs.settings.catalog import Catalog
 
 SECONDS: Final = 10.0
-MARK: Final = "sluice.pipeline"
-"""The property of an entry that Sluice made."""
+MARK: Final = "sluice.table"
+"""The property of an entry that Sluice made: the table's id. So an installation leaves the entries
+of another that has a pipeline of the same name.
+"""
+MOST_LETTERS: Final = 250
+"""Of a column's comment: a metastore's database has 256."""
 # Numbers of fields in hive_metastore.thrift.
 _NAME, _DATABASE, _OWNER, _STORED, _PARTS, _PROPERTIES, _TYPE = 1, 2, 3, 7, 8, 9, 12
 _COLUMNS, _LOCATION, _INPUT, _OUTPUT, _COMPRESSED, _BUCKETS, _SERDE = 1, 2, 3, 4, 5, 6, 7
@@ -58,7 +62,7 @@ class Metastore(NamedTuple):
                 made = changed(_new(wanted.name, self.at.database), wanted)
                 self._call("create_table_with_environment_context", {1: _struct(made), 2: _QUIETLY})
                 return True
-            if MARK not in _pairs(known.get(_PROPERTIES)):
+            if _pairs(known.get(_PROPERTIES)).get(MARK) != wanted.id:
                 raise CatalogRefused.foreign_entry(
                     catalog=self.at.url, table=f"{self.at.database}.{wanted.name}"
                 )
@@ -137,7 +141,7 @@ def changed(known: Fields, wanted: Entry) -> Fields:
         "EXTERNAL": "TRUE",
         "spark.sql.sources.provider": "delta",
         "comment": wanted.about,
-        MARK: wanted.name,
+        MARK: wanted.id,
     }
     owner = {_OWNER: text(wanted.owner)} if wanted.owner else {}
     properties = {_PROPERTIES: _with(known.get(_PROPERTIES), ours)}
@@ -145,8 +149,10 @@ def changed(known: Fields, wanted: Entry) -> Fields:
 
 
 def _column(column: Column) -> Fields:
-    about = {3: text(column.about)} if column.about else {}
-    return {1: text(column.name), 2: text(column.type)} | about
+    """As a metastore keeps it: names in small letters, and none of Spark's own types."""
+    kind = column.type.replace("timestamp_ntz", "timestamp")
+    about = {3: text(column.about[:MOST_LETTERS])} if column.about else {}
+    return {1: text(column.name.lower()), 2: text(kind)} | about
 
 
 def _fields(value: Value | None) -> Fields:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.catalog.entry import entry
 from spark_jobs.catalog.metastore import Metastore
-from spark_jobs.errors import SluiceError
 from spark_jobs.settings.installation import catalog
 
 if TYPE_CHECKING:
@@ -34,5 +33,5 @@ def try_to_register(paths: Paths, spec: Pipeline) -> None:
     try:
         if line := register(paths, spec):
             LOG.info("%s", line)
-    except SluiceError as error:
+    except Exception as error:  # noqa: BLE001 - whatever another's server answers
         LOG.warning("%s is published, and in no catalog: %s", spec.name, error)

@@ -211,7 +211,7 @@ class CatalogRefused(SluiceError):
     def said_no(self, catalog: object, database: object, error: object) -> None: ...
 
     @reason(
-        "{catalog} has a table {table}, which Sluice did not register.",
+        "{catalog} has a table {table}, which this root did not register.",
         "Drop or rename it, or name another database in SLUICE_CATALOG.",
     )
     def foreign_entry(self, catalog: object, table: object) -> None: ...

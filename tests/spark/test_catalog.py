@@ -18,7 +18,7 @@ from tests.harness.refused import fails
 from tests.unit.test_catalog import SPEC
 
 pytestmark = long_form
-COLUMNS = pa.schema([("shop", pa.string()), ("sales", pa.int64())])
+COLUMNS = pa.schema([("shop", pa.string()), ("sales", pa.int64()), ("soldAt", pa.timestamp("us"))])
 READ = """
 import sys
 from pyspark.sql import SparkSession
@@ -56,7 +56,8 @@ def hive(spark, server) -> Any:
 def published(folder) -> Paths:
     paths = Paths(str(folder), SPEC)
     deltalake.write_deltalake(
-        str(paths.published_table), pa.table({"shop": ["1"], "sales": [7]}, COLUMNS)
+        str(paths.published_table),
+        pa.table({"shop": ["1"], "sales": [7], "soldAt": [None]}, COLUMNS),
     )
     return paths
 
@@ -78,18 +79,24 @@ def test_hives_own_client_finds_the_table_where_it_is_also_after_it_has_changed(
     columns = [
         (each.getName(), each.getType(), each.getComment()) for each in found.getSd().getCols()
     ]
-    assert columns == [("shop", "string", "its number"), ("sales", "bigint", "count(*)")]
+    assert columns == [
+        ("shop", "string", "its number"),
+        ("sales", "bigint", "count(*)"),
+        ("soldat", "timestamp", None),
+    ]
 
     found.getParameters().put("team", "tills")  # a person's
     hive.alter_table("default", "sales_hourly", found)
-    moved = published(tmp_path / "b")  # a root that was moved
+    moved = Paths(str((tmp_path / "a").rename(tmp_path / "b")), SPEC)
     more = deltalake.Field("added", "double")
     deltalake.DeltaTable(str(moved.published_table)).alter.add_columns([more])
     register(moved, SPEC)
     found = hive.getTable("default", "sales_hourly")
     assert found.getSd().getLocation() == f"file:{moved.published_table}"
     assert dict(found.getSd().getSerdeInfo().getParameters())["path"] == found.getSd().getLocation()
-    assert [each.getType() for each in found.getSd().getCols()] == ["string", "bigint", "double"]
+    assert [each.getType() for each in found.getSd().getCols()] == [
+        "string", "bigint", "timestamp", "double",
+    ]  # fmt: skip
     assert dict(found.getParameters())["team"] == "tills"
 
 
@@ -103,10 +110,12 @@ def test_a_table_of_others_and_a_database_that_is_not_there_are_refused(
     monkeypatch.setenv("SLUICE_CATALOG", f"thrift://127.0.0.1:{server}/default")
     register(paths, SPEC)
     found = hive.getTable("default", "sales_hourly")
-    found.getParameters().remove("sluice.pipeline")
+    found.getParameters().remove("sluice.table")
     hive.alter_table("default", "sales_hourly", found)
     with fails(CatalogRefused, "foreign_entry", table="default.sales_hourly"):
         register(paths, SPEC)
+    with fails(CatalogRefused, "foreign_entry", table="default.sales_hourly"):
+        register(published(tmp_path / "another"), SPEC)
     hive.dropTable("default", "sales_hourly", False, False)
 
 

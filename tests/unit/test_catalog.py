@@ -34,7 +34,9 @@ SPEC = pipeline(
         )
     ),
 )
-ENTRY = Entry("sales", "file:/root/published/sales", "Sales.", "tills", (Column("n", "int", ""),))
+ENTRY = Entry(
+    "sales", "file:/root/published/sales", "t1", "Sales.", "tills", (Column("n", "int", ""),)
+)
 TABLE = st.dictionaries(
     st.integers(1, 30000),
     st.one_of(
@@ -72,6 +74,7 @@ def test_an_entry_has_the_columns_of_the_published_table_with_what_the_spec_says
     assert made == Entry(
         "sales_hourly",
         f"file:{published.published_table}",
+        str(deltalake.DeltaTable(str(published.published_table)).metadata().id),
         "Sales.",
         "tills",
         (
