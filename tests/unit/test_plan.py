@@ -58,6 +58,11 @@ class Installation:
             commit_batch(folder, batch)
         Cursor(audited=len(ends) - 1, judged=judged).write(self.paths.cursor)
 
+    def holds_drained(self, ends: dict[int, int]) -> None:
+        """Records that are in the table, and have passed."""
+        self.holds(ends)
+        self.has_drained(ends, judged=0)
+
     def plan(self, spec: Pipeline = SPEC) -> Plan:
         return planning.plan(spec, self.settings)
 
@@ -89,8 +94,7 @@ def test_a_drained_topic_leaves_nothing_to_do(installation):
 
 
 def test_new_records_are_counted_by_partition(installation):
-    installation.holds({0: 50, 1: 20})
-    installation.has_drained({0: 50, 1: 20}, judged=0)
+    installation.holds_drained({0: 50, 1: 20})
     installation.holds({0: 53, 1: 20, 2: 4})
     plan = installation.plan()
     assert plan.new_offsets == 7
@@ -102,8 +106,7 @@ def test_new_records_are_counted_by_partition(installation):
 
 
 def test_a_batch_that_was_begun_and_not_committed_is_a_reason_to_run(installation):
-    installation.holds({0: 50})
-    installation.has_drained({0: 50}, judged=0)
+    installation.holds_drained({0: 50})
     plan_batch(installation.paths.checkpoint, 1, {0: 50})
     assert installation.plan().reasons == (
         "batch 1 was begun and not committed: it will be run again",
@@ -127,23 +130,20 @@ def test_batches_that_have_not_passed_the_checks_are_a_reason_to_run(installatio
 
 
 def test_a_plan_refuses_what_the_drain_would_refuse(installation):
-    installation.holds({0: 50})
-    installation.has_drained({0: 50}, judged=0)
+    installation.holds_drained({0: 50})
     with pytest.raises(StateIncompatible):
         installation.plan(pipeline(steps=SPEC.steps[1:]))
 
 
 def test_as_many_new_offsets_as_lost_ones_are_not_nothing_to_do(installation):
-    installation.holds({0: 50, 1: 20})
-    installation.has_drained({0: 50, 1: 20}, judged=0)
+    installation.holds_drained({0: 50, 1: 20})
     installation.holds({0: 45, 1: 25})
     with fails(OffsetsWentBack, "topic_went_back", where=has("partition 0 ends at 45")):
         installation.plan()
 
 
 def test_a_plan_says_what_of_a_changed_spec_is_not_in_force(installation):
-    installation.holds({0: 20, 1: 0})
-    installation.has_drained({0: 20, 1: 0}, judged=0)
+    installation.holds_drained({0: 20, 1: 0})
     lines = installation.plan(pipeline(state=State(shuffle_partitions=3))).lines
     assert any(
         "state.shuffle_partitions: the spec sets 3; the checkpoint uses 2" in line for line in lines
@@ -176,8 +176,7 @@ def test_planning_leaves_the_checkpoint_as_it_was(installation):
 
 
 def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(installation):
-    installation.holds({0: 10, 1: 0})
-    installation.has_drained({0: 10, 1: 0}, judged=0)
+    installation.holds_drained({0: 10, 1: 0})
     assert installation.plan().idle
     (installation.paths.checkpoint / "commits" / "0").write_text("")
     with fails(CheckpointBroken, "file_damaged", what=has("commits/0")):
@@ -185,28 +184,24 @@ def test_a_torn_entry_of_the_logs_is_refused_by_its_name_before_anything_runs(in
 
 
 @pytest.mark.parametrize(
-    ("name", "reason", "told"),
-    [("identity", "identity_lost", "path"), ("cursor", "file_damaged", "what")],
+    ("name", "content", "reason", "told"),
+    [
+        ("identity", '{"gener', "identity_lost", "path"),
+        ("identity", None, "identity_lost", "path"),
+        ("cursor", '{"gener', "file_damaged", "what"),
+    ],
 )
-def test_so_is_what_lies_beside_the_checkpoint(installation, name, reason, told):
-    installation.holds({0: 10, 1: 0})
-    installation.has_drained({0: 10, 1: 0}, judged=0)
-    getattr(installation.paths, name).write_text('{"gener')
+def test_so_is_what_lies_beside_the_checkpoint(installation, name, content, reason, told):
+    """A checkpoint without an identity is not taken for a new one."""
+    installation.holds_drained({0: 10, 1: 0})
+    path = getattr(installation.paths, name)
+    path.write_text(content) if content else path.unlink()
     with fails(CheckpointBroken, reason, **{told: has(f"{name}.json")}):
         installation.plan()
 
 
-def test_a_checkpoint_whose_identity_is_gone_is_not_taken_for_a_new_one(installation):
-    installation.holds({0: 10, 1: 0})
-    installation.has_drained({0: 10, 1: 0}, judged=0)
-    installation.paths.identity.unlink()
-    with fails(CheckpointBroken, "identity_lost", path=has("identity.json")):
-        installation.plan()
-
-
 def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes(installation):
-    installation.holds({0: 20, 1: 5})
-    installation.has_drained({0: 20, 1: 5}, judged=0)
+    installation.holds_drained({0: 20, 1: 5})
     installation.holds({0: 50, 1: 5}, earliest={0: 30, 1: 0})
     changed = pipeline(
         state=State(shuffle_partitions=3),
@@ -281,8 +276,7 @@ def test_a_state_store_that_a_cluster_does_not_bound_is_told(installation, provi
 
 
 def test_of_a_partition_that_was_added_only_what_retention_has_left_is_new(installation):
-    installation.holds({0: 50})
-    installation.has_drained({0: 50}, judged=0)
+    installation.holds_drained({0: 50})
     installation.holds({0: 50, 1: 45}, earliest={0: 0, 1: 40})
     assert installation.plan(pipeline(on_lost_records="skip")).new_offsets == 5
 
@@ -303,8 +297,7 @@ def test_a_newest_record_from_the_future_is_told_and_hides_no_silence(installati
 
 def test_what_waits_behind_an_open_transaction_is_told_and_not_that_all_is_drained(installation):
     since = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    installation.holds({0: 50, 1: 7})
-    installation.has_drained({0: 50, 1: 7}, judged=0)
+    installation.holds_drained({0: 50, 1: 7})
     installation.topic = installation.topic._replace(
         held={1: HeldBack(offsets=16, since=since), 0: HeldBack(offsets=2, since=None)}
     )
@@ -320,8 +313,7 @@ def test_what_waits_behind_an_open_transaction_is_told_and_not_that_all_is_drain
 
 
 def test_a_check_that_time_alone_lets_fail_is_a_reason_to_run(installation):
-    installation.holds({0: 50})
-    installation.has_drained({0: 50}, judged=0)
+    installation.holds_drained({0: 50})
     cursor = Cursor(audited=0, judged=0, last_event_time=datetime.now(UTC) - timedelta(hours=3))
     cursor.write(installation.paths.cursor)
     by = {"by": "event_time", "severity": "warning"}

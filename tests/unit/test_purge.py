@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,16 @@ def commit(folder: UPath, batch: int, unique: str | None, *, planned: bool = Tru
     (folder / "commits" / str(batch)).write_text("v2\n" + json.dumps({"stateUniqueIds": ids}))
 
 
+def written(folder: Path, batches: int, *ssts: str, commits: Iterable[int]) -> UPath:
+    """The checkpoint of so many batches with a snapshot each, of which these are committed."""
+    made = begin(folder)
+    for batch in range(batches):
+        snapshot(folder / "state/0/0", batch + 1, OLD, *(sst.format(batch) for sst in ssts))
+    for batch in commits:
+        commit(made, batch, OLD)
+    return made
+
+
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("*") if path.is_file()}
 
@@ -44,11 +55,7 @@ def store(tmp_path) -> Path:
 
 
 def test_what_the_kept_batches_need_stays_and_the_rest_goes_with_its_checksums(tmp_path, store):
-    folder = begin(tmp_path)
-    for batch in range(6):
-        snapshot(store, batch + 1, OLD, "shared.sst", f"{batch}.sst")
-        if batch >= 4:
-            commit(folder, batch, OLD)
+    folder = written(tmp_path, 6, "shared.sst", "{}.sst", commits=range(4, 6))
     assert purge(Checkpoint(folder), slack=3) == 8
     assert names(store) == {
         *("5_0a.zip", ".5_0a.zip.crc", "6_0a.zip", ".6_0a.zip.crc"),
@@ -58,11 +65,7 @@ def test_what_the_kept_batches_need_stays_and_the_rest_goes_with_its_checksums(t
 
 
 def test_it_waits_until_there_is_enough_to_remove(tmp_path, store):
-    folder = begin(tmp_path)
-    for batch in range(6):
-        snapshot(store, batch + 1, OLD, "shared.sst")
-        if batch >= 3:
-            commit(folder, batch, OLD)
+    folder = written(tmp_path, 6, "shared.sst", commits=range(3, 6))
     assert purge(Checkpoint(folder), slack=3) == 0
     assert purge(Checkpoint(folder), slack=2) == 3
 
@@ -94,10 +97,7 @@ def test_a_delta_stays_while_a_kept_version_builds_on_it(tmp_path, store):
 
 
 def test_where_a_kept_snapshot_is_torn_its_files_are_left_alone(tmp_path, store):
-    folder = begin(tmp_path)
-    for batch in range(3):
-        snapshot(store, batch + 1, OLD, f"{batch}.sst")
-    commit(folder, 2, OLD)
+    folder = written(tmp_path, 3, "{}.sst", commits=(2,))
     (store / "3_0a.zip").write_bytes(b"PK")
     assert purge(Checkpoint(folder), slack=0) == 2
     assert {"0.sst", "1.sst", "2.sst"} <= names(store)
@@ -113,11 +113,7 @@ def test_without_a_commit_or_a_store_there_is_nothing_to_purge(tmp_path, store):
 
 def test_what_the_next_run_wrote_while_the_holder_slept_stays(tmp_path, store):
     """On an object store a lease expires; the files were listed before it was asked again."""
-    folder = begin(tmp_path)
-    for batch in range(3):
-        snapshot(store, batch + 1, OLD, f"{batch}.sst")
-        if batch == 2:
-            commit(folder, batch, OLD)
+    folder = written(tmp_path, 3, "{}.sst", commits=(2,))
 
     def asleep():
         snapshot(store, 4, NEW, "next.sst")
@@ -127,10 +123,7 @@ def test_what_the_next_run_wrote_while_the_holder_slept_stays(tmp_path, store):
 
 
 def test_nothing_goes_where_the_lease_is_lost(tmp_path, store):
-    folder = begin(tmp_path)
-    for batch in range(3):
-        snapshot(store, batch + 1, OLD, f"{batch}.sst")
-    commit(folder, 2, OLD)
+    folder = written(tmp_path, 3, "{}.sst", commits=(2,))
     before = names(store)
 
     def lost():
@@ -143,10 +136,7 @@ def test_nothing_goes_where_the_lease_is_lost(tmp_path, store):
 
 @pytest.mark.parametrize("torn", ["", "v2", "v2\n{"])
 def test_snapshots_of_a_batch_whose_commit_is_torn_stay(tmp_path, store, torn):
-    folder = begin(tmp_path)
-    for batch in range(3):
-        snapshot(store, batch + 1, OLD, f"{batch}.sst")
-        commit(folder, batch, OLD)
+    folder = written(tmp_path, 3, "{}.sst", commits=range(3))
     snapshot(store, 2, NEW)
     (folder / "commits" / "1").write_text(torn)
     purge(Checkpoint(folder), slack=-1)
@@ -154,9 +144,6 @@ def test_snapshots_of_a_batch_whose_commit_is_torn_stay(tmp_path, store, torn):
 
 
 def test_a_version_after_the_last_commit_stays(tmp_path, store):
-    folder = begin(tmp_path)
-    for batch in range(3):
-        snapshot(store, batch + 1, OLD, f"{batch}.sst")
-    commit(folder, 1, OLD)
+    folder = written(tmp_path, 3, "{}.sst", commits=(1,))
     purge(Checkpoint(folder), slack=0)
     assert {"2_0a.zip", "3_0a.zip"} <= names(store), "an attempt that may be repeated"

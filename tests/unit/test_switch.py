@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -215,19 +216,17 @@ def refused(rebuilt: Rebuilt, error: type[SluiceError], reason: str, **told: obj
     assert read_identity(rebuilt.live.paths) is not None
 
 
-def test_a_switch_waits_for_the_drain_that_works(rebuilt):
-    with lease(rebuilt.live.paths.lease, "drain"):
-        refused(rebuilt, LeaseHeld, "held_by_drain", holder=has("run drain"))
-
-
-def test_a_switch_waits_for_the_drain_beside(rebuilt):
-    with lease(rebuilt.side.paths.lease, "rebuild"):
-        refused(rebuilt, LeaseHeld, "held_by_drain", holder=has("run rebuild"))
-
-
-def test_a_switch_waits_for_the_repair_that_is_computed(rebuilt):
-    with lease(rebuilt.live.paths.staging_lease, "stage"):
-        refused(rebuilt, RebuildRefused, "repair_computing", holder=has("run stage"))
+@pytest.mark.parametrize(
+    ("place", "error", "reason"),
+    [
+        ("live.paths.lease", LeaseHeld, "held_by_drain"),
+        ("side.paths.lease", LeaseHeld, "held_by_drain"),
+        ("live.paths.staging_lease", RebuildRefused, "repair_computing"),
+    ],
+)
+def test_a_switch_waits_for_the_drains_of_both_and_for_a_stage(rebuilt, place, error, reason):
+    with lease(attrgetter(place)(rebuilt), "one"):
+        refused(rebuilt, error, reason, holder=has("run one"))
 
 
 def test_rows_that_have_not_passed_are_not_switched_to(rebuilt):

@@ -252,12 +252,13 @@ def test_it_ends_behind_its_last_drain_and_a_failed_one(start, limits, words, st
     worker = start(**limits)
     client = worker.run(*words)
     assert client.end() == Ended(status)
+    assert worker.marked("killed") == (status != 0), "a failed one is answered without its JVM"
     assert not worker.socket.exists()
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert why in worker.log
     assert ("not foreseen" in client.out.read_text()) == (words == ("raise",))
-    assert worker.marked("stopped" if status == 0 else "killed")
-    assert not worker.marked("killed" if status == 0 else "cleaned")
+    assert worker.marked("cleaned") == worker.marked("stopped") == (status == 0)
+    assert worker.marked("killed") == (status != 0)
 
 
 def test_it_ends_when_nobody_wants_a_drain(start):
@@ -337,17 +338,6 @@ def test_two_clients_do_not_start_two_workers(tmp_path):
         assert (first, second) == (True, False)
     with starting(tmp_path / "w.sock") as third:
         assert third
-
-
-def test_a_failed_drain_is_answered_when_the_jvm_is_dead_and_nothing_is_cleaned_at_leisure(start):
-    worker = start()
-    client = worker.run("status", "7")
-    assert client.end() == Ended(7)
-    assert worker.marked("killed")
-    assert not worker.socket.exists()
-    assert worker.process.wait(PATIENCE_SECONDS) == 0
-    assert not worker.marked("cleaned")
-    assert not worker.marked("stopped")
 
 
 def test_a_drain_whose_folder_is_gone_fails_and_says_so(start, tmp_path):
