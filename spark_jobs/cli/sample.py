@@ -72,7 +72,7 @@ def new(
             if is_registered(found):
                 keep_schemas(found, Settings.from_environment(), root)
             made = draft(name, subject, found, root)
-            written = folder.write(place, text(made, len(found)), golden(made, found, root))
+            written = folder.write(place, text(made, len(found)), golden(made, root))
         _show(made, len(found))
         say("")
         for path in written:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
@@ -20,17 +20,19 @@ from spark_jobs.spec import Deduplicate
 GOOD: Final = 3
 BAD: Final = 2
 """Records, each of another reason."""
+TRIED: Final = 100
+"""Of the good records: each of them alone."""
 LARGEST: Final = 4_000
 """Bytes of a record that a person reads."""
 _UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def golden(draft: Draft, sample: Sequence[Sampled], root: str = "") -> str | None:
+def golden(draft: Draft, root: str = "") -> str | None:
     """The text of tests.yaml; None where no record fits. `root` has the schemas of a registry."""
     spec = draft.spec
-    good = _good(draft, sample, root)
+    good = _good(draft, root)
     copies = good[:1] if any(isinstance(each, Deduplicate) for each in spec.steps) else []
-    bad = [each for each in draft.tried.examples.values() if _is_short(each)][:BAD]
+    bad = _bad(draft, root)
     if not good:
         return None
     given = [_as_written(each) for each in (*good, *copies, *bad)]
@@ -51,11 +53,18 @@ def golden(draft: Draft, sample: Sequence[Sampled], root: str = "") -> str | Non
     return "\n".join(lines) + "\n"
 
 
-def _good(draft: Draft, sample: Sequence[Sampled], root: str) -> list[Sampled]:
+def _bad(draft: Draft, root: str) -> list[Sampled]:
+    """Not those that are bad in a way that JSON written anew is not."""
+    short = [each for each in draft.tried.examples.values() if _is_short(each)]
+    written = (tried(draft.spec.topic, [_as_written(each)], root) for each in short)
+    return [each for each, found in zip(short, written, strict=True) if found.malformed][:BAD]
+
+
+def _good(draft: Draft, root: str) -> list[Sampled]:
     """Of different keys; none is deleted, or from far ahead."""
     keys = draft.keys
     found, known = list[Sampled](), list[Any]()
-    for each in filter(_is_short, sample):
+    for each in filter(_is_short, draft.tried.good[:TRIED]):
         alone = tried(draft.spec.topic, [_as_written(each)], root)
         if not _is_plain(alone):
             continue

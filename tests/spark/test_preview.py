@@ -70,7 +70,7 @@ def test_the_case_that_new_writes_passes_as_it_is_written(tmp_path, monkeypatch)
     package = tmp_path / "new_cases"
     for name, sample in samples.items():
         made = draft(name, name, sample)
-        folder.write(package / name, text(made, len(sample)), golden(made, sample))
+        folder.write(package / name, text(made, len(sample)), golden(made))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SLUICE_PIPELINES", package.name)
     lines = [*prove(Prove(pipelines=tuple(samples)), Settings.from_environment())]
