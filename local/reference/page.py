@@ -31,6 +31,7 @@ from spark_jobs.spec import (
     Topic,
     Transform,
     Tumbling,
+    WhenData,
 )
 from spark_jobs.spec.formats.brought import FORMATS
 
@@ -55,6 +56,7 @@ SPEC = (
     Archive,
     MoreTopics,
     Schedule,
+    WhenData,
     Ranges,
     Layout,
     Check,

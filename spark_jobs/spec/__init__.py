@@ -23,7 +23,7 @@ from spark_jobs.spec.formats.lines import Lines
 from spark_jobs.spec.formats.protobuf import Protobuf
 from spark_jobs.spec.json_schema.reading import from_json_schema
 from spark_jobs.spec.more_topics import MoreTopics
-from spark_jobs.spec.pipeline import Pipeline, Schedule, State
+from spark_jobs.spec.pipeline import Pipeline, Schedule, State, WhenData
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.aggregate import Aggregate
 from spark_jobs.spec.steps.deduplicate import Deduplicate
@@ -64,6 +64,7 @@ __all__ = [
     "Topic",
     "Transform",
     "Tumbling",
+    "WhenData",
     "fresh",
     "from_json_schema",
     "volume",

@@ -89,11 +89,27 @@ def positive(field: str, value: timedelta) -> None:
         refuse(field, value, "it must be more than 0", "Write for example '30 minutes'")
 
 
+class WhenData(Model):
+    """Starts a run when records wait and no run is queued or at work."""
+
+    every: Duration = Described(default=timedelta(minutes=1), strict=False)
+    """how often it looks"""
+    at_least: int = Described(default=1, ge=1)
+    """how many offsets must wait"""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        positive("every", self.every)
+        return self
+
+
 class Schedule(Model):
     """When Airflow runs the drain. Times are UTC."""
 
     cron: str = "0 * * * *"
     """five cron fields: minute, hour, day of month, month, day of week"""
+    when_data: WhenData | None = None
+    """starts runs also when records wait"""
     start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     """no run before this time"""
     execution_timeout: Duration = Described(default=timedelta(hours=6), strict=False)

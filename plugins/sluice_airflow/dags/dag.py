@@ -4,12 +4,13 @@ repair, where the spec says that repairs follow drains.
 
 from __future__ import annotations
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, TriggerRule
+from airflow.sdk import DAG, TriggerRule
 
 from sluice_airflow import ids
 from sluice_airflow.dags import text
 from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.dags.run_types import OF_DRAINS
+from sluice_airflow.dags.start import start
 from sluice_airflow.retries import ARGUMENTS
 from sluice_airflow.tasks.checks import CheckOperator
 from sluice_airflow.tasks.operators import DrainOperator, PlanOperator
@@ -31,8 +32,7 @@ def build(spec: Pipeline, own: Own = NONE) -> DAG:
         dag_id=ids.drains(spec.name),
         description=spec.about,
         doc_md=text.page(spec),
-        # Explicit, since a bare cron string gives data intervals of zero length in Airflow 3.
-        schedule=CronDataIntervalTimetable(spec.schedule.cron, timezone="UTC"),
+        schedule=start(spec),
         start_date=spec.schedule.start,
         catchup=False,
         max_active_runs=1,

@@ -1,0 +1,1 @@
+"""Triggers: what Airflow's triggerer runs."""
