@@ -36,16 +36,21 @@ def found() -> DagBag:
 
 
 @pytest.fixture(scope="module")
-def dags() -> dict[str, DAG]:
-    """Those that drain."""
+def bag() -> DagBag:
+    """Of the shipped pipelines."""
     bag = found()
     assert bag.import_errors == {}
+    return bag
+
+
+@pytest.fixture(scope="module")
+def dags(bag) -> dict[str, DAG]:
+    """Those that drain."""
     others = {MAINTAIN, *BACKFILLS, *ACCEPTS}
     return {name: dag for name, dag in bag.dags.items() if name not in others}
 
 
-def test_every_pipeline_is_three_dags_in_one_of_which_a_person_may_accept_its_rows_alone():
-    bag = found()
+def test_every_pipeline_is_three_dags_in_one_of_which_a_person_may_accept_its_rows_alone(bag):
     assert sorted(bag.dags) == sorted([*registry.names(), *BACKFILLS, *ACCEPTS, MAINTAIN])
     for name in registry.names():
         accept = bag.dags[accept_id(name)]
@@ -55,8 +60,8 @@ def test_every_pipeline_is_three_dags_in_one_of_which_a_person_may_accept_its_ro
         assert task.pipeline == name
 
 
-def test_another_maintains_every_pipeline_once_a_week_one_at_a_time():
-    dag = found().dags[MAINTAIN]
+def test_another_maintains_every_pipeline_once_a_week_one_at_a_time(bag):
+    dag = bag.dags[MAINTAIN]
     assert [task.task_id for task in dag.tasks] == registry.names()
     assert (dag.max_active_tasks, dag.max_active_runs, dag.catchup) == (1, 1, False)
     assert schedule(dag) == "17 3 * * 0"
@@ -92,16 +97,12 @@ def schedule(dag: DAG) -> str:
 
 
 @pytest.mark.parametrize("name", registry.names())
-def test_a_dag_plans_drains_judges_and_publishes_in_this_order(dags, name):
+def test_a_dag_plans_drains_judges_and_publishes_one_at_a_time_and_never_catches_up(dags, name):
     edges = {task.task_id: task.downstream_task_ids for task in dags[name].tasks}
     assert edges == {
         "plan": {"drain"}, "drain": {"check_output", "check_state"}, "check_output": {"publish"},
         "check_state": {"publish"}, "publish": set(),
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", registry.names())
-def test_a_dag_runs_one_drain_at_a_time_and_never_catches_up(dags, name):
     assert (dags[name].max_active_runs, dags[name].catchup) == (1, False)
 
 

@@ -82,9 +82,16 @@ def drained(drained_once, tmp_path) -> Scene:
 
 @pytest.fixture
 def scene(kafka, tmp_path) -> Callable[..., Scene]:
-    """Make a scene for a pipeline of this folder: one store a step, two partitions, unless told."""
+    """Make a scene for a pipeline of this folder: one store a step, two partitions, unless told.
 
-    def make(pipeline: str | Pipeline, **given: Any) -> Scene:
-        return Scene(kafka, tmp_path, pipeline, **{"stores": 1, "partitions": 2} | given)
+    `ran`: the id of a run that has drained its first delivery.
+    """
+
+    def make(pipeline: str | Pipeline, ran: str = "", **given: Any) -> Scene:
+        made = Scene(kafka, tmp_path, pipeline, **{"stores": 1, "partitions": 2} | given)
+        if ran:
+            made.deliver()
+            made.run(ran)
+        return made
 
     return make

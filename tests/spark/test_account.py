@@ -9,12 +9,15 @@ import pytest
 
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.decode import slices as noting
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import history, rows_of, writer
 from tests.harness.refused import because, has
+from tests.harness.scene import Scene
+from tests.spark.test_slices import assert_nothing_is_lost, assert_tiled
 
 Event = dict[str, Any]
 
@@ -75,33 +78,26 @@ def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(
 ):
     batch = 2
     judged = read_cursor(drained.paths.cursor).judged
-    corrupt(monkeypatch, batch)
-
-    report = drained.drain("off")
-
+    with monkeypatch.context() as off:
+        corrupt(off, batch)
+        report = drained.drain("off")
     failed = has("expect_column_values_to_be_between(unaccounted)")
     because(report.problem, CheckFailed, "critical_failed", count=1, failed=failed)
     assert report.account.unaccounted == unaccounted
-    assert {row["batch_id"]: row["unaccounted"] for row in drained.ops("batches")} == {
-        0: 0,
-        1: 0,
-        batch: unaccounted,
-        3: 0,
-    }
-    assert [row["unaccounted"] for row in drained.ops("runs") if row["run_id"] == "off"] == [
-        unaccounted
-    ]
+    of_batches = {row["batch_id"]: row["unaccounted"] for row in drained.ops("batches")}
+    assert of_batches == {0: 0, 1: 0, batch: unaccounted, 3: 0}
+    of_runs = [row["unaccounted"] for row in drained.ops("runs") if row["run_id"] == "off"]
+    assert of_runs == [unaccounted]
     assert read_cursor(drained.paths.cursor).judged == judged
     assert not plan(drained.spec, drained.settings).idle, (
         "rows that were never judged good must not be forgotten"
     )
+    if corrupt is delta_says_one_row_more:
+        assert_red_until_somebody_decides(drained, report)
 
 
-def test_a_red_account_stays_red_until_somebody_decides(drained, monkeypatch):
+def assert_red_until_somebody_decides(drained: Scene, failed: Report):
     """The run that follows reads nothing and balances: it must not pass what failed."""
-    with monkeypatch.context() as off:
-        delta_says_one_row_more(off, 2)
-        failed = drained.drain("off")
     said: list[str] = []
     again = drained.drain("again", said.append)
     assert (again.batches, again.account.unaccounted) == ((), 0)
@@ -212,9 +208,7 @@ def delta_says_one_row_less(active: pytest.MonkeyPatch, batch: int) -> None:
 
 def test_a_batch_whose_progress_is_lost_is_held_against_the_state_before_it(scene, monkeypatch):
     """A Deduplicate lets each key through once that its state did not have."""
-    made = scene("flight_events", events=900, deliveries=3)
-    made.deliver()
-    made.run("first")
+    made = scene("flight_events", events=900, deliveries=3, ran="first")
     made.deliver()
     with monkeypatch.context() as lost:
         progress_is_lost(lost)
@@ -231,11 +225,10 @@ def test_a_batch_whose_progress_is_lost_is_held_against_the_state_before_it(scen
     assert report.account.unaccounted == 1
 
 
-def test_an_aggregate_is_balanced_although_the_progress_of_its_batches_is_lost(scene, monkeypatch):
+def test_where_progress_is_lost_an_aggregate_is_balanced_and_has_its_slices(scene, monkeypatch):
     """Kafka and the state before say what entered, the table's rows what was written."""
-    made = scene("departure_delays", events=900, deliveries=3)
-    made.deliver()
-    made.run("first")
+    monkeypatch.setattr(noting, "LEAST_OFFSETS", 20)
+    made = scene("departure_delays", events=900, deliveries=3, ran="first")
     seen = made.ops("batches")
     made.deliver()
     with monkeypatch.context() as lost:
@@ -246,6 +239,8 @@ def test_an_aggregate_is_balanced_although_the_progress_of_its_batches_is_lost(s
     assert len(again) == len(made.ops("batches")) - len(seen) > 0
     assert sum(row["groups_in"] for row in again) > 0 < sum(row["groups_out"] for row in again)
     assert {row["unaccounted"] for row in again} == {None}, "no second source says it"
+    assert_tiled(made)
+    assert_nothing_is_lost(made)
     made.deliver()
     rows_of_commit = rows_of.sum_of
     with monkeypatch.context() as off:

@@ -257,9 +257,7 @@ def places(rows: list[Row]) -> set[tuple[int, int]]:
 
 def test_a_corrected_expression_continues_on_the_same_state(scene, monkeypatch):
     """The batch that failed is run again by the new expression, on the state that the old one made."""
-    made = scene(by_carrier(MEAN), events=500, deliveries=2)
-    made.deliver()
-    made.run("first")
+    made = scene(by_carrier(MEAN), events=500, deliveries=2, ran="first")
     before = bad(made)
     sums: dict[str, float] = defaultdict(float)
     for row in good(made):

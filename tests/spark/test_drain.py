@@ -110,16 +110,13 @@ def test_a_run_begins_no_batch_after_its_last_minute_and_the_next_goes_on(scene,
     made.assert_exact()
 
 
-def test_a_run_with_nothing_new_keeps_the_last_known_state_and_writes_nothing(scene):
-    made = scene("flight_events", events=500, deliveries=1)
-    made.deliver_all()
-    first = made.run("first")
-    second = made.run("second")
+def test_a_run_with_nothing_new_keeps_the_last_known_state_and_writes_nothing(drained):
+    first, second = drained.run("second"), drained.run("third")
     assert second.batches == ()
     assert second.state.rows == first.state.rows > 0
     assert second.watermark == first.watermark
     assert second.table_version == first.table_version
-    made.assert_exact()
+    drained.assert_exact()
 
 
 def test_a_first_run_that_accepts_nothing_is_red_says_why_and_waits_for_a_persons_word(scene):

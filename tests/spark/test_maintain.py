@@ -100,9 +100,7 @@ def test_runs_rewind_and_change_feed_go_on_after_it_and_the_table_is_exact(drain
 
 def test_a_merge_beside_an_optimize_is_repeated_and_the_table_is_exact(scene, monkeypatch):
     operator = operators.named("update_window")
-    made = scene(operator.spec, events=400, deliveries=2)
-    made.deliver()
-    made.run("first")
+    made = scene(operator.spec, events=400, deliveries=2, ran="first")
     maintained(made)
     made.deliver()
     said: list[str] = []
@@ -118,9 +116,7 @@ def test_an_overwrite_beside_which_somebody_optimized_is_refused_in_words_and_re
     scene, monkeypatch
 ):
     operator = operators.named("complete_windows")
-    made = scene(operator.spec, events=400, deliveries=2)
-    made.deliver()
-    made.run("first")
+    made = scene(operator.spec, events=400, deliveries=2, ran="first")
     maintained(made)
     made.deliver()
     with monkeypatch.context() as busy:

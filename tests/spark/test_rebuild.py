@@ -135,9 +135,7 @@ def good(report: Report) -> Report:
 
 @pytest.fixture
 def rebuilding(scene) -> Rebuilding:
-    made = scene(SPEC, events=1500, deliveries=4)
-    made.deliver()
-    made.run("live-1")
+    made = scene(SPEC, events=1500, deliveries=4, ran="live-1")
     return Rebuilding(made)
 
 
@@ -191,9 +189,7 @@ def test_a_sum_becomes_a_maximum_in_one_write_with_drains_on_both_sides(rebuildi
 
 @long_form
 def test_a_table_of_which_no_range_can_be_computed_is_rebuilt_and_switched_to(scene, tmp_path):
-    made = scene(WHOLE, events=1500, deliveries=3)
-    made.deliver()
-    made.run("live-1")
+    made = scene(WHOLE, events=1500, deliveries=3, ran="live-1")
     it, said = Rebuilding(made), list[str]()
     assert unranged(it.spec)
     assert unranged(it.next)

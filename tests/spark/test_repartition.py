@@ -60,9 +60,7 @@ def state(made: Scene, stores: int, batch: int | None = None) -> list[str]:
     ],
 )
 def test_drains_behind_more_and_fewer_stores_give_what_duckdb_makes(scene, examples, operator):
-    made = scene(operator.spec, events=2400, deliveries=3, stores=2)
-    made.deliver()
-    made.run("in two stores")
+    made = scene(operator.spec, events=2400, deliveries=3, stores=2, ran="in two stores")
     before, newest = state(made, 2), Checkpoint(made.paths.checkpoint).committed()[-1]
     for wanted in (3, 1):
         assert "there were" in moved(made, wanted)[-1]

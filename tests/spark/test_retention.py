@@ -25,10 +25,17 @@ def records_of(made, partition: int) -> list[dict]:
     return [row for row in made.ledger.to_pylist() if row["partition"] == partition]
 
 
+def killed_before_its_account(made, patch):
+    def cut_off(*_):
+        raise failpoint.Failure("cut off before the account")
+
+    with patch.context() as cut:
+        cut.setattr(Audit, "_account", cut_off)
+        assert made.drain("killed").problem is not None
+
+
 def test_records_that_nobody_read_are_counted_and_going_on_without_them_is_recorded(scene):
-    made = scene("flight_events", events=900, deliveries=2)
-    made.deliver()
-    made.run("first")
+    made = scene("flight_events", events=900, deliveries=2, ran="first")
     read = made.ledger.num_rows
     made.deliver()
     ends = {row["partition"]: row["offset"] + 1 for row in made.ledger.to_pylist()[:read]}
@@ -56,9 +63,7 @@ def test_records_that_retention_took_between_a_commit_and_its_account_are_unknow
 ):
     made = scene("flight_events", events=900, deliveries=1)
     made.deliver()
-    with monkeypatch.context() as cut:
-        cut.setattr(Audit, "_account", failpoint_raises)
-        assert made.drain("killed").problem is not None
+    killed_before_its_account(made, monkeypatch)
     assert made.ops("quarantine") == []
     gone = records_of(made, 1)[:50]
     remove_before(made, 1, gone[-1]["offset"] + 1)
@@ -76,10 +81,6 @@ def test_records_that_retention_took_between_a_commit_and_its_account_are_unknow
     ids = {row["event_id"] for row in made.table()}
     assert {row["event_id"] for row in gone if row["kind"] == "good"} <= ids
     assert made.run("after").account.unknown == 0
-
-
-def failpoint_raises(*_) -> None:
-    raise failpoint.Failure("cut off before the account")
 
 
 def test_what_a_cut_off_account_had_kept_of_such_records_stays(scene, monkeypatch):
@@ -103,9 +104,7 @@ def test_what_a_cut_off_account_had_kept_of_such_records_stays(scene, monkeypatc
 def test_a_batch_of_which_nothing_is_left_has_an_account_all_the_same(scene, monkeypatch):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver()
-    with monkeypatch.context() as cut:
-        cut.setattr(Audit, "_account", failpoint_raises)
-        assert made.drain("killed").problem is not None
+    killed_before_its_account(made, monkeypatch)
     for partition in range(made.partitions):
         remove_before(made, partition, records_of(made, partition)[-1]["offset"] + 1)
     account = made.run("next").account
@@ -127,9 +126,7 @@ def test_records_that_compaction_took_between_a_commit_and_its_account_are_no_fa
     }
     admin.create_topics([NewTopic(made.topic, 4, 1, config=eager)])[made.topic].result()
     made.deliver()
-    with monkeypatch.context() as cut:
-        cut.setattr(Audit, "_account", failpoint_raises)
-        assert made.drain("killed").problem is not None
+    killed_before_its_account(made, monkeypatch)
     before, deadline = readable(made), time.monotonic() + 120
     while readable(made) >= before:  # a later record lets the broker close a segment and compact it
         assert time.monotonic() < deadline

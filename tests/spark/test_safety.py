@@ -454,9 +454,7 @@ def more_patient(topic: Topic) -> Topic:
 
 
 def test_a_change_whose_first_batch_fails_can_be_taken_back(scene, monkeypatch):
-    made = scene("departure_delays", events=600, deliveries=2)
-    made.deliver()
-    made.run("before")
+    made = scene("departure_delays", events=600, deliveries=2, ran="before")
     made.deliver_all()
     spec = made.spec
     more = Field(name="gate", type="string", required=False, about="of the airport")

@@ -13,7 +13,6 @@ import pytest
 from local.deliveries import Mess, deliver
 from local.flights import flight_events
 from spark_jobs import failpoint
-from spark_jobs.audit.progress import Follower
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.decode import slices as noting
@@ -178,25 +177,9 @@ def test_a_run_that_is_cut_off_leaves_slices_that_the_next_completes(drained, mo
     assert_nothing_is_lost(drained)
 
 
-def test_the_slices_of_a_batch_whose_progress_is_lost_come_from_the_second_read(scene, monkeypatch):
-    made = scene("departure_delays", events=900, deliveries=3)
-    made.deliver()
-    made.run("first")
-    made.deliver()
-    with monkeypatch.context() as off:
-        off.setattr(Follower, "progress", lambda _: {})
-        made.run("lost")
-    assert "reread" in {row["source"] for row in made.ops("batches")}
-    assert_tiled(made)
-    assert_nothing_is_lost(made)
-
-
-def test_a_batch_whose_notes_are_lost_has_no_slices_and_is_read_in_full(scene, monkeypatch):
-    made = scene("flight_events", events=600, deliveries=2)
-    made.deliver()
-    made.run("first")
+def test_a_batch_whose_notes_are_lost_has_no_slices_and_is_read_in_full(drained, monkeypatch):
+    made = drained
     before, first = noted(made).lacking, sum(ends(made).values())
-    made.deliver()
     with monkeypatch.context() as off:
         take = SliceNotes.take
         off.setattr(SliceNotes, "take", lambda *of: take(*of)[1:])

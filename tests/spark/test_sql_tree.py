@@ -244,29 +244,20 @@ def test_however_it_is_written_a_query_of_the_rows_is_accepted_with_and_without_
     assert reason(spark, SqlText("sql", text, query=True)) == ""
 
 
-def test_a_run_refuses_it_before_it_reads(scene):
-    from spark_jobs.spec import Transform  # noqa: PLC0415 - only here
+def test_a_run_refuses_it_before_it_reads_and_a_misspelt_check_too(scene):
+    from spark_jobs.spec import Check, Transform  # noqa: PLC0415 - only here
 
     made = scene("flight_events", events=60, deliveries=1)
     hidden = Transform(where="IDENTIFIER('ref' || 'lect')('java.lang.System', 'gc') is null")
-    made.change(steps=(hidden, *made.spec.steps))
+    steps, right = made.spec.steps, made.spec.output_checks
+    made.change(steps=(hidden, *steps))
     made.deliver()
     field = has("step 1 (transform)")
     because(made.drain("unsafe").problem, SpecInvalid, "expression_refused", field=field)
     assert made.ops("batches") == []
-
-
-def test_a_run_with_a_misspelt_check_commits_nothing(scene):
-    from spark_jobs.spec import Check  # noqa: PLC0415 - only here
-
-    made = scene("flight_events", events=60, deliveries=1)
-    misspelt = Check(
-        type="expect_column_values_to_be_between",
-        kwargs={"column": "event_time", "minimum": "2026"},
-    )
-    right = made.spec.output_checks
-    made.change(output_checks=(*right, misspelt))
-    made.deliver()
+    wrong = {"column": "event_time", "minimum": "2026"}
+    misspelt = Check(type="expect_column_values_to_be_between", kwargs=wrong)
+    made.change(steps=steps, output_checks=(*right, misspelt))
     error = has("minimum extra fields")
     because(made.drain("misspelt").problem, CheckBroken, "no_expectation", error=error)
     assert not made.paths.table.exists()

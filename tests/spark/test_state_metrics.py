@@ -35,9 +35,7 @@ def test_timers_that_a_list_state_hides_are_not_guessed_at(scene):
 
 
 def test_batches_that_bring_nothing_newer_are_counted_until_one_does(scene):
-    made = scene("flight_events", events=300, deliveries=2)
-    made.deliver()
-    made.run("first")
+    made = scene("flight_events", events=300, deliveries=2, ran="first")
     assert read_cursor(made.paths.cursor).still_batches == 0
     newest = max(
         (row for row in made.ledger.to_pylist() if row["kind"] == "good"),

@@ -141,9 +141,7 @@ def test_records_behind_an_open_transaction_are_told_by_plan_run_and_page_until_
 
 
 def test_a_topic_made_anew_is_refused_although_it_has_more_records_than_were_read(scene):
-    made = scene("flight_events", events=300, deliveries=2)
-    made.deliver()
-    made.run("first")
+    made = scene("flight_events", events=300, deliveries=2, ran="first")
     admin = AdminClient({"bootstrap.servers": made.kafka})
     admin.delete_topics([made.topic])[made.topic].result()
     deadline = time.monotonic() + 30
