@@ -139,7 +139,8 @@ def version_after(path: UPath, owners: Collection[str], batch: int) -> int:
     """The newest version of the table with the rows after that batch: of its commit, or of the last
     batch before it; 0 without one. `owners`: of all generations that the checkpoint has had.
 
-    It may be one that only joined files: VACUUM removes those of the batch's own version first.
+    It may be one that only joined files or forgot deletes: VACUUM removes those of the batch's own
+    version first.
     Commits that a rewind took back are passed over: an abandoned generation had the same batches.
     """
     same = None
@@ -148,7 +149,7 @@ def version_after(path: UPath, owners: Collection[str], batch: int) -> int:
         note = note_of(entry)
         if note.get("sluice") in owners and note["batch"] <= batch:
             return version if same is None else same
-        if entry["operation"] not in {RESTORE, *NO_ROWS}:
+        if entry["operation"] != RESTORE and changes_rows(entry):
             same = None
         elif same is None:
             same = version

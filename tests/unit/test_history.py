@@ -89,6 +89,15 @@ def test_files_that_were_joined_after_a_batch_are_the_version_with_its_rows(tmp_
     assert history.version_after(UPath(tmp_path), ["sales/g1"], 2) == 2
 
 
+def test_what_forgot_deletes_after_a_batch_is_a_version_with_its_rows(tmp_path):
+    batches(tmp_path, "g1", 0, 1)
+    said = deltalake.CommitProperties(custom_metadata={"userMetadata": '{"sluice_forgot": "n"}'})
+    deltalake.DeltaTable(str(tmp_path)).delete("n = 1", commit_properties=said)
+    assert history.version_after(UPath(tmp_path), ["sales/g1"], 1) == 2
+    deltalake.DeltaTable(str(tmp_path)).delete("true")
+    assert history.version_after(UPath(tmp_path), ["sales/g1"], 1) == 2
+
+
 def test_what_somebody_changed_after_a_batch_is_not_taken_for_its_rows(tmp_path):
     batches(tmp_path, "g1", 0, 1)
     deltalake.DeltaTable(str(tmp_path)).delete("n = 1")
