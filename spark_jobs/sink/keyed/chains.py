@@ -7,13 +7,14 @@ batch that is merged twice changes nothing, besides the transaction id that ever
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
 from spark_jobs.sink.commit import Commit, append, marked
 from spark_jobs.sink.contention import again
+from spark_jobs.sink.keyed.bucket import BUCKET, IN_A_BUCKET, summed, told
 from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.keyed.here import Merge, merged_here
@@ -22,17 +23,13 @@ from spark_jobs.sink.keyed.touched import misplaced, touched
 from spark_jobs.sink.keyed.versions import BEGINS, chain, placing
 from spark_jobs.spec.steps.history import CURRENT, SPAN
 from spark_jobs.storage import delta
-from spark_jobs.values.own_columns import DELETED, WHOLE, own
+from spark_jobs.values.own_columns import DELETED, WHOLE
 
 if TYPE_CHECKING:
     import deltalake
     from pyspark.sql import Column, DataFrame
 
     from spark_jobs.spec import History
-
-IN_A_BUCKET: Final = 100_000
-"""Changes and versions that one task of Spark makes chains of at a time."""
-BUCKET: Final = own("bucket")
 
 
 def extend(rows: DataFrame, step: History, commit: Commit) -> None:
@@ -73,12 +70,13 @@ def extend_here(changes: pa.Table, step: History, commit: Commit) -> None:
 
 
 def extend_in_spark(changes: DataFrame, step: History, commit: Commit, *, empty: bool) -> None:
-    """Likewise by Spark: each task makes the chains of some keys. `changes` are cached."""
+    """Likewise by Spark: each task makes the chains of some keys. `changes` are cached. Raises
+    TableChanged likewise.
+    """
     with held(_made(changes, step, commit)) as made:
-        counts = [F.sum(name) for name in Fates._fields]
-        (told,) = (Fates(*row) for row in made.where(F.col(WHOLE).isNull()).agg(*counts).collect())
+        fates = summed(made.where(F.col(WHOLE).isNull()), step, commit)
         rows = made.where(F.col(WHOLE).isNotNull()).drop(*Fates._fields)
-        commit = commit._replace(note={**commit.note, "fates": told._asdict()})
+        commit = commit._replace(note={**commit.note, "fates": fates._asdict()})
         if empty:
             append(rows.drop(WHOLE), commit)
         else:
@@ -104,10 +102,11 @@ def _made(changes: DataFrame, step: History, commit: Commit) -> DataFrame:
     columns = schema.names
 
     def of_bucket(given: pa.Table, there: pa.Table) -> pa.Table:
+        if (broken := misplaced(there, step)) is not None:
+            given, there = given.slice(0, 0), there.slice(0, 0)
         made = chain(there.drop_columns([BUCKET]), given.drop_columns([BUCKET]), step)
-        fates = pa.table({name: [count] for name, count in made.fates._asdict().items()})
-        both = pa.concat_tables([made.rows, fates], promote_options="permissive")
-        return both.select(columns)
+        both = [made.rows, told(made.fates, broken, there)]
+        return pa.concat_tables(both, promote_options="permissive").select(columns)
 
     buckets = -(-commit.records // IN_A_BUCKET)
     bucket = F.pmod(F.xxhash64(*keys), F.lit(buckets)).alias(BUCKET)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.sink.commit import Commit, append, marked
 from spark_jobs.sink.contention import again
-from spark_jobs.sink.keyed.chains import BUCKET, IN_A_BUCKET
+from spark_jobs.sink.keyed.bucket import BUCKET, IN_A_BUCKET, summed, told
 from spark_jobs.sink.keyed.commit import same
 from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import Fates
@@ -66,9 +66,7 @@ def fold_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
 def fold_in_spark(changes: DataFrame, step: Latest, commit: Commit, *, empty: bool) -> None:
     """Likewise by Spark: each task makes the rows of some keys. `changes` are cached."""
     with held(_made(changes, step, commit)) as made:
-        counts = [F.sum(name) for name in Fates._fields]
-        (told,) = made.where(F.col(DELETED).isNull()).agg(*counts).collect()
-        fates = Fates(*(count or 0 for count in told))
+        fates = summed(made.where(F.col(DELETED).isNull()), step, commit)
         rows = made.where(F.col(DELETED).isNotNull()).drop(*Fates._fields)
         commit = commit._replace(note={**commit.note, "fates": fates._asdict()})
         if empty:
@@ -92,9 +90,11 @@ def _made(changes: DataFrame, step: Latest, commit: Commit) -> DataFrame:
     columns = [each.name for each in fields]
 
     def of_bucket(given: pa.Table, there: pa.Table) -> pa.Table:
+        if (broken := misplaced(there, step)) is not None:
+            given = given.slice(0, 0)
         made = fold(there.drop_columns([BUCKET]), given.drop_columns([BUCKET]), step)
-        fates = pa.table({name: [count] for name, count in made.fates._asdict().items()})
-        return pa.concat_tables([made.rows, fates], promote_options="permissive").select(columns)
+        both = [made.rows, told(made.fates, broken, there)]
+        return pa.concat_tables(both, promote_options="permissive").select(columns)
 
     buckets = -(-commit.records // IN_A_BUCKET) or 1
     bucket = F.pmod(F.xxhash64(*keys), F.lit(buckets)).alias(BUCKET)
