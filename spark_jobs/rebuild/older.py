@@ -9,6 +9,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.rebuild.starting import since
 from spark_jobs.repair.offsets.archived import archived_or_why
 from spark_jobs.repair.offsets.beginning import beginning
 
@@ -48,7 +49,8 @@ def older(
     live: Paths, side: Paths, spec: Pipeline, following: Pipeline, earliest: Offsets
 ) -> Older:
     """The offsets that a rebuild takes from the archive: without a hole up to those that NEXT
-    drains. `earliest` are the first ones that Kafka has, for a rebuild without a batch.
+    drains, and none from before its `Topic.starting`. `earliest` are the first ones that Kafka has,
+    for a rebuild without a batch.
 
     Nothing where ranges of NEXT cannot be computed, for only a drain makes its rows, or where the
     archive has other event times than NEXT's.
@@ -60,9 +62,12 @@ def older(
     if not has:
         return {}
     begins, read = _begins(side) or earliest, read_to(live)
+    topic = following.topic
+    starts = since(live.root, topic, known.topic_id) if topic.starting else None
     found = Older()
-    for partition, first in beginning(live, known.generations).items():
-        stop = min(begins.get(partition, first), read.get(partition, first))
+    for partition, began in beginning(live, known.generations).items():
+        stop = min(begins.get(partition, began), read.get(partition, began))
+        first = began if starts is None else max(began, starts.get(partition, stop))
         for start, end in has.get(partition, ()):
             if max(start, first) < stop <= end:
                 found[partition] = (max(start, first), stop)

@@ -21,6 +21,7 @@ from spark_jobs.rebuild.beside import (
     refuse_other,
 )
 from spark_jobs.rebuild.older import Older, begun_identity, older, put_in, read_to, unusable
+from spark_jobs.rebuild.starting import since
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
@@ -93,6 +94,7 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     topic = source_of(spec, settings).state()
     if not same_topics(known.topic_id, topic.id):
         raise TopicRemade.remade_since_table(topic=spec.topic.name, pipeline=spec.name)
+    topic = _starting(topic, spec, following, settings)
     begun = read_begun(paths)
     if begun:
         refuse_other(begun, following, topic.id)
@@ -103,7 +105,7 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     # archive may lose it.
     wanted = (left or read_to(side)) and not put_in(side, following.name)
     archived = older(paths, side, spec, following, topic.earliest) if wanted else {}
-    lost = _lost(paths, known, topic, side, archived)
+    lost = _lost(paths, known, topic, side, following, archived)
     lines = _lines(paths, (spec, following), begun, topic, (known, lost, archived), left)
     return RebuildPlan(begun, topic.id, lost, left, tuple(lines))
 
@@ -117,7 +119,33 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
         raise RecordsUnreachable.gone_since_table(pipeline=spec.name, count=count)
 
 
-def _lost(paths: Paths, known: Identity, topic: SourceState, side: Paths, archived: Older) -> Lost:
+def _starting(
+    topic: SourceState, spec: Pipeline, following: Pipeline, settings: Settings
+) -> SourceState:
+    """The topic, as NEXT says that it begins."""
+    if [each.starting for each in spec.topic.each] == [t.starting for t in following.topic.each]:
+        return topic
+    return topic._replace(starting=source_of(following, settings).state().starting)
+
+
+def _left_out(paths: Paths, known: Identity, topic: SourceState, following: Pipeline) -> Offsets:
+    """Partition -> the offset before which NEXT wants nothing: by Kafka, where that still has older
+    records, else by the archive.
+    """
+    of, several = following.topic, len(following.topic.each) > 1
+    found = {} if several or not of.starting else since(paths.root, of, known.topic_id)
+    exact = {p: at for p, at in topic.starting.items() if at > topic.earliest.get(p, at)}
+    return {**found, **exact}
+
+
+def _lost(
+    paths: Paths,
+    known: Identity,
+    topic: SourceState,
+    side: Paths,
+    following: Pipeline,
+    archived: Older,
+) -> Lost:
     begun, committed = begun_identity(side), Checkpoint(side.checkpoint).committed()
     # Before it is put in, what the archive had is as good as not read.
     drained = not put_in(side, side.pipeline)
@@ -125,7 +153,9 @@ def _lost(paths: Paths, known: Identity, topic: SourceState, side: Paths, archiv
     done = Checkpoint(side.checkpoint).batch(committed[-1]).end if first else {}
     read = read_to(paths)
     found = []
-    for p, began in sorted(beginning(paths, known.generations).items()):
+    left_out = _left_out(paths, known, topic, following)
+    for p, oldest in sorted(beginning(paths, known.generations).items()):
+        began = max(oldest, left_out.get(p, oldest))
         earliest = topic.earliest.get(p, began)
         end = read.get(p, began)  # what comes behind is in no live row either
         begins = min(first.get(p, topic.begins.get(p, began)), end)

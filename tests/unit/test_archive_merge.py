@@ -32,6 +32,8 @@ from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.drains import NEXT, NOON, SPEC, Drains, began
 
+HOUR = timedelta(hours=1)
+
 
 @pytest.fixture
 def it(tmp_path, monkeypatch) -> Rebuilding:
@@ -58,6 +60,18 @@ def test_a_switch_without_what_only_the_archive_has_is_refused(it):
     with fails(RebuildRefused, "archive_unread", count=3):
         rebuilding.switched(it, nobody)
     assert read_begun(it.paths) is not None
+
+
+@pytest.mark.parametrize(
+    ("hours", "wanted"),
+    [(-1, {0: (0, 3)}), (0.5, {0: (1, 3)}), (1, {0: (1, 3)}), (9, {})],
+    ids=["it began later", "between two", "one's own time", "none is so new"],
+)
+def test_what_came_before_next_begins_is_not_taken_from_the_archive(it, hours, wanted):
+    archived(it, NOON, NOON, NOON, sent=[NOON, NOON + HOUR, NOON])
+    declared = NEXT.topic.model_copy(update={"starting": NOON + hours * HOUR})
+    it = it._replace(following=NEXT.model_copy(update={"topic": declared}))
+    assert archive_merge.pending(it) == wanted
 
 
 def nobody(_: object):
@@ -180,14 +194,19 @@ def test_a_premature_record_of_the_archive_widens_no_range(it, monkeypatch):
 
 
 def archived(
-    it: Rebuilding, *times: datetime | None, sent: datetime = NOON, topic_id: str = "topic-1"
+    it: Rebuilding,
+    *times: datetime | None,
+    sent: datetime | list[datetime] = NOON,
+    topic_id: str = "topic-1",
 ):
     """The topic's archive has these event times, from offset 0 on."""
     columns = {
         "topic_id": pa.array([topic_id] * len(times)),
         "partition": pa.array([0] * len(times), pa.int32()),
         "offset": pa.array(range(len(times)), pa.int64()),
-        "kafka_timestamp": pa.array([sent] * len(times), pa.timestamp("us", "UTC")),
+        "kafka_timestamp": pa.array(
+            sent if isinstance(sent, list) else [sent] * len(times), pa.timestamp("us", "UTC")
+        ),
         "event_time": pa.array(times, pa.timestamp("us", "UTC")),
     }
     table = pa.Table.from_pydict(columns)

@@ -17,7 +17,7 @@ from spark_jobs.spec import Pipeline, State
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
-from tests.unit.drains import NEXT, SPEC, Drains, began
+from tests.unit.drains import NEXT, NOON, SPEC, Drains, began
 from tests.unit.specs import FIELDS
 
 
@@ -92,6 +92,15 @@ def test_what_the_archive_has_up_to_kafkas_first_offset_is_not_lost(root, monkey
     plan = archive_has((0, 4))
     assert plan.lost == ((0, 0, 2),)
     assert plan.lines[-1].endswith("which a rebuild cannot use: no ranges.")
+
+
+def test_what_came_before_next_begins_is_not_lost(root, monkeypatch):
+    declared = NEXT.topic.model_copy(update={"starting": NOON})
+    following = NEXT.model_copy(update={"topic": declared})
+    for starts, lost in ((2, ()), (1, ((0, 0, 0),))):
+        says(monkeypatch, SourceState("topic-1", {0: 1}, {0: 8}, starting={0: starts}))
+        plan = rebuild.plan_rebuild(SPEC, following, root.settings)
+        assert (plan.lost, plan.left) == (lost, 8 - starts)
 
 
 def test_only_what_the_live_table_was_made_from_can_be_lost(root, monkeypatch):
