@@ -27,7 +27,7 @@ def forgotten_steps(
 ) -> Iterator[tuple[str, Callable[[Held], object]]]:
     """A line and a function, if the table remembers deletes of batches planned before this time."""
     if not delta.is_table(paths.table) or untried(table := delta.open_table(paths.table)):
-        return  # table_care.py says that only Spark maintains it
+        return  # its drains forget them (sink/keyed/forgetting.py)
     where = f"{DELETED} AND CAST({DELETED_AT} AS BIGINT) < {microseconds(before)}"
     builder = deltalake.QueryBuilder().register("t", table)
     [row] = table_of(builder.execute(f"SELECT count(*) AS n FROM t WHERE {where}")).to_pylist()

@@ -42,7 +42,7 @@ from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, 
 from spark_jobs.runs.resume.settling import settle
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
-from spark_jobs.runs.upkeep import purge_after_failure, purge_state
+from spark_jobs.runs.upkeep import forget_deletes, purge_after_failure, purge_state
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import SourceState
@@ -209,6 +209,7 @@ def _read_and_check(
     outcome.lap("checks")
     _say_rejected(run, outcome)
     purge_state(run, query.query_run_id)
+    forget_deletes(run)
     outcome.lap("purge")
     # The verdict goes before a stop: a failed check must be told, and a stop is retried.
     return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.root.path_forms import spark_url
+from spark_jobs.sink.keyed.forgetting import forget
+from spark_jobs.spec import Latest
 
 if TYPE_CHECKING:
     from spark_jobs.run import Run
@@ -29,6 +32,18 @@ def purge_state(run: Run, query_run_id: str) -> None:
             LOG.info("%s: removed %d files of state that no batch needs", run.spec.name, removed)
     except Exception as error:  # noqa: BLE001 - whatever the file system or Spark says
         LOG.warning("%s: could not purge the state: %s", run.spec.name, error)
+
+
+def forget_deletes(run: Run) -> None:
+    """Of a table that `sluice maintain` cannot write. A failure is logged, likewise."""
+    if not isinstance(step := run.spec.keyed, Latest):
+        return
+    try:
+        run.lease.confirm()
+        if forget(run.spark, run.target.table, step, datetime.now(UTC)):
+            LOG.info("%s: forgot deletes older than forget_deletes_after", run.spec.name)
+    except Exception as error:  # noqa: BLE001 - whatever Spark or Delta says
+        LOG.warning("%s: could not forget deletes: %s", run.spec.name, error)
 
 
 def purge_after_failure(run: Run, error: Exception) -> None:

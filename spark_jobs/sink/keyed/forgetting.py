@@ -1,0 +1,44 @@
+"""Forgetting: a drain forgets the deletes of a table that delta-rs does not write, such as one with
+deletion vectors: `sluice maintain`, which does it elsewhere, has no Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.sink.commit import within
+from spark_jobs.sink.history import FORGOT
+from spark_jobs.sink.keyed.standing import size
+from spark_jobs.spans.span_sql import microseconds
+from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.storage.features import untried
+from spark_jobs.values.own_columns import DELETED, DELETED_AT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from upath import UPath
+
+    from spark_jobs.spec import Latest
+
+
+def forget(spark: SparkSession, path: UPath, step: Latest, now: datetime) -> bool:
+    """Forget what maintain would, in one commit a day at most. Whether there was one."""
+    if not is_table(path) or not untried(table := open_table(path)):
+        return False
+    found = size(table, path)
+    if found is not None and not found.remembered:
+        return False
+    from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
+
+    before = (now - step.forget_deletes_after).replace(hour=0, minute=0, second=0, microsecond=0)
+    where = f"`{DELETED}` AND `{DELETED_AT}` < timestamp_micros({microseconds(before)})"
+    stored = DeltaTable.forPath(spark, spark_url(path))
+    if stored.toDF().where(where).isEmpty():
+        return False
+    note = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps({FORGOT: where})}
+    with within(spark, note):
+        stored.delete(where)
+    return True
