@@ -16,11 +16,12 @@ from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.messages.up_to import UpTo
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, State, Topic
 from spark_jobs.spec.state_metrics import STATE_METRICS
 
-REPORT = (Report, StateUse, HeldBack, NewKey, Problem, Change)
+REPORT = (Report, StateUse, HeldBack, UpTo, NewKey, Problem, Change)
 
 
 TYPES = {"timestamp[us, tz=UTC]": "time"}

@@ -26,6 +26,7 @@ from spark_jobs.errors.kafka import (
     RecordsGone,
     TopicMissing,
     TopicRemade,
+    TransactionsUnusable,
 )
 from spark_jobs.errors.lease import LeaseHeld, LeaseLost
 from spark_jobs.errors.ranges import (
@@ -162,6 +163,7 @@ __all__ = [
     "TableReplaced",
     "TopicMissing",
     "TopicRemade",
+    "TransactionsUnusable",
     "Value",
     "VersionNotLive",
     "by_code",

@@ -267,6 +267,27 @@ class TopicRemade(SluiceError):
     def remade_since_table(self, topic: object, pipeline: object) -> None: ...
 
 
+class TransactionsUnusable(SluiceError):
+    """The transaction topic does not say which transactions are whole."""
+
+    code, exit_status = "TRANSACTIONS_UNUSABLE", 28
+    usual_remedy = "Correct `transactions`, or leave out `publish_at`."
+
+    @reason(
+        "Topic {topic!r} has {partitions} partitions. Then nobody knows which END is newest.",
+        "Give it one partition, and let the connector write into it anew.",
+    )
+    def no_order(self, topic: object, partitions: object) -> None: ...
+
+    @reason(
+        "Topic {topic!r} has changes of transaction {id}, whose END in {transactions!r} counts "
+        "none of it.",
+        "Name the transaction topic of the same connector. A topic that a transform has renamed "
+        "cannot be counted: leave out publish_at.",
+    )
+    def not_counted(self, topic: object, transactions: object, id: object) -> None: ...  # noqa: A002 - as in the text
+
+
 class RecordsGone(SluiceError):
     """Retention removed records that this checkpoint has not read."""
 

@@ -322,6 +322,13 @@ class JarsMissing(SluiceError):
     ) -> None: ...
 
     @reason(
+        "sluice-files.jar is missing or old: a run of topic {topic} cannot end between two "
+        "transactions.",
+        "Make the jar: `python -m local.files_jar`. The next run resumes.",
+    )
+    def no_end_between(self, topic: object) -> None: ...
+
+    @reason(
         "sluice-files.jar is of another Sluice. On S3 a run that has lost its lease could commit.",
         "Make it: `python -m local.files_jar && python -m local.archive`. The next run resumes.",
     )

@@ -11,6 +11,7 @@ from pydantic import Field as Described
 
 from spark_jobs.messages.part import Part
 from spark_jobs.messages.report import Account, Report
+from spark_jobs.messages.up_to import UpTo
 from spark_jobs.spans.span import Span
 
 
@@ -70,6 +71,9 @@ class Event(Part):
     watermark: datetime | None = Described(description=Report.model_fields["watermark"].description)
     offsets_end: dict[str, int] = Described(
         description=Report.model_fields["offsets_end"].description
+    )
+    up_to: UpTo | None = Described(
+        default=None, description=Report.model_fields["up_to"].description
     )
     decisions: tuple[Decision, ...] = Described(
         default=(), description="the failed checks that persons accepted for these rows"

@@ -1,6 +1,6 @@
-"""Held back: records that wait behind an open transaction. A read_committed consumer sees none
-behind its first record until it ends: a producer that died holds a partition for up to
-transaction.timeout.ms, or longer.
+"""Held back: records that wait behind an open transaction: of Kafka, of which a read_committed
+consumer sees nothing until it ends, or of the source (publish_at). A producer that died holds a
+partition for up to transaction.timeout.ms, or longer; a connector, until it is there again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class HeldBack(Part):
         description="the Kafka timestamp of that record; null if it is not known"
     )
     place: str = Described(default="", description="the partition's name")
+    transaction: str = Described(default="", description="of the source; empty of Kafka's")
 
 
 def held_back_line(partition: str | int, held: HeldBack) -> str:
@@ -30,19 +31,34 @@ def held_back_line(partition: str | int, held: HeldBack) -> str:
 
     >>> held_back_line(3, HeldBack(offsets=1200, since=None))
     'partition 3: 1,200 offsets wait behind an open transaction, of unknown age'
+    >>> held_back_line(3, HeldBack(offsets=7, since=None, transaction="571"))
+    "partition 3: 7 offsets wait behind the source's transaction 571, of unknown age"
     """
     since = f"since {held.since:%F %H:%M:%S}" if held.since else "of unknown age"
     age = f"open {since}" if held.since else since
     where = f"partition {held.place or partition}"
-    return f"{where}: {held.offsets:,} offsets wait behind an open transaction, {age}"
+    what = (
+        f"the source's transaction {held.transaction}"
+        if held.transaction
+        else "an open transaction"
+    )
+    return f"{where}: {held.offsets:,} offsets wait behind {what}, {age}"
 
 
 def held_back_lines(held: Mapping[str, HeldBack]) -> tuple[str, ...]:
     """One line for each partition, in this order, and what to do; none without any."""
     if not held:
         return ()
+    lines = (held_back_line(partition, waits) for partition, waits in held.items())
+    if all(waits.transaction for waits in held.values()):
+        return (
+            *lines,
+            "no drain reads these offsets until the transaction topic has its END and the topic "
+            "all of its changes. Most connectors write an END with the next transaction. If none "
+            "comes, look whether the connector runs",
+        )
     return (
-        *(held_back_line(partition, waits) for partition, waits in held.items()),
+        *lines,
         "no drain reads these offsets until that transaction ends. One that stays open is of a "
         "producer that died: `kafka-transactions.sh find-hanging` and `abort` end it",
     )

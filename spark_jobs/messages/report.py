@@ -19,6 +19,7 @@ from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.messages.part import Part
+from spark_jobs.messages.up_to import UpTo
 from spark_jobs.root.files import write_whole
 from spark_jobs.root.form_version import refuse_newer
 from spark_jobs.root.store import is_remote
@@ -284,6 +285,10 @@ class Report(Part):
     held_back: dict[str, HeldBack] = Described(
         default_factory=dict,
         description="partition -> what waited behind an open transaction when the run began",
+    )
+    up_to: UpTo | None = Described(
+        default=None,
+        description="the END up to which rows are whole transactions (publish_at); null amid one",
     )
     new_keys: tuple[NewKey, ...] = Described(
         default=(),

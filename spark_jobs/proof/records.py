@@ -154,7 +154,7 @@ class CaseSource(NamedTuple):
         return (_kafka(spark.readStream.format(FORMAT).options(**named).load()),)
 
 
-def _source(spec: Pipeline, settings: Settings, _: Offsets) -> Source:  # noqa: ARG001 - as SOURCES has it
+def _source(spec: Pipeline, settings: Settings, *_: object) -> Source:  # noqa: ARG001 - as SOURCES has it
     assert isinstance(spec.topic, CaseTopic)
     return CaseSource(spec.topic)
 

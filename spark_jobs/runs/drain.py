@@ -18,6 +18,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.new_topics import with_new_topics
 from spark_jobs.checkpoint.notes.removed import note_removed
+from spark_jobs.checkpoint.notes.whole import read_whole
 from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
 from spark_jobs.fingerprint.fields import in_force
@@ -42,6 +43,7 @@ from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, 
 from spark_jobs.runs.resume.settling import settle
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.transactions.whole import ended
 from spark_jobs.runs.upkeep import forget_deletes, purge_after_failure, purge_state
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
@@ -100,6 +102,7 @@ def _run(
             LOG.warning("%s", line)
         paths = Paths(settings.root, spec)  # another place's, if it began anew
         found = preflight(now, source_of(spec, settings), paths, settings)
+        found, end = ended(found, spec, settings, paths)
         for line in found.lines:
             LOG.warning("%s: %s", spec.name, line)
         outcome.lost = found.lost
@@ -111,6 +114,9 @@ def _run(
         if spec.is_archive:
             gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
             note_removed(paths, gone, held)
+        if end:
+            read_whole(paths).note(end, paths, held)
+        outcome.end = end
         remove_orphan_checksums(Checkpoint(paths.checkpoint))
         outcome.lap("settle")
         stop.raise_if_asked()

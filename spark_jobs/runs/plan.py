@@ -27,6 +27,7 @@ from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.silence import silent_topics
+from spark_jobs.runs.transactions.whole import ended
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import history
 from spark_jobs.source.micro_batch import Offsets
@@ -89,6 +90,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     if anew := anew_due(now, paths):
         return Plan(pipeline=spec.name, new_offsets=0, reasons=(anew.line,), lines=(anew.line,))
     found = preflight(now, source_of(spec, settings), paths, settings)
+    found, _ = ended(found, spec, settings, paths)
     ours = in_force(spec, found.identity.fingerprint)
     committed = found.checkpoint.committed()
     done = found.checkpoint.batch(committed[-1]).end if committed else {}

@@ -212,7 +212,8 @@ class Query:
         notes = SliceNotes(run.spark, self._slice_policy(capture), self._keys)
         self._audit.begin(capture, self._timers, notes)
         each = waits(self._topic, self._done())
-        records = source_of(run.spec, run.settings, each).stream(run.spark)
+        until = self._latest if run.spec.publish_at == "transaction" else None
+        records = source_of(run.spec, run.settings, each, until).stream(run.spark)
         failing = read_failing(run.target.failing).reasons
         flow = dataflow(records, run.spec, run.settings, capture, failing=failing, notes=notes)
         return flow.output(run.paths.root, self._timers, run.identity.topic_id)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from spark_jobs.checkpoint.data_loss import DataLoss
+from spark_jobs.checkpoint.notes.whole import Whole
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
@@ -62,6 +63,8 @@ class RunOutcome:
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     lost: DataLoss = field(default_factory=dict)
     held: Mapping[int, HeldBack] = field(default_factory=dict)
+    end: Whole | None = None
+    """Between which transactions of the source the run is to end."""
     new_keys: tuple[NewKey, ...] = ()
     drained: Drained = Drained()
     checks: tuple[CheckResult, ...] = ()
@@ -106,6 +109,7 @@ class RunOutcome:
             query_seconds=self.seconds.get("query", 0),
             seconds=dict(self.seconds),
             lost={str(partition): span for partition, span in self.lost.items()},
+            up_to=self.end.up_to if self.end and self.end.is_end_of(drained.end) else None,
             new_keys=self.new_keys,
             held_back={str(partition): held for partition, held in self.held.items()},
             generation=drained.generation,

@@ -30,6 +30,8 @@ class KafkaSource(NamedTuple):
 
     spec: Pipeline
     settings: Settings
+    until: Offsets | None = None
+    """Where its stream ends; None for where the topic does."""
 
     def state(self) -> SourceState:
         return topic_state(self.settings, self.spec.topic.name, self.spec.topic.starting)
@@ -46,7 +48,7 @@ class KafkaSource(NamedTuple):
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         from spark_jobs.source.kafka_reader import read_stream  # noqa: PLC0415 - Spark
 
-        return (read_stream(spark, self.spec, self.settings),)
+        return (read_stream(spark, self.spec, self.settings, self.until),)
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:
         from pyspark.sql import DataFrame  # noqa: PLC0415 - as above

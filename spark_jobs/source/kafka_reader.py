@@ -12,14 +12,16 @@ from typing import Any
 from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
+from spark_jobs.errors import JarsMissing
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spans.span import EPOCH
 from spark_jobs.spec import Pipeline
 from spark_jobs.values.record_headers import HEADERS
 
 READER = "sluice.kafka.Records"
-"""Gives Kafka's timestamps as the numbers that they are."""
+"""Gives Kafka's timestamps as the numbers that they are. Its stream may end before the topic."""
 SPARKS = "kafka"
 """Fails on those that do not fit Spark's microseconds: of the years before -290308 or after 294247.
 """
@@ -34,6 +36,11 @@ def reader(spark: SparkSession) -> str:
     # What is no class is taken for the name of a package.
     newest = isinstance(ours, JavaClass) and "headers" in ours().inferSchema(None).fieldNames()
     return READER if newest else SPARKS
+
+
+def _ends_early(spark: SparkSession) -> bool:
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - as above
+    return reader(spark) == READER and hasattr(jvm.sluice.kafka.Records, "UNTIL")
 
 
 def _kafka_columns(read: DataFrame, *, headers: bool) -> DataFrame:
@@ -78,12 +85,19 @@ def _options(settings: Settings, spec: Pipeline, *, uncommitted: bool = False) -
     }
 
 
-def read_stream(spark: SparkSession, spec: Pipeline, settings: Settings) -> DataFrame:
-    """The topic as a stream, from where it begins or from the checkpoint's last offset.
+def read_stream(
+    spark: SparkSession, spec: Pipeline, settings: Settings, until: Offsets | None = None
+) -> DataFrame:
+    """The topic as a stream, from where it begins or from the checkpoint's last offset, up to these
+    offsets or the topic's end.
 
-    Column: as above.
+    Column: as above. Raises JarsMissing.
     """
     query = spark.readStream.format(reader(spark)).options(**_options(settings, spec))
+    if until is not None:
+        if not _ends_early(spark):
+            raise JarsMissing.no_end_between(topic=spec.topic.name)
+        query = query.option("until", json.dumps({spec.topic.name: until}))
     query = query.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")
     if spec.topic.starting:
         begins = (spec.topic.starting - EPOCH) // timedelta(milliseconds=1)

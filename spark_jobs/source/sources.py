@@ -16,22 +16,24 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
 
-def _kafka(spec: Pipeline, settings: Settings, _: Offsets) -> Source:
+def _kafka(spec: Pipeline, settings: Settings, _: Offsets, until: Offsets | None) -> Source:
     from spark_jobs.source.kafka import KafkaSource  # noqa: PLC0415 - Kafka's client
 
-    return KafkaSource(spec, settings)
+    return KafkaSource(spec, settings, until)
 
 
-def _union(spec: Pipeline, settings: Settings, waiting: Offsets) -> Source:
+def _union(spec: Pipeline, settings: Settings, waiting: Offsets, until: Offsets | None) -> Source:
     from spark_jobs.source.union import UnionSource, by_topic  # noqa: PLC0415 - as above
 
     topics, most = spec.topic.each, spec.max_offsets_per_batch
     waits = {number: sum(own.values()) for number, own in by_topic(waiting).items()}
     shares = shared(most, [waits.get(number, 0) for number in range(len(topics))]) if most else ()
+    ends = None if until is None else by_topic(until)
     found = []
-    for topic, share in zip_longest(topics, shares):
+    for number, (topic, share) in enumerate(zip_longest(topics, shares)):
         own = {"topic": topic, "max_offsets_per_batch": share}
-        found.append(_kafka(spec.model_copy(update=own), settings, waiting))
+        end = None if ends is None else ends.get(number, {})
+        found.append(_kafka(spec.model_copy(update=own), settings, waiting, end))
     return UnionSource(tuple(found))
 
 
@@ -48,15 +50,22 @@ def shared(most: int, waits: Sequence[int]) -> list[int]:
     return [max(1, most * each // all_) for each in waits]
 
 
-SOURCES: Final[dict[type[Topic], Callable[[Pipeline, Settings, Offsets], Source]]] = {
+Reading = Callable[["Pipeline", "Settings", "Offsets", "Offsets | None"], "Source"]
+SOURCES: Final[dict[type[Topic], Reading]] = {
     Topic: _kafka,
     Several: _union,
 }
 """The class of a declaration -> what reads it."""
 
 
-def source_of(spec: Pipeline, settings: Settings, waiting: Offsets | None = None) -> Source:
+def source_of(
+    spec: Pipeline,
+    settings: Settings,
+    waiting: Offsets | None = None,
+    until: Offsets | None = None,
+) -> Source:
     """The source that the spec declares. `waiting`: partition -> offsets that a stream of it finds;
-    several topics have their parts of a batch by these.
+    several topics have their parts of a batch by these. `until`: partition -> where a stream of it
+    ends; None for the topic's end.
     """
-    return SOURCES[type(spec.topic)](spec, settings, waiting or {})
+    return SOURCES[type(spec.topic)](spec, settings, waiting or {}, until)

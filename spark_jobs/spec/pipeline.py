@@ -162,6 +162,8 @@ class Pipeline(Model):
     """append: a row is written once, when it is final; update: a changed group is written again and
     replaces its last row; complete: every batch writes the whole result
     """
+    publish_at: Literal["run", "transaction"] = "run"
+    """run: what passed is published; transaction: of it whole transactions of the source alone"""
     max_offsets_per_batch: int | None = Described(default=None, ge=1)
     """a drain has batches of at most this many offsets; default: one batch"""
     on_lost_records: Literal["refuse", "skip"] = "refuse"
@@ -239,6 +241,7 @@ class Pipeline(Model):
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
+        self._refuse_untold_transactions()
         self._refuse_watermark()
         self._refuse_silence()
         self._refuse_close_after()
@@ -405,6 +408,26 @@ class Pipeline(Model):
             refuse("topics", self.topics, "more_topics come behind these", "List one at least")
         like = self.more_topics.like.model_copy(update={"name": "more_topics.like"})
         Several.of((self.topics[0], like))
+
+    def _refuse_untold_transactions(self) -> None:
+        if self.publish_at != "transaction":
+            return
+        more = (self.more_topics.like,) if self.more_topics else ()
+        told = {each.name: each.transactions for each in (*self.topic.each, *more)}
+        if untold := [name for name, where in told.items() if where is None]:
+            refuse(
+                "publish_at",
+                self.publish_at,
+                f"topic {untold[0]} does not say where its transactions are told",
+                "Set Topic(transactions='<prefix>.transaction')",
+            )
+        if len(set(told.values())) > 1:
+            refuse(
+                "publish_at",
+                self.publish_at,
+                f"transactions of two sources have no order: {told}",
+                "Make a pipeline of the topics of each source",
+            )
 
     def _refuse_silence(self) -> None:
         if self.silent_after is None:

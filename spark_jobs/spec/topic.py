@@ -23,7 +23,7 @@ from spark_jobs.spec.fields.place import (
     overlapping,
     value_places,
 )
-from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat
+from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Json
 from spark_jobs.spec.model import Model, refuse
 
 __all__ = ["Field", "Name", "Topic"]
@@ -75,6 +75,8 @@ class Topic(Model):
     """what a record without a value is; a dropped one is counted as filtered"""
     starting: datetime | None = None
     """a topic that is new begins at the first record of this Kafka timestamp or later"""
+    transactions: Annotated[str, AfterValidator(_topic_name)] | None = None
+    """where Debezium tells of the source's transactions: often `<prefix>.transaction`"""
     archive: Archive | None = None
     """keep every record in a table of its own, for longer than Kafka's retention; default: no
     archive
@@ -105,6 +107,7 @@ class Topic(Model):
                 "part='timestamp'",
             )
         self._refuse_parts()
+        self._refuse_transactions()
         if self.starting is not None and self.starting.tzinfo is None:
             refuse(
                 "starting",
@@ -120,6 +123,19 @@ class Topic(Model):
                 "Allow some minutes",
             )
         return self
+
+    def _refuse_transactions(self) -> None:
+        if self.transactions is None:
+            return
+        if self.envelope != "debezium" or not isinstance(self.format, Json):
+            refuse(
+                "transactions",
+                self.transactions,
+                "a change names its transaction in Debezium's envelope, read of JSON alone",
+                "Set envelope='debezium' and format=Json(), or leave it out",
+            )
+        if self.transactions == self.name:
+            refuse("transactions", self.name, "it is the topic itself", "Name the other topic")
 
     def _refuse_parts(self) -> None:
         around = [field.name for field in self.fields if field.part == "envelope"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import Published
+from spark_jobs.checkpoint.notes.whole import read_whole
 from spark_jobs.journal.begun import under_way
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink.table import identifier
@@ -14,7 +16,9 @@ from spark_jobs.storage.delta import is_table
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.checkpoint.notes.whole import Whole
     from spark_jobs.root.paths import Paths
+    from spark_jobs.spec import Pipeline
 
 
 class Announced(NamedTuple):
@@ -26,13 +30,15 @@ class Announced(NamedTuple):
     table_version: int = -1
 
 
-def due(paths: Paths, last: Published, announced: Announced | None = None) -> Published | None:
+def due(
+    paths: Paths, spec: Pipeline, last: Published, announced: Announced | None = None
+) -> Published | None:
     """What the next event is to tell, which is not made yet; None if consumers know of everything
     that passed. `last` was told.
 
     `announced` is None if the caller cannot know.
     """
-    judged, known = read_judged(paths), read_identity(paths)
+    judged, known = read_judged(paths, spec), read_identity(paths)
     if judged is None or known is None:
         return None
     version, batch = _since(paths, known, last, announced)
@@ -55,9 +61,10 @@ class Judged(NamedTuple):
     batch: int
 
 
-def read_judged(paths: Paths) -> Judged | None:
+def read_judged(paths: Paths, spec: Pipeline) -> Judged | None:
     """The newest verdict on the table that is there; None without one, and while a change is under
-    way: until it ends, cursor and table do not belong together.
+    way: until it ends, cursor and table do not belong together. None amid transactions of the
+    source too, where only whole ones are published: the run that goes on ends behind them.
     """
     if under_way(paths):
         return None
@@ -69,7 +76,24 @@ def read_judged(paths: Paths) -> Judged | None:
     # Of another table at its place, versions of the same number have rows that nobody has judged.
     if known.table_id and (not is_table(paths.table) or identifier(paths.table) != known.table_id):
         return None
+    if spec.publish_at == "transaction" and read_up_to(paths, known, cursor.judged) is None:
+        return None
     return Judged(cursor.judged_table_version, cursor.judged)
+
+
+def read_up_to(paths: Paths, known: Identity, batch: int) -> Whole | None:
+    """The end between two transactions of the source at which this batch ends; None if it is at
+    none.
+    """
+    rows = ops_tables.query(
+        paths.root,
+        "batches",
+        f"SELECT offsets_end FROM batches WHERE pipeline = '{paths.pipeline}' "
+        f"AND {ops_tables.among('generation', known.generations)} AND batch_id = {batch}",
+    ).to_pylist()
+    ends = read_whole(paths)
+    offsets = ({int(p): at for p, at in json.loads(row["offsets_end"]).items()} for row in rows)
+    return next(filter(None, map(ends.end_of, offsets)), None)
 
 
 def _since(

@@ -25,11 +25,12 @@ from spark_jobs.published import table as published_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.days import days
 from spark_jobs.runs.publish.decisions import decisions
-from spark_jobs.runs.publish.due import Announced, due, read_judged
+from spark_jobs.runs.publish.due import Announced, due, read_judged, read_up_to
 from spark_jobs.runs.publish.repaired import repaired
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.messages.up_to import UpTo
     from spark_jobs.ops.schema import Row
     from spark_jobs.spec import Pipeline
 
@@ -68,23 +69,23 @@ def to_publish(paths: Paths, spec: Pipeline, announced: Announced | None = None)
     last = read_published(paths)
     if announced is not None and last.number > announced.number:
         return last.table_version
-    if waiting := due(paths, last, announced):
+    if waiting := due(paths, spec, last, announced):
         return waiting.table_version
     version = _to_show(paths, spec)
     return version if version is not None and published_table.behind(paths, version) else None
 
 
 def _to_show(paths: Paths, spec: Pipeline) -> int | None:
-    judged = None if spec.is_archive else read_judged(paths)
+    judged = None if spec.is_archive else read_judged(paths, spec)
     return judged.table_version if judged else None
 
 
 def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, ...]:
     """The fixed events that Airflow has not; what passed since the newest of them is fixed too."""
-    while fact := due(paths, last := read_published(paths), announced):
+    while fact := due(paths, spec, last := read_published(paths), announced):
         event = _event(paths, spec, fact)
         # Neither a drain nor a rewind has changed what it was made of meanwhile.
-        if event is not None and due(paths, last, announced) == fact:
+        if event is not None and due(paths, spec, last, announced) == fact:
             fact.model_copy(update={"event": event}).fix(paths)
     events = behind(paths, announced.number)
     if announced.number and events and events[0].number > announced.number + 1:
@@ -117,10 +118,18 @@ def _event(paths: Paths, spec: Pipeline, fact: Published) -> Event | None:
         account=sum(map(Account.of_row, passed), Account()),
         watermark=last.get("watermark"),
         offsets_end=json.loads(last.get("offsets_end", "{}")),
+        up_to=_up_to(paths, spec, known, fact),
         decisions=decisions(paths, known, fact),
         repairs=repaired(paths, known, fact),
         days=days(paths, spec, known, fact, (before.get("watermark"), last.get("watermark"))),
     )
+
+
+def _up_to(paths: Paths, spec: Pipeline, known: Identity, fact: Published) -> UpTo | None:
+    if spec.publish_at != "transaction":
+        return None
+    end = read_up_to(paths, known, fact.batch)
+    return end.up_to if end else None
 
 
 def _batches(paths: Paths, pipeline: str, known: Identity, fact: Published) -> list[Row]:

@@ -26,9 +26,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * <p>Options, offsets and connections are Spark's own. Columns: key and value binary, partition int,
  * offset and millis bigint, and headers as Spark has them: null unless the option includeHeaders is
- * true, and empty, not null, where a record has none.
+ * true, and empty, not null, where a record has none. A stream ends at the offsets of the option
+ * until, as Spark writes offsets, where it is given; of a partition that is not there it reads nothing.
  */
 public final class Records implements TableProvider {
+  /** The option. The driver looks whether it is here. */
+  public static final String UNTIL = "until";
+
   static final StructType COLUMNS =
       new StructType()
           .add("key", DataTypes.BinaryType)
@@ -47,10 +51,12 @@ public final class Records implements TableProvider {
   public Table getTable(StructType columns, Transform[] parts, Map<String, String> options) {
     CaseInsensitiveStringMap given = new CaseInsensitiveStringMap(options);
     return new Topic(
-        new KafkaSourceProvider().getTable(given), given.getBoolean("includeHeaders", false));
+        new KafkaSourceProvider().getTable(given),
+        given.getBoolean("includeHeaders", false),
+        given.get(UNTIL));
   }
 
-  private record Topic(SupportsRead sparks, boolean headers) implements SupportsRead {
+  private record Topic(SupportsRead sparks, boolean headers, String until) implements SupportsRead {
     @Override
     public String name() {
       return sparks.name();
@@ -68,11 +74,11 @@ public final class Records implements TableProvider {
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      return () -> new Offsets(sparks.newScanBuilder(options).build(), headers);
+      return () -> new Offsets(sparks.newScanBuilder(options).build(), headers, until);
     }
   }
 
-  private record Offsets(Scan sparks, boolean headers) implements Scan {
+  private record Offsets(Scan sparks, boolean headers, String until) implements Scan {
     @Override
     public StructType readSchema() {
       return COLUMNS;
@@ -90,7 +96,7 @@ public final class Records implements TableProvider {
 
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
-      return new Stream(sparks.toMicroBatchStream(checkpoint), headers);
+      return new Stream(sparks.toMicroBatchStream(checkpoint), headers, until);
     }
   }
 

@@ -1,7 +1,9 @@
 package sluice.kafka;
 
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -10,15 +12,23 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.kafka010.KafkaSourceOffset;
+import scala.jdk.javaapi.CollectionConverters;
 
-/** Spark's stream of a topic, whose records Reader reads. All else is Spark's. */
+/**
+ * Spark's stream of a topic, whose records Reader reads, and which may end before the topic does. All
+ * else is Spark's.
+ */
 final class Stream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private final MicroBatchStream sparks;
   private final boolean headers;
+  private final Map<TopicPartition, Object> until;
 
-  Stream(MicroBatchStream sparks, boolean headers) {
+  /** With until null it ends where the topic does. */
+  Stream(MicroBatchStream sparks, boolean headers, String until) {
     this.sparks = sparks;
     this.headers = headers;
+    this.until = until == null ? null : offsets(sparks.deserializeOffset(until));
   }
 
   @Override
@@ -33,12 +43,12 @@ final class Stream implements MicroBatchStream, SupportsTriggerAvailableNow, Rep
 
   @Override
   public Offset latestOffset() {
-    return sparks.latestOffset();
+    return ended(sparks.latestOffset(), null);
   }
 
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
-    return limited().latestOffset(start, limit);
+    return ended(limited().latestOffset(start, limit), start);
   }
 
   @Override
@@ -84,6 +94,31 @@ final class Stream implements MicroBatchStream, SupportsTriggerAvailableNow, Rep
   @Override
   public String toString() {
     return sparks.toString();
+  }
+
+  /** Spark's end, or the earlier one: not before `start`, as where retention has moved that since. */
+  private Offset ended(Offset found, Offset start) {
+    if (until == null || found == null) {
+      return found;
+    }
+    Map<TopicPartition, Object> starts = start == null ? Map.of() : offsets(start);
+    Map<TopicPartition, Object> ends = new HashMap<>();
+    offsets(found)
+        .forEach(
+            (partition, end) -> {
+              Long least = (Long) starts.get(partition);
+              Long most = (Long) until.getOrDefault(partition, least);
+              if (most != null) {
+                long early = Math.min((Long) end, most);
+                ends.put(partition, least == null ? early : Math.max(least, early));
+              }
+            });
+    return new KafkaSourceOffset(
+        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(ends)));
+  }
+
+  private static Map<TopicPartition, Object> offsets(Offset of) {
+    return CollectionConverters.asJava(((KafkaSourceOffset) of).partitionToOffsets());
   }
 
   private SupportsAdmissionControl limited() {
