@@ -290,12 +290,15 @@ class Settings(NamedTuple):
 
     @classmethod
     def of_the_build(cls) -> Settings:
-        """As from_environment, for `make setup`: no broker has to be set. Raises SettingInvalid.
+        """As from_environment, for `make setup` and `sluice install`: no broker and no root have to
+        be set. Raises SettingInvalid.
 
         It ignores the Kafka declaration: set-up has its own broker, and must publish its records to
         no other.
         """
         os.environ["SLUICE_KAFKA"] = os.environ.get("SLUICE_KAFKA") or "127.0.0.1:9092"
+        # Nothing is written there: what needs a root makes one of its own.
+        os.environ["SLUICE_ROOT"] = os.environ.get("SLUICE_ROOT") or str(REPO / ".local" / "root")
         return cls.from_environment(NOTHING)
 
     @property

@@ -42,6 +42,14 @@ def test_what_sluice_install_needs_is_in_it_and_can_be_imported(built):
     assert done.stdout.strip() == str(brought / "local" / "__init__.py")
 
 
+def test_what_sluice_install_makes_needs_no_setting(built):
+    """It takes the variables of Sluice away: they are of the runs."""
+    code = "from spark_jobs.settings.installation import Settings; Settings.of_the_build()"
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=built, env={"PYTHONPATH": str(built)}, check=True
+    )
+
+
 def test_airflows_side_asks_for_nothing_of_spark(built):
     [dist] = built.glob("*.dist-info")
     needs = message_from_string((dist / "METADATA").read_text()).get_all("Requires-Dist")
