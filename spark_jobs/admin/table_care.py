@@ -21,6 +21,7 @@ from spark_jobs.errors import MaintenanceRefused, TableContended
 from spark_jobs.published.table import versions_shown
 from spark_jobs.root.path_forms import sql_table
 from spark_jobs.sink import history
+from spark_jobs.sink.table_layout import order
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.features import untried
 
@@ -119,10 +120,12 @@ def _raise(error: Exception) -> None:
 
 def _compact(path: UPath, spec: Pipeline) -> None:
     with in_words(path):
-        if by := spec.layout.cluster_by:
+        if spec.is_archive:
+            compaction.compact(path, written=compaction.ZSTD)
+        elif by := order(spec):
             compaction.cluster(path, by)
         else:
-            compaction.compact(path, written=compaction.ZSTD if spec.is_archive else None)
+            compaction.compact(path)
 
 
 def _vacuum(path: UPath, kept: Needed) -> None:

@@ -41,8 +41,10 @@ def parts(spec: Pipeline) -> list[str]:
 
 
 def order(spec: Pipeline) -> tuple[str, ...]:
-    """The columns by which a batch's files are sorted."""
-    return SORTED_BY if spec.is_archive else spec.layout.cluster_by
+    """The columns by which files are sorted: within a partition each of its own has one value."""
+    if spec.is_archive:
+        return SORTED_BY
+    return tuple(name for name in spec.layout.cluster_by if name not in parts(spec))
 
 
 def refuse_unfit(fields: Iterable[Mapping[str, Any]], spec: Pipeline) -> None:

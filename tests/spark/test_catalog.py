@@ -50,6 +50,7 @@ def hive(spark, server) -> Any:
     conf.set("hive.metastore.uris", f"thrift://127.0.0.1:{server}")
     client = jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(conf)
     yield client
+    client.dropTable("default", "sales_hourly", False, True)
     client.close()
 
 
@@ -116,9 +117,9 @@ def test_a_table_of_others_and_a_database_that_is_not_there_are_refused(
         register(paths, SPEC)
     with fails(CatalogRefused, "foreign_entry", table="default.sales_hourly"):
         register(published(tmp_path / "another"), SPEC)
-    hive.dropTable("default", "sales_hourly", False, False)
 
 
+@pytest.mark.usefixtures("hive")
 def test_spark_reads_by_the_catalog_what_is_published(server, tmp_path, monkeypatch):
     monkeypatch.setenv("SLUICE_CATALOG", f"thrift://127.0.0.1:{server}/default")
     register(published(tmp_path), SPEC)

@@ -14,7 +14,7 @@ from spark_jobs.errors import SpecInvalid, TableChanged
 from spark_jobs.repair.exchange.commit import overwriting
 from spark_jobs.sink import table
 from spark_jobs.sink.history import GENERATION
-from spark_jobs.sink.table_layout import parts, refuse_other_parts, set_properties
+from spark_jobs.sink.table_layout import order, parts, refuse_other_parts, set_properties
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Deduplicate, Field, History, Latest, Layout, Pipeline, Topic, Transform
@@ -164,6 +164,8 @@ def test_other_partitions_than_the_tables_are_refused_whoever_else_parts_it(path
     table.ensure(before, columns, newest(), "g1")
     chained = newest().model_copy(update={"steps": (History(keys=("id",), order_by=("at",)),)})
     refuse_other_parts(before, chained)
+    ordered = chained.model_copy(update={"layout": Layout(cluster_by=("current", "shop"))})
+    assert order(ordered) == ("shop",)
 
 
 def test_a_swap_leaves_the_files_of_other_partitions_alone(path):

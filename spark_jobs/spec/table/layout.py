@@ -77,7 +77,7 @@ class Layout(Model):
     partition_by: tuple[ColumnName, ...] = ()
     """output columns (dates, integers, booleans) whose values have folders"""
     cluster_by: tuple[ColumnName, ...] = ()
-    """output columns by which files are sorted, and which `sluice maintain` puts into Z-order"""
+    """output columns that sort appended files, and that `sluice maintain` puts into Z-order"""
     properties: Annotated[dict[str, str], AfterValidator(_possible)] = Described(
         default_factory=dict
     )
