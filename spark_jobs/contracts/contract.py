@@ -54,6 +54,8 @@ class Contract(BaseModel):
     """The columns that part the table."""
     layout: dict[str, object] = {}
     """What else is said of its files. It may change."""
+    whole_transactions: bool = False
+    """Whether consumers see those of the source whole."""
     days: bool
     """Whether it has the asset with an event a day."""
 
@@ -91,6 +93,7 @@ def contract(spec: Pipeline) -> Contract:
         columns=None if spec.is_archive else _columns(spec),
         key=_key(spec),
         partition_by=spec.layout.partition_by,
+        whole_transactions=spec.publish_at == "transaction",
         layout=spec.layout.model_dump(mode="json", exclude={"partition_by"}),
         days=not spec.is_archive and unranged(spec) is None,
     )

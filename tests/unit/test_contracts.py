@@ -192,6 +192,13 @@ def test_other_partitions_break_the_table_and_other_clusters_nobody():
     assert told.breaks == ()
 
 
+def test_transactions_that_are_no_longer_shown_whole_break_consumers():
+    told = topic(envelope="debezium", transactions="shop.transaction")
+    whole, parts = (pipeline(topic=told, publish_at=at) for at in ("transaction", "run"))
+    assert broken(whole, parts) == {CONSUMERS}
+    assert broken(parts, whole) == set()
+
+
 def test_rows_that_are_written_again_break_who_streams_them():
     once, again = (
         pipeline(steps=(aggregate(),), output_mode=mode) for mode in ("append", "update")
