@@ -162,7 +162,7 @@ def test_a_drain_is_submitted_with_the_file_and_without_a_secret_and_ends_withou
     connected.setenv("SLUICE_ROOT", str(tmp_path / ROOT))
     connected.delenv("AIRFLOW_CONN_SLUICE_KAFKA")
     config = KafkaConfig.of({**EXTRA, "enable.ssl.certificate.verification": "true"}, "x")
-    connected.setattr(kafka, "kafka_connection", lambda: config)
+    connected.setattr(kafka, "kafka_connection", lambda _: config)
     submitted(
         f'echo "$@" >{tmp_path}/words',
         f"env >{tmp_path}/env",
