@@ -117,11 +117,7 @@ def computable(spec: Pipeline) -> Ranged:
     """A pipeline of whose output some can be computed: ranges, or keys, for which its only range is
     the whole table. Raises RangeUnsupported.
     """
-    if spec.keyed is None:
-        return ranged(spec)
-    if why := spec.keyed.uncomputed:
-        raise RangeUnsupported.not_by_itself(pipeline=spec.name, why=why)
-    return Ranged(spec, BY_KEY)
+    return ranged(spec) if spec.keyed is None else Ranged(spec, BY_KEY)
 
 
 def unranged(spec: Pipeline) -> str | None:

@@ -96,10 +96,9 @@ class RangeUnsupported(SluiceError):
     def by_keys(self, pipeline: object, step: object) -> None: ...
 
     @reason(
-        "{pipeline}: with missing='keep' a row is of several changes. No key can be computed by "
-        "itself yet.",
-        "Compute the whole table again: write NEXT in spec.py, with a raised state version, and "
-        "run `sluice rebuild {pipeline}`.",
+        "{pipeline}: with missing='keep' a row is of several changes. Without one of them nobody "
+        "knows which fields it had set.",
+        "Leave out --without-lost, and name keys whose records are there.",
     )
     def folded(self, pipeline: object) -> None: ...
 

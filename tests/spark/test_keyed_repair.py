@@ -19,6 +19,7 @@ from spark_jobs.errors import (
     RangeInvalid,
     RangeUnsupported,
     RecordsUnreachable,
+    StagingStale,
 )
 from spark_jobs.messages.request import Request
 from spark_jobs.repair.compute.stage import stage
@@ -63,6 +64,18 @@ STEPS = {
         ("SELECT * EXCLUDE op FROM (", ") WHERE op != 'd'")).replace("status FROM", "status, op FROM")),
     "history": (History(**FOLLOWS, valid_from="at"), CHAINS),
 }  # fmt: skip
+KEPT = """
+    SELECT * EXCLUDE op FROM (
+        SELECT order_id, max(lsn) AS lsn, arg_max("at", lsn) AS "at", arg_max(op, lsn) AS op,
+            arg_max_null(CASE WHEN op != 'd' THEN status END, lsn)
+                FILTER (WHERE op = 'd' OR status IS NOT NULL) AS status
+        FROM sent GROUP BY order_id) WHERE op != 'd'
+"""
+FIRST = """
+    SELECT * EXCLUDE op FROM (
+        SELECT order_id, lsn, "at", status, op FROM sent QUALIFY row_number() OVER (
+            PARTITION BY order_id ORDER BY lsn DESC, "offset") = 1) WHERE op != 'd'
+"""
 Row = dict[str, Any]
 
 
@@ -175,6 +188,59 @@ def test_replay_undo_and_verify_by_key(kafka, tmp_path, name):
     orders.swap(mended)
     orders.assert_exact(bad=again)
     assert orders.verify().change.differs == 0
+
+
+def mended(orders, edit):
+    """A person's edit is found, and the keys are computed again."""
+    edit(deltalake.DeltaTable(str(orders.scene.paths.table)))
+    assert orders.verify().problem.code == "CHANGE_UNEXPLAINED"
+    repair_id, report = orders.repair(kind="backfill", keys="true")
+    assert report.status == "succeeded", report.problem
+    approve(orders.scene.paths, repair_id, "ana")
+    orders.swap(repair_id)
+    assert orders.verify().change.differs == 0
+
+
+def test_rows_of_several_changes_are_replayed_undone_and_computed_again(kafka, tmp_path):
+    orders = Orders(kafka, tmp_path, Latest(**FOLLOWS, missing="keep"), KEPT)
+    orders.send(range(1, 160), lacking=0.3)
+    orders.scene.run("first")
+    orders.assert_exact(bad=False)
+    assert orders.verify().change.differs == 0
+    orders.optional()
+    replay, report = orders.repair(kind="replay")
+    told = report.change
+    assert report.status == "succeeded", report.problem
+    assert told.merged + told.superseded == told.replayed == sum(r["bad"] for r in orders.sent)
+    orders.swap(replay)
+    orders.assert_exact(bad=True)
+    assert orders.verify().change.differs == 0
+    undo(orders.scene.spec, orders.scene.settings.root, replay, "undo")
+    orders.assert_exact(bad=False)
+    replay, _ = orders.repair(kind="replay")
+    orders.send(range(160, 200))
+    orders.scene.run("beside")
+    with fails(StagingStale, "places_changed"):
+        orders.swap(replay)
+    orders.swap(orders.repair(kind="replay")[0])
+    orders.assert_exact(bad=True)
+    lives = min(row["order_id"] for row in orders.scene.table() if not row["_sluice_deleted"])
+    mended(orders, lambda t: t.update({"status": "'X'"}, predicate=f"order_id = '{lives}'"))
+    orders.assert_exact(bad=True)
+
+
+def test_of_equal_changes_the_first_one_stays_where_keys_are_computed_again(kafka, tmp_path):
+    orders = Orders(kafka, tmp_path, Latest(**FOLLOWS, ties="refuse"), FIRST)
+    for run in ("first", "second"):
+        orders.send([*range(1, 6)] * 20)
+        assert orders.scene.run(run).account.malformed > 0
+        orders.assert_exact(bad=False)
+    assert orders.verify().change.differs == 0
+    lives = min(row["order_id"] for row in orders.scene.table() if not row["_sluice_deleted"])
+    mended(orders, lambda t: t.update({"status": "'X'"}, predicate=f"order_id = '{lives}'"))
+    orders.assert_exact(bad=False)
+    with fails(RangeUnsupported, "first_stays"):
+        orders.repair(kind="replay")
 
 
 def test_what_cannot_be_is_refused_and_rows_of_lost_records_stay_where_that_is_asked_for(

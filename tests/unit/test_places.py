@@ -168,3 +168,21 @@ def test_a_row_that_somebody_edited_or_doubled_is_told():
     assert merging(edited, sides, LATEST).odd == 1
     assert merging(table.arrow([there, there]), sides, LATEST).twice == 1
     assert merging(table.arrow([]), sides, LATEST).odd == 1
+
+
+def test_beside_a_newer_row_it_is_staged_again_where_not_the_highest_position_alone_decides():
+    table = Table(LATEST, {}, [0])
+    table.drain([row(Change("a", 1, 1, 0, "paid"), 0)])
+    sides = table.stage([row(Change("a", 1, 2, 0, "sent"), 2)])
+    for declared in ({"missing": "keep"}, {"ties": "refuse"}):
+        made = merging(
+            table.arrow([*table.rows.values()]), sides, LATEST.model_copy(update=declared)
+        )
+        assert (made.odd, made.lowers, made.rows.num_rows) == (0, True, 1), "a drain may lack it"
+    table.drain([row(Change("a", 1, 9, 0, "back"), 4)])
+    now = table.arrow([*table.rows.values()])
+    odd = [
+        merging(now, sides, LATEST.model_copy(update=declared)).odd
+        for declared in ({}, {"missing": "keep"}, {"ties": "refuse"})
+    ]
+    assert odd == [0, 1, 1]

@@ -3,11 +3,8 @@ stays, however the batches are cut.
 """
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings, strategies as st
 
-from spark_jobs.analysis.ranged import computable
-from spark_jobs.errors import RangeUnsupported
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.runs.failures.data_error import TIES, fails_still
 from spark_jobs.sink.commit import Commit
@@ -17,7 +14,6 @@ from spark_jobs.sink.keyed.newest import COUNTED
 from spark_jobs.sink.keyed.ties import HELD, OTHERS, Tied
 from spark_jobs.sink.writer import written
 from spark_jobs.values.own_columns import CONTENTS, DELETED
-from tests.harness.refused import fails
 from tests.unit.test_latest import COLUMNS, LATEST, OWNER, STEP, Change, rows, spec, table_at
 
 REFUSING = STEP.model_copy(update={"ties": "refuse"})
@@ -111,10 +107,3 @@ def test_a_tied_change_is_not_replayed_while_the_step_refuses_it():
 def test_what_is_tied_may_be_declared_anew_over_a_checkpoint():
     refusing = spec(LATEST.model_copy(update={"ties": "refuse"}))
     assert fingerprint(refusing, "4.2.0") == fingerprint(spec(LATEST), "4.2.0")
-
-
-@pytest.mark.parametrize("declared", [{"ties": "refuse"}, {"missing": "keep"}], ids=str)
-def test_what_no_repair_by_key_can_compute_is_refused(declared):
-    with fails(RangeUnsupported, "not_by_itself"):
-        computable(spec(LATEST.model_copy(update=declared)))
-    assert computable(spec(LATEST))

@@ -22,6 +22,7 @@ from spark_jobs.spans.any_of import any_of
 from spark_jobs.spec import History
 from spark_jobs.spec.sql.texts import SqlText
 from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
+from spark_jobs.steps.canonical.latest import latest_rows
 from spark_jobs.steps.latest import marked
 from spark_jobs.steps.sql.tree import reason
 from spark_jobs.values.own_columns import (
@@ -30,6 +31,7 @@ from spark_jobs.values.own_columns import (
     OF_A_KEY,
     OFFSET,
     PARTITION,
+    SET,
     own,
     placed,
 )
@@ -71,7 +73,10 @@ def compute_keys(
     known = live(spark, step, paths, plan, keys)
     if plan.keys:
         changes, known = changes.where(plan.keys), known.where(_lost(plan))
-    computed = _rows(changes.unionByName(known.drop(*SPAN)), step)
+    if isinstance(step, History):
+        computed = _chains(changes.unionByName(known.drop(*SPAN)), step)
+    else:
+        computed = latest_rows(changes, known, step)
     return Computed(
         computed, keys, fetched, read, entered, kept, None, judging.bad, judging.clock_ms
     )
@@ -115,11 +120,15 @@ def merged(plan: RepairPlan, computed: Computed, paired: DataFrame) -> tuple[Mer
     """
     if not plan.replays:
         return ()
-    at = (F.col(f"after.{name}") for name in (PARTITION, OFFSET))
-    deciding = {(row[0], row[1]) for row in paired.where("op IS NOT NULL").select(*at).collect()}
+    after = paired.where("op IS NOT NULL AND after IS NOT NULL").select("after.*")
+    places = F.array(F.struct(PARTITION, OFFSET))
+    if SET in after.columns:
+        by_field = F.transform(F.map_values(SET), lambda at: F.struct(at[PARTITION], at[OFFSET]))
+        places = F.concat(places, by_field)
+    deciding = {(place[0], place[1]) for (place,) in after.select(F.explode(places)).collect()}
     entered = {(at["partition"], at["offset"]) for at in computed.entered.get["late"]}
 
-    def told() -> Iterator[MergedRecord]:
+    def each_told() -> Iterator[MergedRecord]:
         for each in plan.replays:
             place = (each.partition, each.offset)
             older = "superseded" if place in entered else "filtered"
@@ -132,17 +141,15 @@ def merged(plan: RepairPlan, computed: Computed, paired: DataFrame) -> tuple[Mer
                 event_time=each.event_time,
             )
 
-    return tuple(told())
+    return tuple(each_told())
 
 
-def _rows(changes: DataFrame, step: Keyed) -> DataFrame:
-    """Of each place the change with the highest position; of a History with its span."""
+def _chains(changes: DataFrame, step: History) -> DataFrame:
+    """Of each place the change with the highest position, with its span."""
     position = F.struct(*map(_quoted, placed(step.order_by)))
     whole = F.struct(*map(_quoted, changes.columns))
     last = changes.groupBy(*map(_quoted, step.row_key)).agg(F.max_by(whole, position).alias(_ROW))
     rows = last.select(f"{_ROW}.*")
-    if not isinstance(step, History):
-        return rows
     chain = Window.partitionBy(*map(_quoted, step.keys)).orderBy(*map(_quoted, step.order_by))
     until_now = chain.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     rows = rows.withColumn(VALID_FROM, F.max(_quoted(step.time)).over(until_now))

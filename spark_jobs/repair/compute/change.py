@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
-from pyspark.sql.types import StructField
+from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
 from spark_jobs.analysis.rounding import output_key
 from spark_jobs.repair.compute.comparable import comparable
@@ -98,9 +98,13 @@ def rounded(paired: DataFrame) -> Column:
 
 
 def _as(field: StructField, rows: DataFrame) -> Column:
-    """The table's column of the rows; null where they have none."""
+    """The table's column of the rows; null where they have none. In what is nested, Spark casts
+    nothing that may be null to what may not.
+    """
     value = rows[f"`{field.name}`"] if field.name in rows.columns else F.lit(None)
-    return value.cast(field.dataType).alias(field.name)
+    kind = field.dataType
+    nullable = kind.toNullable() if isinstance(kind, ArrayType | MapType | StructType) else kind
+    return value.cast(nullable).alias(field.name)
 
 
 def _same(field: StructField, moved: Sequence[str]) -> Column:

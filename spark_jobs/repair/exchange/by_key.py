@@ -52,7 +52,7 @@ def compared(
         raise SwapRefused.places_doubled(table=path, rows=made.twice)
     if made.odd:
         raise StagingStale.places_changed(table=path, version=since, places=made.odd)
-    if made.lowers and (left := left_out(path, since)):
+    if made.lowers and (left := left_out(path, since, step)):
         raise StagingStale.changes_left_out(table=path, version=since, changes=left)
     return Compared(whole(path, table.version()), partial(_merge, made.rows, step))
 
@@ -70,7 +70,7 @@ def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Keyed) -> pa.Table:
     return rows.filter(pc.is_in(pa.array(keys[: rows.num_rows]), value_set=asked))
 
 
-def left_out(table: UPath, since: int) -> int:
+def left_out(table: UPath, since: int, step: Keyed) -> int:
     """How many changes drains have left out behind this version, at most, because the table had a
     newer row. They are in no row, so nobody knows of which keys they are.
     """
@@ -79,7 +79,8 @@ def left_out(table: UPath, since: int) -> int:
         if int(entry["version"]) <= since:
             return found
         fates = history.said_by(entry).get("fates", {})
-        found += int(fates.get("behind", fates.get("superseded", 0) + fates.get("duplicates", 0)))
+        older = fates.get("superseded", 0) + fates.get("duplicates", 0)
+        found += int(fates.get("behind", older) if step.highest_decides else older)
     return max(found, 1)  # the log was cleaned up: nobody knows
 
 

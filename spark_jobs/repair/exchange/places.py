@@ -3,8 +3,8 @@
 A row's place is `row_key`: of a Latest the key, of a History the key and `order_by`. Drains go on
 between the comparison and the exchange, and the highest position at a place stays. So each place is
 looked at by itself: it has the row that is to go, and gets the one that comes; or a drain has
-brought a newer one, which would be there with either of them, and stays; or it has what comes; or
-nobody knows what it has.
+brought a newer one, which would be there with either of them, and stays, where the highest position
+alone decides; or it has what comes; or nobody knows what it has.
 """
 
 from __future__ import annotations
@@ -64,9 +64,13 @@ def merging(now: pa.Table, sides: Sides, step: Keyed) -> Merging:
     put = differs & (of(same, here) == of(same, going))
     either = np.maximum(of(position, going), of(position, coming))
     there = of(same, here) == of(same, coming)
-    odd = differs & ~put & ~there & (of(position, here) <= either)
+    odd = differs & ~put & ~there
+    if step.highest_decides:
+        odd &= of(position, here) <= either
     twice = known - len(np.unique(place[:known]))
     lowers = put & (of(position, coming) < of(position, going))
+    if not step.highest_decides:
+        lowers = put & (going >= 0)
     stays = np.setdiff1d(np.arange(known), here[put])
     came = both.take(coming[put & (coming >= 0)])
     gone = both.take(going[put & (coming < 0)]).select(step.row_key)

@@ -131,8 +131,10 @@ def _version(paths: Paths, closed: Closed) -> int:
 
 
 def _refuse_folded(spec: Pipeline, request: Request) -> None:
-    """Raise RangeUnsupported for a step whose rows are more than the highest position."""
-    if getattr(spec.keyed, "missing", "null") == "keep":
+    """Raise RangeUnsupported for what the rows do not tell: which of equal changes came first, as a
+    row has the place of its last copy; and which of its fields only lost records have set.
+    """
+    if getattr(spec.keyed, "missing", "null") == "keep" and request.without_lost:
         raise RangeUnsupported.folded(pipeline=spec.name)
     first_stays = getattr(spec.keyed, "ties", "later_offset") == "refuse"
     if first_stays and request.facts.reads is Reads.QUARANTINED:

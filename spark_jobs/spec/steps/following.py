@@ -53,9 +53,9 @@ class Following(Stateless):
         """The columns that identify a row of the table."""
 
     @property
-    def uncomputed(self) -> str | None:
-        """Why no keys of its table can be computed again; None if they can."""
-        return None
+    def highest_decides(self) -> bool:
+        """Whether a row is that of the change with the highest position, whatever else came."""
+        return True
 
     @property
     def compared(self) -> dict[str, tuple[str, ...]]:

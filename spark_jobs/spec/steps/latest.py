@@ -51,10 +51,8 @@ class Latest(Following):
         return self
 
     @property
-    def uncomputed(self) -> str | None:
-        if self.missing == "keep":
-            return "its rows are made of several changes each, which a repair by key does not join"
-        return "with ties='refuse' the order of arrival decides" if self.ties == "refuse" else None
+    def highest_decides(self) -> bool:
+        return self.missing == "null" and self.ties == "later_offset"
 
     @property
     def row_key(self) -> tuple[str, ...]:

@@ -1,0 +1,101 @@
+"""Latest: the row of each key of a Latest from its changes, in Spark: what the sink makes by
+Arrow, batch after batch (sink/keyed/).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, functions as F
+
+from spark_jobs.values.own_columns import (
+    CONTENTS,
+    DELETED,
+    OF_A_KEY,
+    OFFSET,
+    PARTITION,
+    SET,
+    own,
+    placed,
+)
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Latest
+
+_ROW, _FIRST, _AT, _VALUE = own("row"), own("first"), own("at_"), own("value_")
+
+
+def latest_rows(changes: DataFrame, known: DataFrame, step: Latest) -> DataFrame:
+    """`known` are rows of the table, which are changes too. The columns are the table's."""
+    if step.missing == "keep":
+        return _kept(changes, known, step)
+    both = changes.unionByName(known)
+    return _first_of_ties(both, step) if step.ties == "refuse" else _newest(both, step)
+
+
+def _newest(changes: DataFrame, step: Latest) -> DataFrame:
+    newest = F.max_by(_whole(changes), _position(step)).alias(_ROW)
+    return changes.groupBy(*_quoted(step.keys)).agg(newest).select(f"{_ROW}.*")
+
+
+def _first_of_ties(changes: DataFrame, step: Latest) -> DataFrame:
+    """At one order_by the contents that came first stay; of their copies the last one is there."""
+    place = (*step.keys, *step.order_by)
+    copies = changes.groupBy(*_quoted((*place, DELETED, CONTENTS))).agg(
+        F.max_by(_whole(changes), _position(step)).alias(_ROW),
+        F.min(F.struct(OFFSET, PARTITION)).alias(_FIRST),
+    )
+    first = copies.groupBy(*_quoted(place)).agg(F.min_by(_ROW, _FIRST).alias(_ROW))
+    order = F.struct(*_quoted(step.order_by))
+    return first.groupBy(*_quoted(step.keys)).agg(F.max_by(_ROW, order).alias(_ROW)).select(
+        f"{_ROW}.*"
+    )  # fmt: skip
+
+
+def _kept(changes: DataFrame, known: DataFrame, step: Latest) -> DataFrame:
+    """Each field has the value of the newest change that sets it; a delete sets all to null."""
+    own_ones = {*step.keys, *placed(step.order_by), *OF_A_KEY}
+    fields = [name for name in known.columns if name not in own_ones]
+    of = dict(zip(fields, range(len(fields)), strict=True))
+    says = changes.select("*", *(_set_by_itself(name, step, f"{_AT}{n}") for name, n in of.items()))
+    row = known.select("*", *(_set_in(name, step, f"{_AT}{n}") for name, n in of.items()))
+    both = says.unionByName(row.drop(SET))
+    found = both.groupBy(*_quoted(step.keys)).agg(
+        F.max_by(_whole(changes), _position(step)).alias(_ROW),
+        *(F.max_by(f"`{name}`", f"{_AT}{n}").alias(f"{_VALUE}{n}") for name, n in of.items()),
+        *(F.max(f"{_AT}{n}").alias(f"{_AT}{n}") for n in of.values()),
+    )
+    entries = (F.struct(F.lit(name), F.col(f"{_AT}{n}").alias("at")) for name, n in of.items())
+    set_by = F.map_from_entries(F.filter(F.array(*entries), lambda each: each["at"].isNotNull()))
+    return found.select(
+        *(
+            F.col(f"{_VALUE}{of[name]}").alias(name)
+            if name in of
+            else set_by.alias(SET)
+            if name == SET
+            else F.col(f"{_ROW}.`{name}`")
+            for name in known.columns
+        )
+    )
+
+
+def _set_by_itself(name: str, step: Latest, alias: str) -> Column:
+    says = F.col(DELETED) | F.col(f"`{name}`").isNotNull()
+    return F.when(says, _position(step)).alias(alias)
+
+
+def _set_in(name: str, step: Latest, alias: str) -> Column:
+    in_row = F.try_element_at(SET, F.lit(name))
+    return F.when(F.col(DELETED), _position(step)).otherwise(in_row).alias(alias)
+
+
+def _whole(rows: DataFrame) -> Column:
+    return F.struct(*_quoted(rows.columns))
+
+
+def _position(step: Latest) -> Column:
+    return F.struct(*_quoted(placed(step.order_by)))
+
+
+def _quoted(names: tuple[str, ...] | list[str]) -> list[Column]:
+    return [F.col(f"`{name}`") for name in names]
