@@ -1,0 +1,141 @@
+"""A table whose files lie by day, and then by airport: drained, repaired and rebuilt, its rows are
+DuckDB's; a repair leaves the other days' files alone.
+"""
+
+from typing import Any
+
+import deltalake
+import duckdb
+
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.errors import TableChanged
+from spark_jobs.messages.request import Request
+from spark_jobs.rebuild.beside import begin
+from spark_jobs.rebuild.switch import switch
+from spark_jobs.repair.compute.stage import stage
+from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.manifest import approve
+from spark_jobs.runs.drain import drain
+from spark_jobs.runs.plan import plan
+from spark_jobs.sink import table
+from spark_jobs.spec import Layout, Ranges, Transform
+from spark_jobs.storage import compaction
+from spark_jobs.storage.delta_log import Log
+from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
+from tests.harness.listener import Listener
+from tests.harness.long_form import long_form
+from tests.harness.refused import fails
+from tests.harness.scene import Scene
+
+BY_DAY = SPEC.model_copy(
+    update={
+        "steps": (HOURS, Transform(sql="SELECT *, date(window_start) AS day FROM rows")),
+        "ranges": Ranges(by="window_start"),
+        "layout": Layout(partition_by=("day",), cluster_by=("origin",)),
+    }
+)
+BY_AIRPORT = BY_DAY.model_copy(
+    update={
+        "layout": Layout(cluster_by=("origin",), properties={"delta.targetFileSize": "32mb"}),
+        "state": SPEC.state.model_copy(update={"version": 2}),
+    }
+)
+Rows = list[tuple[Any, ...]]
+
+
+def rows(path: Any) -> Rows:
+    found = deltalake.DeltaTable(str(path)).to_pyarrow_table().to_pylist()
+    return sorted(
+        (each["window_start"], each["origin"], each["flights"], each["miles"]) for each in found
+    )
+
+
+def expected(made: Scene) -> Rows:
+    """By DuckDB: all hours that the checkpoint has closed."""
+    checkpoint = Checkpoint(made.paths.checkpoint)
+    closed = checkpoint.batch(checkpoint.committed()[-1]).watermark
+    with duckdb.connect() as db:
+        db.sql("SET TimeZone = 'UTC'")
+        db.register("ledger", made.ledger)
+        return db.sql(
+            """
+            SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*),
+                   sum(distance_miles)::BIGINT
+            FROM ledger WHERE kind IN ('good', 'duplicate')
+            GROUP BY hour, origin HAVING hour + INTERVAL 1 HOUR <= ? ORDER BY 1, 2
+            """,
+            params=[closed],
+        ).fetchall()
+
+
+def repair(made: Scene) -> None:
+    asked = Request(kind="repair", who="tester")
+    planned = plan_repair(made.spec, made.settings, asked)
+    planned.store(made.paths)
+    report = stage(made.spec, made.settings, planned.repair_id, planned.repair_id)
+    assert report.status == "succeeded", report.problem
+    approve(made.paths, planned.repair_id, "tester")  # behind SQL no group explains a change
+    swap(made.spec, made.settings.root, planned.repair_id, "swap")
+
+
+def touched(path: Any, version: int) -> list[set[str]]:
+    """The days of the files that a commit removes and adds."""
+    actions = Log.of(path).commit(version)
+    return [
+        {each[of]["partitionValues"]["day"] for each in actions if of in each}
+        for of in ("remove", "add")
+    ]
+
+
+@long_form
+def test_a_parted_table_is_drained_repaired_and_rebuilt_as_duckdb_has_it(scene):
+    made = scene(BY_DAY, events=6000, deliveries=5, max_offsets_per_batch=1500)
+    for _ in range(4):
+        made.deliver()
+    made.run("live-1")
+    before, version = rows(made.paths.table), table.version(made.paths.table)
+    assert before != expected(made)
+
+    repair(made)
+    whole = expected(made)
+    assert rows(made.paths.table) == whole
+    differ = {f"{row[0]:%F}" for row in {*before} ^ {*whole}}
+    every = {f"{row[0]:%F}" for row in whole}
+    swapped = version + 1
+    assert touched(made.paths.table, swapped) == [differ & {f"{r[0]:%F}" for r in before}, differ]
+    assert differ < every
+
+    compaction.cluster(made.paths.table, ("origin",))
+    assert rows(made.paths.table) == whole
+    listener = Listener()
+    listener.publish(made.paths, made.spec)
+    published = made.paths.published_table
+    assert rows(published) == whole
+    assert deltalake.DeltaTable(str(published)).metadata().partition_columns == ["day"]
+
+    same_version = BY_AIRPORT.model_copy(update={"state": SPEC.state, "topic": made.spec.topic})
+    with fails(TableChanged, "parted_otherwise", has="day"):
+        plan(same_version, made.settings)
+    following = BY_AIRPORT.model_copy(
+        update={
+            "topic": made.spec.topic,
+            "output_checks": (),
+            "state_checks_off": made.spec.state_checks_off,
+        }
+    )
+    begin(made.paths, following, "", "tester")
+    report = drain(following, made.settings._replace(next="on"), "beside")
+    assert report.status == "succeeded", report.problem
+    switch(made.spec, following, made.settings.root, "switch")
+    made.spec = following
+    made.deliver()
+    made.run("live-2")
+    assert rows(made.paths.table) != expected(made)
+    repair(made)
+    assert rows(made.paths.table) == expected(made)
+    made_so = deltalake.DeltaTable(str(made.paths.table)).metadata()
+    assert made_so.partition_columns == []
+    assert made_so.configuration["delta.targetFileSize"] == "32mb"
+    listener.publish(made.paths, made.spec)
+    assert rows(published) == rows(made.paths.table)
