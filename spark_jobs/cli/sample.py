@@ -16,7 +16,7 @@ import typer
 from spark_jobs import log
 from spark_jobs.cli.terminal import PipelineName, examples, one_line_errors, say, terminal_width
 from spark_jobs.errors import SampleUnusable
-from spark_jobs.registry import find as pipelines
+from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.spec.duration import parse_duration
 
@@ -110,7 +110,7 @@ def preview(
 
     log.setup(log_format())
     with one_line_errors():
-        spec = pipelines.load(pipeline)
+        spec = registry.load(pipeline)
         if len(spec.topic.each) > 1 or spec.is_archive:
             raise SampleUnusable.no_preview(pipeline=pipeline)
         if file and not os.environ.get("SLUICE_KAFKA_CONFIG"):

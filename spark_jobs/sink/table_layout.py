@@ -80,7 +80,5 @@ def set_properties(path: UPath, spec: Pipeline, held: Held | None) -> None:
     table = delta.confirmed(path, held, brief=True)
     has = table.metadata().configuration
     if wanted := {n: v for n, v in spec.layout.properties.items() if has.get(n) != v}:
-        table.alter.set_table_properties(
-            wanted, raise_if_not_exists=False, commit_properties=delta.here()
-        )
+        delta.set_properties(table, wanted)
         LOG.warning("%s has new properties: %s", path, ", ".join(sorted(wanted)))

@@ -109,13 +109,18 @@ def restore(table: deltalake.DeltaTable, version: int, said: dict[str, Any]) -> 
 def set_property(
     table: deltalake.DeltaTable, name: str, value: str, said: dict[str, Any] | None = None
 ) -> None:
-    """Set one of the table's properties, in one commit, that may say something of itself.
+    """Set one of the table's properties, as `set_properties`; the commit may say something."""
+    set_properties(table, {name: value}, said)
+
+
+def set_properties(
+    table: deltalake.DeltaTable, given: dict[str, str], said: dict[str, Any] | None = None
+) -> None:
+    """Set these of the table's properties, in one commit, that may say something of itself.
 
     Raises CommitFailedError if anybody has committed since the table was opened.
     """
-    table.alter.set_table_properties(
-        {name: value}, raise_if_not_exists=False, commit_properties=here(said)
-    )
+    table.alter.set_table_properties(given, raise_if_not_exists=False, commit_properties=here(said))
 
 
 def change_feed(path: UPath | str, since: int, version: int) -> Any:  # the reader has no types
