@@ -24,7 +24,7 @@ from tests.harness.refused import fails
 from tests.harness.roots import NOON, Root
 from tests.unit.specs import pipeline
 
-HOUR, WEEK = timedelta(hours=1), timedelta(weeks=1)
+SECOND, HOUR, WEEK = timedelta(seconds=1), timedelta(hours=1), timedelta(weeks=1)
 MINUTE_BY_MINUTE = """
 WITH runs AS (
     SELECT generation, run_id, min(batch_id) AS first, max(audited_at) AS until,
@@ -36,9 +36,6 @@ WITH runs AS (
             SELECT max(b.until) FROM runs b WHERE b.generation = r.generation AND b.first < r.first
         ) AS since FROM runs r
     ) WHERE since IS NOT NULL
-    UNION ALL
-    SELECT unnest(generate_series(max(until), $now - INTERVAL 1 MINUTE, INTERVAL 1 MINUTE)), 0
-    FROM runs
 ), weeks AS (
     SELECT w, count(m) AS known, sum(records) AS records FROM range(5) t(w)
     LEFT JOIN minutes
@@ -97,9 +94,9 @@ runs = st.lists(
 
 
 @settings(deadline=None, max_examples=20)
-@given(runs, st.lists(st.integers(1, 9), min_size=5, max_size=5), st.integers(0, 300), spans)
+@given(runs, st.lists(st.integers(1, 9), min_size=5, max_size=5), spans)
 def test_what_came_in_an_hour_is_duckdbs_however_irregular_the_runs(
-    tmp_path_factory, of, times, idle, span
+    tmp_path_factory, of, times, span
 ):
     at, number, rows, generation = NOON, 0, [], "g1"
     for week in range(5):
@@ -114,14 +111,14 @@ def test_what_came_in_an_hour_is_duckdbs_however_irregular_the_runs(
     made = Root(tmp_path_factory.mktemp("root"), pipeline())
     made.put("batches", *rows)
     batches = pa.Table.from_pylist(rows)
-    now = at + timedelta(minutes=idle)
-    start = now - timedelta(minutes=span)
+    now, length = at, timedelta(minutes=span)
+    start = now - length
     db = duckdb.connect()
     db.execute("SET TimeZone = 'UTC'")
     db.register("batches", batches)
     expected = db.execute(MINUTE_BY_MINUTE, {"now": now, "start": start}).fetchone()
     known = Identity(generation="g2", rewound=("g1",), topic_id="t", fingerprint={})
-    found = compared(by_run(made.paths, known, now), start, now).share
+    found = compared(by_run(made.paths, known, now), length, now).share
     assert found == (pytest.approx(expected[0]) if expected and expected[0] is not None else None)
 
 
@@ -143,9 +140,52 @@ def test_what_was_never_accepted_has_no_age(root):
 
 def test_a_topic_that_gives_nothing_more_falls_below_without_a_run(root):
     hourly(root, 4, 100)
-    for minutes_, share, fails_ in ((0, 1, 0), (30, 0.5, 0), (31, 29 / 60, 1), (90, 0, 1)):
+    for minutes_, share, fails_ in ((0, 1, 0), (59, 1, 0), (60, 0, 1), (90, 0, 1)):
         found, overdue_ = judged(root, volume(), at=NOON + timedelta(minutes=minutes_))
         assert (found["volume_of_hour"], overdue_) == (pytest.approx(share), fails_)
+
+
+def in_the_mornings(root: Root, jitter: Any, dead_from: datetime | None = None) -> None:
+    """100 records by each of the runs from 08:00 to 12:00. Idle plans leave no row."""
+    at = NOON - 36 * timedelta(days=1) - 4 * HOUR
+    rows = []
+    while at <= NOON:
+        if 8 <= at.hour <= 12 and not (dead_from and at >= dead_from):
+            n = len(rows)
+            rows.append(batch(n, at + timedelta(seconds=jitter(n)), 100, f"r{n}"))
+        at += HOUR
+    root.put("batches", *rows)
+
+
+@pytest.mark.parametrize("jitter", [lambda _: 0, lambda n: n * 37 % 61, lambda n: -n * 37 % 61])
+def test_a_topic_of_the_mornings_is_as_usual_in_the_evening_and_by_night(root, jitter):
+    in_the_mornings(root, jitter)
+    for hours in range(1, 20):
+        found, overdue_ = judged(
+            root, volume(), volume(0.9, 1.1, of="day"), at=NOON + hours * HOUR + 65 * SECOND
+        )
+        assert (overdue_, found["volume_of_day"]) == (0, pytest.approx(1, abs=0.02)), hours
+        assert found["volume_of_hour"] == pytest.approx(1, abs=0.05), hours
+
+
+@pytest.mark.parametrize("jitter", [lambda _: 0, lambda n: n * 37 % 61, lambda n: -n * 37 % 61])
+def test_a_topic_of_the_mornings_that_is_dead_since_yesterday_fails_by_the_first_hours(
+    root, jitter
+):
+    in_the_mornings(root, jitter, NOON - 12 * HOUR)
+    fails_ = {
+        hour: judged(root, volume(), at=NOON.replace(hour=hour, second=5))[1]
+        for hour in (0, 3, 7, 9, 10, 11, 12)
+    }
+    assert fails_ == {0: 0, 3: 0, 7: 0, 9: 1, 10: 1, 11: 1, 12: 1}
+    assert judged(root, volume(of="day"), at=NOON.replace(hour=11, second=5))[1] == 1
+
+
+def test_a_dead_topic_is_old_also_behind_a_reset_and_a_clock_that_went_back(root):
+    root.put("batches", batch(0, NOON, 5, "a"), batch(1, NOON + 720 * HOUR, 5, "ahead"))
+    assert judged(root, fresh("1 hour"), at=NOON + 2 * HOUR) == ({"accepted_age_seconds": 7200}, 1)
+    root.identified("g2")
+    assert judged(root, fresh("1 hour"), at=NOON + 2 * HOUR) == ({"accepted_age_seconds": 7200}, 1)
 
 
 def test_of_less_than_four_weeks_nothing_is_judged(root):
@@ -177,10 +217,10 @@ def test_a_plan_bounds_as_great_expectations_does(value):
 
 def test_a_run_that_a_limit_ended_and_a_place_of_a_rebuild_are_not_compared(root):
     hourly(root, 4, 100)
-    spec = spec_with(volume(), fresh("1 hour"))
-    given_ = (spec, root.paths, root.identity, Cursor(), NOON)
+    spec = spec_with(volume(), fresh("1 hour"), fresh("1 hour", by="event_time"))
+    given_ = (spec, root.paths, root.identity, Cursor(last_event_time=NOON), NOON)
     bounded = timely(*given_, "max_batches=3")
-    assert bounded["volume_of_hour"].value is None
+    assert bounded["volume_of_hour"].value is bounded["event_age_seconds"].value is None
     assert bounded["accepted_age_seconds"].value == 0
     beside = SimpleNamespace(place=Place("v2", "t.v2", beside=True))
     assert timely(spec, beside, *given_[2:]) == {}
@@ -192,7 +232,7 @@ def test_no_metric_is_asked_that_no_check_names(root):
 
 def test_two_runs_of_one_name_are_compared_with_nothing():
     late = [Accepted(NOON, NOON - HOUR, 5), Accepted(NOON, NOON + HOUR, 5)]
-    assert compared(late, NOON, NOON + HOUR).share is None
+    assert compared(late, HOUR, NOON + HOUR).share is None
 
 
 @pytest.mark.parametrize(
@@ -204,6 +244,7 @@ def test_two_runs_of_one_name_are_compared_with_nothing():
         lambda: volume(None, None),
         lambda: volume(2, 1),
         lambda: volume(0, None),
+        lambda: volume(-1, None),
         lambda: volume(of="week"),
     ],
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.judge.volume import WEEK, by_run, compared
+from spark_jobs.runs.judge.volume import by_run, compared
 from spark_jobs.spec.checks.timely import AGES, SPANS, TIMELY
 
 if TYPE_CHECKING:
@@ -46,21 +46,21 @@ def timely(
     if not asked or paths.place.beside:
         return {}
     found = dict[str, Metric]()
+    if (name := AGES["run"]) in asked:
+        newest = _accepted(paths, known, now)
+        found[name] = _age(newest, now, "a run has accepted records until")
+    if bounded_by:
+        unread = Metric(None, f"not compared: {bounded_by} ended the run, and records wait")
+        return dict.fromkeys(asked, unread) | found
     if (name := AGES["event_time"]) in asked:
         found[name] = _age(cursor.last_event_time, now, "the newest event is of")
-    if (name := AGES["run"]) in asked:
-        newest = _audited(paths, known, "accepted > 0")
-        found[name] = _age(newest, now, "a run has accepted records until")
     volumes = sorted(asked & SPANS.keys())
-    if volumes and bounded_by:
-        unread = Metric(None, f"not compared: {bounded_by} ended the run, and records wait")
-        return found | dict.fromkeys(volumes, unread)
     accepted = by_run(paths, known, now) if volumes else []
     waits = cursor.audited > cursor.judged
-    passed = _audited(paths, known, f"batch_id = {cursor.judged}") if waits else None
+    ours = ops_tables.of_checkpoint(paths.pipeline, known.generations)
+    passed = _newest(paths, f"{ours} AND batch_id = {cursor.judged}") if waits else None
     for name in volumes:
-        start = max(min(now - SPANS[name], passed or now), now - WEEK)
-        found[name] = Metric(*compared(accepted, start, now))
+        found[name] = Metric(*compared(accepted, SPANS[name], now, passed))
     return found
 
 
@@ -84,10 +84,20 @@ def _age(newest: datetime | None, now: datetime, what: str) -> Metric:
     return Metric((now - newest).total_seconds(), f"{what} {newest:%F %H:%M:%S} UTC")
 
 
-def _audited(paths: Paths, known: Identity, where: str) -> datetime | None:
+def _accepted(paths: Paths, known: Identity, now: datetime) -> datetime | None:
+    """When the newest batch with an accepted record was; of a checkpoint that has none, such as
+    behind a reset, of those before it. Not of a clock that was ahead of this one.
+    """
+    where = f"accepted > 0 AND audited_at <= TIMESTAMP '{now.isoformat()}'"
+    ours = _newest(
+        paths, f"{ops_tables.of_checkpoint(paths.pipeline, known.generations)} AND {where}"
+    )
+    return ours or _newest(paths, f"{ops_tables.equals({'pipeline': paths.pipeline})} AND {where}")
+
+
+def _newest(paths: Paths, where: str) -> datetime | None:
     """When the newest of these batches was."""
-    ours = ops_tables.of_checkpoint(paths.pipeline, known.generations)
-    sql = f"SELECT max(audited_at) AS newest FROM batches WHERE {ours} AND {where}"
+    sql = f"SELECT max(audited_at) AS newest FROM batches WHERE {where}"
     [row] = ops_tables.query(paths.root, "batches", sql).to_pylist()
     newest: datetime | None = row["newest"]
     return newest

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.ops import ops_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.root.paths import Paths
@@ -49,35 +49,66 @@ def by_run(paths: Paths, known: Identity, now: datetime) -> list[Accepted]:
         "spans AS (SELECT until, records, "
         "lag(until) OVER (PARTITION BY generation ORDER BY first) AS since FROM runs) "
         "SELECT since, until, records FROM spans "
-        f"WHERE until > TIMESTAMP '{(now - (WEEKS + 1) * WEEK).isoformat()}' ORDER BY until",
+        f"WHERE until > TIMESTAMP '{(now - (WEEKS + 2) * WEEK).isoformat()}' "
+        f"AND until <= TIMESTAMP '{now.isoformat()}' ORDER BY until",
     ).to_pylist()
     found = [Accepted(**row) for row in rows if row["since"] is not None]
     return [*found, Accepted(rows[-1]["until"], now, 0)] if rows else []
 
 
-def compared(accepted: list[Accepted], start: datetime, end: datetime) -> Compared:
-    """Of the records in (start, end], a week at most."""
-    now = _records(accepted, start, end)
-    weeks = (timedelta(weeks=n) for n in range(1, WEEKS + 1))
-    earlier = [_records(accepted, start - before, end - before) for before in weeks]
+def compared(
+    accepted: list[Accepted], span: timedelta, now: datetime, passed: datetime | None = None
+) -> Compared:
+    """Of the records in the span before the last run, or before where an earlier week had read by
+    now. Since `passed` where that was earlier; a week at most.
+    """
+    if not accepted:
+        return Compared(None, "not compared: no run has read yet")
+    last = accepted[-1].since
+    end = max(_ends([*(each.until for each in accepted[:-1]), last], now))
+    start = max(min(end - span, passed or end), end - WEEK)
+    found = _records(accepted, start, end)
+    earlier = [
+        _records(accepted, start - ago, end - ago, last - ago, now - ago) for ago in _weeks()
+    ]
     known = [count for count in earlier if count is not None]
-    span = f"from {start:%F %H:%M} to {end:%F %H:%M} UTC"
-    if now is None or len(known) < WEEKS:
-        return Compared(None, f"not compared: {len(known)} of {WEEKS} weeks are known {span}")
+    told = f"from {start:%F %H:%M} to {end:%F %H:%M} UTC"
+    if found is None or len(known) < WEEKS:
+        return Compared(None, f"not compared: {len(known)} of {WEEKS} weeks are known {told}")
     usual = median(known)
     told = (
-        f"{now:,.0f} records were accepted {span}; the median of these hours of the last {WEEKS} "
+        f"{found:,.0f} records were accepted {told}; the median of these hours of the last {WEEKS} "
         f"weeks is {usual:,.0f} ({', '.join(f'{count:,.0f}' for count in known)})"
     )
-    return Compared(now / usual, told) if usual else Compared(None, f"not compared: {told}")
+    return Compared(found / usual, told) if usual else Compared(None, f"not compared: {told}")
 
 
-def _records(accepted: Iterable[Accepted], start: datetime, end: datetime) -> float | None:
-    """None unless the runs tell of all of that time."""
+def _weeks() -> Iterator[timedelta]:
+    return (n * WEEK for n in range(1, WEEKS + 1))
+
+
+def _ends(read: list[datetime], now: datetime) -> Iterator[datetime]:
+    """Until when a run had read, this week and, by the same hour, each before."""
+    yield from read
+    yield from (until + ago for ago in _weeks() for until in read if until + ago <= now)
+
+
+def _records(
+    accepted: Iterable[Accepted],
+    start: datetime,
+    end: datetime,
+    last: datetime | None = None,
+    then: datetime | None = None,
+) -> float | None:
+    """None unless the runs tell of all of that time. Of a run that had not ended `then`, only what
+    came until `last`.
+    """
     known, records = timedelta(), 0.0
     for each in accepted:
-        shared = min(each.until, end) - max(each.since, start)
-        if shared > timedelta():
+        since = max(each.since, start)
+        if (shared := min(each.until, end) - since) > timedelta():
             known += shared
+            if last and then and each.until > then:
+                shared = max(min(shared, last - since), timedelta())
             records += each.records * (shared / (each.until - each.since))
     return records if known == end - start else None

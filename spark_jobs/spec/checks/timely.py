@@ -48,7 +48,7 @@ class Volume(Model):
     @model_validator(mode="after")
     def _a_bound(self) -> Self:
         least, most = self.least or 0, self.most
-        if not (least if most is None else 0 <= least <= most):
+        if not (least > 0 if most is None else 0 <= least <= most):
             refuse(
                 "least, most",
                 (self.least, most),
