@@ -113,7 +113,11 @@ def drain(pipeline: PipelineName, report: ReportPath = None, run_id: RunId = Non
 )
 def archive(
     topic: Annotated[
-        str, typer.Argument(help="A topic that declares an archive.", metavar="TOPIC")
+        str,
+        typer.Argument(
+            help="A topic with an archive; of a named cluster CLUSTER/TOPIC.",
+            metavar="TOPIC",
+        ),
     ],
     run_id: RunId = None,
 ) -> None:

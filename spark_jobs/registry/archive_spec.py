@@ -60,8 +60,8 @@ def archive_spec(topic: Topic, archive: Archive) -> ArchiveSpec:
     """
     clock = next(field for field in topic.fields if field.name == topic.event_time)
     return ArchiveSpec(
-        name=archive_name(topic.name),
-        about=f"Every record of topic {topic.name}, byte for byte.",
+        name=archive_name(topic.place),
+        about=f"Every record of topic {topic.place}, byte for byte.",
         topic=Topic(
             name=topic.name,
             cluster=topic.cluster,

@@ -176,7 +176,7 @@ def archives() -> list[str]:
     """The names of the archives that topics declare, sorted. Imports every spec; one that cannot be
     imported declares none, and says so where it is loaded.
     """
-    return sorted({archive_name(topic.name) for topic in _archived_topics()})
+    return sorted({archive_name(topic.place) for topic in _archived_topics()})
 
 
 def _archived_topics() -> list[Topic]:
@@ -198,14 +198,14 @@ def _archive(name: str) -> ArchiveSpec:
     specs = [
         archive_spec(topic, topic.archive)
         for topic in _archived_topics()
-        if topic.archive is not None and archive_name(topic.name) == name
+        if topic.archive is not None and archive_name(topic.place) == name
     ]
     if not specs:
         raise PipelineUnknown.archive_absent(
             pipeline=name, archives=", ".join(archives()) or "none"
         )
     if any(spec != specs[0] for spec in specs):
-        raise SpecInvalid.topic_declared_twice(topic=specs[0].topic.name)
+        raise SpecInvalid.topic_declared_twice(topic=specs[0].topic.place)
     return specs[0]
 
 

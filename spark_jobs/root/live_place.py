@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from spark_jobs.errors import CheckpointBroken, RootNotWritable
 from spark_jobs.root.form_version import refuse_newer
 from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.spec.archive import PREFIX
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -46,8 +47,13 @@ class Place(NamedTuple):
 
 
 def first_table(pipeline: Pipeline) -> str:
-    """The name of a pipeline's first table; of an archive it is the topic's."""
-    return pipeline.topic.name if pipeline.is_archive else pipeline.name
+    """The name of a pipeline's first table; of an archive it is the topic's, or of a topic of a
+    named cluster the archive's without its prefix.
+    """
+    if not pipeline.is_archive:
+        return pipeline.name
+    topic = pipeline.topic
+    return pipeline.name.removeprefix(PREFIX) if topic.cluster else topic.name
 
 
 def place_of(above: UPath, version: int, table: str) -> Place:

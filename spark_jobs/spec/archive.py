@@ -44,12 +44,12 @@ class Archive(Model):
 
 
 def archive_name(topic: str) -> str:
-    """The name of a topic's archive: `archive__` and the topic's name. No two topics share one.
+    """The name of a topic's archive: `archive__` and the topic's place. No two topics share one.
 
-    A topic's name with characters that a DAG or a folder may not have gets a digest.
+    A place with characters that a DAG or a folder may not have gets a digest.
 
-    >>> archive_name("flights"), archive_name("web.clicks")
-    ('archive__flights', 'archive__web_clicks_5a5c29db')
+    >>> archive_name("flights"), archive_name("web.clicks"), archive_name("eu/flights")
+    ('archive__flights', 'archive__web_clicks_5a5c29db', 'archive__eu_flights_25e68674')
     """
     if re.fullmatch(r"[a-z0-9_]{1,54}", topic):
         return PREFIX + topic

@@ -179,6 +179,11 @@ class Topic(Model):
         return tuple(field.name for field in self.fields)
 
     @property
+    def place(self) -> str:
+        """Its name, behind that of its cluster if that has one: `eu/orders`."""
+        return f"{self.cluster}/{self.name}" if self.cluster else self.name
+
+    @property
     def each(self) -> tuple[Topic, ...]:
         """Itself; the topics that it stands for, by their numbers (spec/several.py)."""
         return (self,)

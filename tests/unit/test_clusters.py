@@ -6,7 +6,11 @@ import pytest
 
 from spark_jobs.errors import SettingInvalid, SpecInvalid
 from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import archive_spec
+from spark_jobs.repair.offsets.archived import archive_paths
+from spark_jobs.root.live_place import first_table
+from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Archive
 from spark_jobs.spec.several import Several
@@ -63,6 +67,26 @@ def test_an_archive_is_of_its_topics_cluster_and_a_pipeline_of_one():
     with pytest.raises(SpecInvalid):
         pipeline(topics=(EU, topic(name="others")))
     assert Several.of((EU, topic(name="others", cluster="eu"))).cluster == "eu"
+
+
+def test_topics_of_one_name_in_two_clusters_have_an_archive_each(tmp_path, monkeypatch):
+    text = "from tests.unit.specs import pipeline, topic\nfrom spark_jobs.spec import Archive\n"
+    text += "SPEC = pipeline(name={0!r}, topic=topic(cluster={1!r}, archive=Archive()))\n"
+    clusters = {"eu": "one", "us": "two", "": "three"}
+    for cluster, name in clusters.items():
+        where = tmp_path / "of_clusters" / name
+        where.mkdir(parents=True)
+        (where / "spec.py").write_text(text.format(name, cluster))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SLUICE_PIPELINES", "of_clusters")
+    specs = [registry.load(name) for name in registry.archives()]
+    assert {spec.topic.cluster for spec in specs} == set(clusters)
+    assert {(spec.name, first_table(spec)) for spec in specs if not spec.topic.cluster} == {
+        ("archive__sales", "sales")
+    }
+    assert len({str(Paths(str(tmp_path), spec).table) for spec in specs}) == len(clusters)
+    own = registry.load("one").topic
+    assert archive_paths(tmp_path, own).table == Paths(str(tmp_path), specs[0]).table
 
 
 def test_state_does_not_depend_on_what_a_cluster_is_called():

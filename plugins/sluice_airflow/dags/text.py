@@ -8,6 +8,7 @@ from sluice_airflow import ids
 from spark_jobs.analysis import state_checks
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.registry.archive_spec import ArchiveSpec
+from spark_jobs.root.live_place import first_table
 from spark_jobs.spec import (
     Aggregate,
     Check,
@@ -92,7 +93,7 @@ def _archive_page(spec: ArchiveSpec) -> str:
             f"{spec.about} Kept {kept}; repairs and backfills of the topic's pipelines read from "
             "it, so that Kafka's retention does not bound them.",
             "",
-            f"**Writes** `<root>/archive/{spec.topic.name}`, one row a record: topic_id, "
+            f"**Writes** `<root>/archive/{first_table(spec)}`, one row a record: topic_id, "
             "partition, offset, kafka_timestamp, key, value, event_time, event_date. Malformed, "
             "premature and late records are among them.",
             "",
