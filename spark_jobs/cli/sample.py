@@ -61,8 +61,8 @@ def new(
     from spark_jobs.draft.text import text  # noqa: PLC0415 - as above
 
     with one_line_errors():
-        place = folder.refuse_there(into, name)
         subject = topic or name
+        place = folder.refuse_there(into, name, subject)
         found = (
             sample.of_file(file, records)
             if file

@@ -10,17 +10,20 @@ from shlex import quote
 
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.registry import find as registry
+from spark_jobs.spec.fields.field import is_name
 
 OWN = Path("pipelines")
 """The package that a first pipeline makes, in this folder."""
 
 
-def refuse_there(into: Path | None, name: str) -> Path:
+def refuse_there(into: Path | None, name: str, topic: str) -> Path:
     """The pipeline's folder. Raises SampleUnusable where it is there, or can be none;
     SettingInvalid.
     """
     package = _package(into)
     folder = package / name
+    if not is_name(name):
+        raise SampleUnusable.no_name(name=name, topic=topic)
     if "__" in name:
         raise SampleUnusable.name_of_another(name=name)
     known = {*sys.stdlib_module_names, "spark_jobs"}

@@ -40,7 +40,8 @@ class SettingInvalid(SluiceError):
 
     @reason(
         "SLUICE_PIPELINES is {package!r}: {error}.",
-        "Set it to a Python package on the PYTHONPATH, or unset it.",
+        "Set it to a Python package on the PYTHONPATH, or unset it. "
+        "`sluice new NAME --into FOLDER` makes one.",
     )
     def package_absent(self, package: object, error: object) -> None: ...
 
@@ -297,17 +298,18 @@ class JarsMissing(SluiceError):
     """The jars that pyspark does not ship are not in `SLUICE_JARS`, or are old."""
 
     code, exit_status = "JARS_MISSING", 14
-    usual_remedy = "Run `make setup`, or correct `SLUICE_JARS`."
+    usual_remedy = "Run `sluice install` (a clone: `make setup`), or correct `SLUICE_JARS`."
 
     @reason(
         "{jars} does not hold the jars of Delta and Kafka for Spark.",
-        "Run `make setup`, or point SLUICE_JARS at them.",
+        "Run `sluice install` (in a clone `make setup`), or point SLUICE_JARS at them.",
     )
     def kafka_jars_absent(self, jars: object) -> None: ...
 
     @reason(
         "{jars} and {files_jar} do not hold what a root on S3 needs.",
-        "Run `make setup`, or point SLUICE_JARS at a folder that has both, and `s3` beside it.",
+        "Run `sluice install` (in a clone `make setup`), or point SLUICE_JARS at a folder that has "
+        "both, and `s3` beside it.",
     )
     def s3_jars_absent(self, jars: object, files_jar: object) -> None: ...
 
@@ -336,7 +338,7 @@ class JarsMissing(SluiceError):
 
     @reason(
         "The folder {folder} does not exist.",
-        "Run `make setup`, or point SLUICE_JARS at the jars.",
+        "Run `sluice install` (in a clone `make setup`), or point SLUICE_JARS at the jars.",
     )
     def jars_folder_absent(self, folder: object) -> None: ...
 

@@ -287,6 +287,13 @@ class SampleUnusable(SluiceError):
     def name_of_another(self, name: object) -> None: ...
 
     @reason(
+        "{name!r} is no pipeline's name: a folder, a table and a DAG get it. They have lower-case "
+        "letters, digits and underscores, a letter first, at most 63.",
+        "Name it so, and its topic beside it: --topic {topic}.",
+    )
+    def no_name(self, name: object, topic: object) -> None: ...
+
+    @reason(
         "{folder} can be no package of pipelines: Python cannot import it by the name {name!r}.",
         "Name a folder like `pipelines`: letters, digits and _, and none of Python's own modules.",
     )

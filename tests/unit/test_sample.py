@@ -64,7 +64,15 @@ def test_a_pipeline_of_several_topics_has_no_preview(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["archive__x", "a__backfill", "x__accept"])
 def test_a_name_of_another_pipelines_dag_or_archive_is_refused(name, tmp_path):
     with fails(SampleUnusable, "name_of_another", name=name):
-        folder.refuse_there(tmp_path / "pipelines", name)
+        folder.refuse_there(tmp_path / "pipelines", name, name)
+
+
+@pytest.mark.parametrize("name", ["order-events", "shop.orders", "Orders", "../orders", ""])
+def test_a_topics_name_that_names_no_pipeline_is_refused_with_the_option_that_takes_it(
+    name, tmp_path
+):
+    with fails(SampleUnusable, "no_name", name=name, topic=name):
+        folder.refuse_there(tmp_path / "pipelines", name, name)
 
 
 @pytest.mark.parametrize("into", ["my.pipes", "a b", "json", "class", "spark_jobs", "x/../1st"])
@@ -73,7 +81,7 @@ def test_a_folder_that_cannot_be_imported_is_refused(into, tmp_path, monkeypatch
     (tmp_path / "x").mkdir()
     place = (tmp_path / into).resolve()
     with fails(SampleUnusable, "no_package", folder=place, name=place.name):
-        folder.refuse_there(Path(into), "orders")
+        folder.refuse_there(Path(into), "orders", "orders")
 
 
 def test_the_next_steps_are_quoted_for_a_shell(tmp_path):

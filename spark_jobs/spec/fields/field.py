@@ -14,8 +14,13 @@ from spark_jobs.values.field_types import FIELD_TYPES, field_type
 from spark_jobs.values.path import Path
 
 
+def is_name(given: str) -> bool:
+    """Of a pipeline or a field."""
+    return re.fullmatch(r"[a-z][a-z0-9_]{0,62}", given) is not None
+
+
 def _name(given: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", given):
+    if not is_name(given):
         refuse(
             "name",
             given,
