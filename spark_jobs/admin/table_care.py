@@ -22,7 +22,7 @@ from spark_jobs.published.table import versions_shown
 from spark_jobs.root.path_forms import sql_table
 from spark_jobs.sink import history
 from spark_jobs.sink.table_layout import order
-from spark_jobs.storage import compaction, delta
+from spark_jobs.storage import compaction, delta, z_order
 from spark_jobs.storage.features import untried
 
 if TYPE_CHECKING:
@@ -94,12 +94,10 @@ def table_steps(paths: Paths, spec: Pipeline) -> Iterator[tuple[str, Callable[[]
 def _planned(paths: Paths, spec: Pipeline) -> list[tuple[str, Callable[[], object]]]:
     path = paths.table
     kept = needed(paths, datetime.now(UTC))
-    small = compaction.small_files(path)
+    small = _small(path, by := _order(path, spec))
     unused = compaction.vacuum(path, keep=kept.versions, before=kept.since, execute=False)
     checksums = compaction.remove_checksums(path, execute=False)
     steps: list[tuple[str, Callable[[], object]]] = []
-    if small:
-        steps.append((f"join {small:,} small files of {path}", partial(_compact, path, spec)))
     if unused:
         what = f"remove {unused:,} files of {path} that it has not had for"
         why = f"{compaction.RETENTION.days} days, and that no version needs which may be read"
@@ -111,21 +109,36 @@ def _planned(paths: Paths, spec: Pipeline) -> list[tuple[str, Callable[[], objec
                 partial(compaction.remove_checksums, path, execute=True),
             )
         )
+    if small:  # the last: a table may not be compacted, and its old files go all the same
+        steps.append((f"join {small:,} small files of {path}", partial(_compact, path, spec, by)))
     return steps
+
+
+def _order(path: UPath, spec: Pipeline) -> tuple[str, ...]:
+    """The columns by which maintenance orders the table: of the spec's, those that it has."""
+    if spec.is_archive:
+        return ()  # its batches are in the order of their offsets
+    has = {field.name for field in delta.open_table(path).schema().fields}
+    return tuple(name for name in order(spec) if name in has)
+
+
+def _small(path: UPath, by: tuple[str, ...]) -> int:
+    """How many small files there are to join, or to put into order."""
+    if by:
+        return sum(each.files for each in z_order.due(path, by))
+    return compaction.small_files(path)
 
 
 def _raise(error: Exception) -> None:
     raise error
 
 
-def _compact(path: UPath, spec: Pipeline) -> None:
+def _compact(path: UPath, spec: Pipeline, by: tuple[str, ...]) -> None:
     with in_words(path):
-        if spec.is_archive:
-            compaction.compact(path, written=compaction.ZSTD)
-        elif by := order(spec):
-            compaction.cluster(path, by)
+        if by:
+            z_order.put_in_order(path, by)
         else:
-            compaction.compact(path)
+            compaction.compact(path, written=compaction.ZSTD if spec.is_archive else None)
 
 
 def _vacuum(path: UPath, kept: Needed) -> None:
@@ -143,10 +156,12 @@ def _refuse_features(path: UPath) -> None:
 
 @contextmanager
 def in_words(path: UPath) -> Iterator[None]:
-    """Raise delta-rs's errors within the block as TableContended or MaintenanceRefused."""
+    """Raise delta-rs's errors within the block as TableContended or MaintenanceRefused. A date that
+    Python has not, beyond the years 1 to 9999, is a ValueError there.
+    """
     try:
         yield
-    except DeltaError as error:
+    except (DeltaError, ValueError) as error:
         why = str(error).splitlines()[0].rstrip(". ")
         if isinstance(error, CommitFailedError) and "Unsupported" not in why:
             raise TableContended.changed_meanwhile(path=path, why=why) from None

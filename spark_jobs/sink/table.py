@@ -87,7 +87,6 @@ def newest_batch(path: UPath, owner: str) -> int:
 
 def _created(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> bool:
     """Whether this call made the table: not if who holds the lease by now has."""
-    refuse_unfit(json.loads(columns.json())["fields"], spec)
     try:
         # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
         # An archive has no checks of rows, and removes old ones: the feed would keep those.
@@ -129,8 +128,9 @@ def ensure(
 
     Raises CheckpointForeign if another generation wrote it: a new checkpoint on the same table
     would write every row twice. Raises TableChanged if a column that the query writes is missing or
-    has another type.
+    has another type, SpecInvalid for a layout that does not fit the columns.
     """
+    refuse_unfit(json.loads(columns.json())["fields"], spec)
     if not delta.is_table(path) and _created(path, columns, spec, generation):
         write_first_checksum(path)
         return name_invariants(path)

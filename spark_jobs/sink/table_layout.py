@@ -1,7 +1,8 @@
 """Table layout: what a spec declares of the table besides its rows, given to the table.
 
 Clustering is no feature of the table: delta-rs 1.6 writes none with Delta's `clustering`, so a
-repair, a rewind or a fence could not. Batches sort their rows, and maintenance orders files.
+repair, a rewind or a fence could not. Batches that append, or replace all, sort their rows;
+maintenance orders files.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from deltalake.exceptions import CommitFailedError
 from pydantic_core import PydanticCustomError
 
 from spark_jobs.errors import TableChanged
@@ -76,9 +78,17 @@ def refuse_other_parts(path: UPath, spec: Pipeline) -> None:
 
 @delta.patiently
 def set_properties(path: UPath, spec: Pipeline, held: Held | None) -> None:
-    """Give the table those of the spec's properties that it has not, in one commit."""
+    """Give the table those of the spec's properties that it has not, in one commit. A warning
+    where it has a feature with which only Spark writes: its rows go on.
+    """
     table = delta.confirmed(path, held, brief=True)
     has = table.metadata().configuration
     if wanted := {n: v for n, v in spec.layout.properties.items() if has.get(n) != v}:
-        delta.set_properties(table, wanted)
+        try:
+            delta.set_properties(table, wanted)
+        except CommitFailedError as error:
+            if delta.UNWRITABLE not in str(error):
+                raise
+            LOG.warning("%s cannot have %s: %s", path, ", ".join(sorted(wanted)), error)
+            return
         LOG.warning("%s has new properties: %s", path, ", ".join(sorted(wanted)))

@@ -8,7 +8,6 @@ table as it was, or as it should be, and files that the next VACUUM removes.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -31,7 +30,7 @@ Part = tuple[tuple[str, str | None], ...]
 """Partition columns with their values, as the log has them."""
 ZSTD = deltalake.WriterProperties(compression="ZSTD", compression_level=6)
 """How the files of an archive are compressed, as sink/commit.py has it."""
-_LEAVE_LOG = deltalake.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+LEAVE_LOG = deltalake.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 """The log of a pipeline's table is Spark's to checkpoint and to clean up."""
 
 
@@ -44,19 +43,31 @@ def small_files(path: UPath, partition: dict[str, str] | None = None) -> int:
 
 def _small(table: deltalake.DeltaTable) -> dict[Part, int]:
     """The parts of the table with files that can be joined -> how many."""
+    below = large(table)
+    small = {
+        part: sum(size < below for size in files.values())
+        for part, files in files_of_parts(table).items()
+    }
+    return {part: count for part, count in small.items() if count > 1}
+
+
+def files_of_parts(table: deltalake.DeltaTable) -> dict[Part, dict[str, int]]:
+    """The parts of the table -> their files' names and bytes."""
     files = table.get_add_actions(flatten=True)
-    sizes = files.column("size_bytes").to_pylist()
     names = sorted(name for name in files.schema.names if name.startswith("partition."))
     values = [[_text(each) for each in files.column(name).to_pylist()] for name in names]
     columns = [name.removeprefix("partition.") for name in names]
+    paths, sizes = (files.column(name).to_pylist() for name in ("path", "size_bytes"))
     parts = zip(*values, strict=True) if names else ((),) * len(sizes)
-    below = large(table)
-    small = Counter(
-        tuple(zip(columns, part, strict=True))
-        for part, size in zip(parts, sizes, strict=True)
-        if size < below
-    )
-    return {part: count for part, count in small.items() if count > 1}
+    found: dict[Part, dict[str, int]] = {}
+    for part, path, size in zip(parts, paths, sizes, strict=True):
+        found.setdefault(tuple(zip(columns, part, strict=True)), {})[file_name(path)] = size
+    return found
+
+
+def file_name(path: str) -> str:
+    """A file's own name, without its partitions' folders, which the log may have encoded."""
+    return path.rpartition("/")[2]
 
 
 def _text(value: object) -> str | None:
@@ -79,37 +90,21 @@ def compact(
     path: UPath,
     partition: dict[str, str] | None = None,
     written: deltalake.WriterProperties | None = None,
+    below: int | None = None,
 ) -> int:
-    """Join small files, in one commit; how many it replaced. `written` is how the new ones are.
+    """Join files of fewer bytes than `below`, else than `large`, in one commit; how many it
+    replaced. `written` is how the new ones are.
 
     Raises CommitFailedError if another writer has removed one of them meanwhile.
     """
     table = delta.open_table(path)
     done = table.optimize.compact(
         partition_filters=[(name, "=", value) for name, value in (partition or {}).items()] or None,
-        target_size=large(table),
+        target_size=below or large(table),
         writer_properties=written,
-        post_commithook_properties=_LEAVE_LOG,
+        post_commithook_properties=LEAVE_LOG,
     )
     return int(done["numFilesRemoved"])
-
-
-def cluster(path: UPath, columns: tuple[str, ...]) -> int:
-    """Join small files, and put the rows of their partitions into the order of these columns
-    (Z-order), so that each file has few values of each; how many it replaced. One commit a
-    partition, and those of null are joined only. Raises as `compact`.
-    """
-    done = 0
-    for part in _small(table := delta.open_table(path)):
-        if all(value is not None for _, value in part):
-            made = table.optimize.z_order(
-                columns,
-                [(name, "=", value) for name, value in part] or None,
-                target_size=large(table),
-                post_commithook_properties=_LEAVE_LOG,
-            )
-            done += int(made["numFilesRemoved"])
-    return done + compact(path)
 
 
 def vacuum(
@@ -130,7 +125,7 @@ def vacuum(
             dry_run=dry_run,
             full=True,
             keep_versions=kept or None,
-            post_commithook_properties=_LEAVE_LOG,
+            post_commithook_properties=LEAVE_LOG,
         )
 
     hours: int | None = _hours(before)

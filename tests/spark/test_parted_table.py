@@ -20,8 +20,8 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table
 from spark_jobs.spec import Layout, Ranges, Transform
-from spark_jobs.storage import compaction
 from spark_jobs.storage.delta_log import Log
+from spark_jobs.storage.z_order import put_in_order
 from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
@@ -106,7 +106,7 @@ def test_a_parted_table_is_drained_repaired_and_rebuilt_as_duckdb_has_it(scene):
     assert touched(made.paths.table, swapped) == [differ & {f"{r[0]:%F}" for r in before}, differ]
     assert differ < every
 
-    compaction.cluster(made.paths.table, ("origin",))
+    put_in_order(made.paths.table, ("origin",))
     assert rows(made.paths.table) == whole
     listener = Listener()
     listener.publish(made.paths, made.spec)

@@ -20,6 +20,7 @@ from spark_jobs.spans.span import Span
 from spark_jobs.spec import Deduplicate, Field, History, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.storage import compaction
 from spark_jobs.storage.delta_log import Log, only_rearranges
+from spark_jobs.storage.z_order import put_in_order
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.refused import fails, has
 from tests.unit.specs import pipeline
@@ -182,11 +183,11 @@ def test_a_swap_leaves_the_files_of_other_partitions_alone(path):
 
 
 def test_maintenance_orders_the_partitions_that_have_small_files_and_changes_no_row(path):
-    assert compaction.cluster(path, ("shop", "id")) == 6
+    assert put_in_order(path, ("shop", "id")) == 6
     held = rows(path)
     deltalake.write_deltalake(str(path), sales(range(2, 3), "0"), mode="append")
     assert compaction.small_files(path) == 2
-    assert compaction.cluster(path, ("shop", "id")) == 2
+    assert put_in_order(path, ("shop", "id")) == 2
     log = Log.of(path)
     assert only_rearranges(log.commit(log.newest))
     assert days(path, "remove") == days(path, "add") == {"2026-03-03"}
@@ -194,7 +195,7 @@ def test_maintenance_orders_the_partitions_that_have_small_files_and_changes_no_
     third = [("day", "=", date(2026, 3, 3))]
     shops = deltalake.DeltaTable(str(path)).to_pyarrow_table(filters=third)["shop"].to_pylist()
     assert shops == sorted(shops) == ["0", "0", "a", "a", "b", "b"]
-    assert compaction.cluster(path, ("shop", "id")) == 0
+    assert put_in_order(path, ("shop", "id")) == 0
 
 
 def test_files_as_large_as_the_table_declares_are_left(path):
@@ -210,6 +211,6 @@ def test_rows_without_a_partitions_value_are_joined_too(path):
     for _ in range(2):
         lost = sales(range(1), "a").set_column(2, "day", pa.nulls(2, pa.date32()))
         deltalake.write_deltalake(str(path), lost, mode="append")
-    assert compaction.cluster(path, ("shop",)) == 8
+    assert put_in_order(path, ("shop",)) == 8
     assert compaction.small_files(path) == 0
     assert len(rows(path)) == 16

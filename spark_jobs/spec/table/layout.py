@@ -12,8 +12,8 @@ from spark_jobs.spec.columns import ColumnName, Columns, refuse_own, refuse_repe
 from spark_jobs.spec.model import Model, refuse
 
 PARTS: Final = ("date", "boolean", "tinyint", "smallint", "int", "bigint")
-"""Types of which a partition keeps every value. Delta reads an empty text of one as null, so two
-groups would become one.
+"""Types of which a partition keeps every value, dates within the years 1 to 9999 (delta-rs reads no
+others). Delta reads an empty text of one as null, so two groups would become one.
 """
 AT_LEAST: Final = {
     "delta.deletedFileRetentionDuration": timedelta(days=7),
@@ -75,7 +75,7 @@ class Layout(Model):
     """How the table's files lie, and its properties."""
 
     partition_by: tuple[ColumnName, ...] = ()
-    """output columns (dates, integers, booleans) whose values have folders"""
+    """output columns (dates to 9999, integers, booleans) whose values have folders"""
     cluster_by: tuple[ColumnName, ...] = ()
     """output columns that sort appended files, and that `sluice maintain` puts into Z-order"""
     properties: Annotated[dict[str, str], AfterValidator(_possible)] = Described(
