@@ -1,7 +1,8 @@
 """At a commit: the pipelines as a commit of git has them, loaded by a process of its own, with the
 Sluice that is installed.
 
-The commit's files go into a folder that is removed. The repository is only read.
+Of the commit's files, those in folders of the path go into a folder that is removed. The repository
+is only read. The commit's code runs, with this process's environment.
 """
 
 from __future__ import annotations
@@ -44,9 +45,12 @@ def at_commit(ref: str) -> AtCommit:
         folder = Path(given).resolve()
         files = folder / "files"
         files.mkdir()
-        _check_out(top, commit, files, folder / "index")
-        there = files / here.relative_to(top)
-        sides = _loaded(ref, top, files, folder / "sides.json") if there.is_dir() else {}
+        _check_out(top, commit, files, folder / "index", here)
+        if (files / here.relative_to(top)).is_dir():
+            sides = _loaded(ref, top, files, folder / "sides.json")
+        else:
+            _refuse_elsewhere(top, here, ref, commit)
+            sides = {}
     return AtCommit(commit[:8], sides)
 
 
@@ -59,19 +63,64 @@ def _top(folder: Path, ref: str) -> Path:
         ) from None
 
 
-def _check_out(top: Path, commit: str, files: Path, index: Path) -> None:
+def _refuse_elsewhere(top: Path, here: Path, ref: str, commit: str) -> None:
+    """Raises CommitUnreadable if git ignores the folder of the pipelines, or the commit has one of
+    their specs in another folder: they would be taken for new.
+    """
+    folder = here.relative_to(top)
+    if _is_ignored(top, folder):
+        raise CommitUnreadable.ignored(ref=ref, folder=folder)
+    specs = {f"{name}/spec.py" for name in registry.names()}
+    for file in _git(top, ref, "ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
+        if "/".join(Path(file).parts[-2:]) in specs:
+            raise CommitUnreadable.elsewhere(ref=ref, folder=folder, file=file)
+
+
+def _is_ignored(top: Path, folder: Path) -> bool:
+    try:
+        _git(top, "", "check-ignore", "--quiet", str(folder))
+    except CommitUnreadable:
+        return False
+    return True
+
+
+def _check_out(top: Path, commit: str, files: Path, index: Path, here: Path) -> None:
     """As `git worktree` would, but that the repository knows nothing of it."""
     variables = {"GIT_INDEX_FILE": str(index), "GIT_LFS_SKIP_SMUDGE": "1"}
     _git(top, commit, "read-tree", commit, variables=variables)
-    _git(top, commit, "checkout-index", "--all", f"--prefix={files}/", variables=variables)
+    wanted = (here, *map(_place, _path()))
+    folders = {str(each.relative_to(top)) for each in wanted if each.is_relative_to(top)}
+    listed = ("--literal-pathspecs", "ls-files", "-z", "--")
+    names = _git(top, commit, *listed, *folders, variables=variables)
+    out = ("checkout-index", "-z", "--stdin", f"--prefix={files}/")
+    _git(top, commit, *out, variables=variables, given=names)
 
 
-def _git(folder: Path, ref: str, *words: str, variables: Mapping[str, str] | None = None) -> str:
+def _path() -> list[str]:
+    """This process's, which has the pipelines' own first."""
+    inner = registry.package().count(".") + 1
+    return [str(registry.folder().parents[inner - 1]), *sys.path]
+
+
+def _place(entry: str) -> Path:
+    return Path(entry or ".").resolve()
+
+
+def _git(
+    folder: Path,
+    ref: str,
+    *words: str,
+    variables: Mapping[str, str] | None = None,
+    given: str | None = None,
+) -> str:
+    """What git says; it runs no hook. `given` is its input."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *words],
+            ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", *words],
+            input=given,
             capture_output=True,
             text=True,
+            errors="surrogateescape",
             check=False,
             env={**_plain(), **(variables or {})},
         )
@@ -90,9 +139,7 @@ def _plain() -> dict[str, str]:
 
 def _loaded(ref: str, top: Path, files: Path, into: Path) -> dict[str, Side]:
     """By a process that has the commit's folders on its path in the place of this one's."""
-    inner = registry.package().count(".") + 1
-    path = [str(registry.folder().parents[inner - 1]), *sys.path]
-    moved = [_moved(Path(each or ".").resolve(), top, files) for each in path]
+    moved = [_moved(_place(each), top, files) for each in _path()]
     cwd = Path(_moved(Path.cwd(), top, files))
     done = subprocess.run(
         [sys.executable, "-P", "-m", __name__, str(into), *moved],

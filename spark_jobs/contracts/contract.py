@@ -46,6 +46,8 @@ class Contract(BaseModel):
     environment: Environment
     topics: dict[str, Classification]
     """Topic -> what of its records is good."""
+    clusters: dict[str, str] = {}
+    """Topic -> its cluster's name."""
     columns: dict[str, Column] | None
     """None where only Spark can tell."""
     key: tuple[str, ...] = ()
@@ -90,6 +92,7 @@ def contract(spec: Pipeline) -> Contract:
         fingerprint=json.loads(json.dumps(fingerprint(spec, INSTALLED))),
         environment=environment(spec),
         topics={topic.name: each for topic, each in zip(spec.topic.each, of, strict=True)},
+        clusters={topic.name: topic.cluster for topic in spec.topic.each},
         columns=None if spec.is_archive else _columns(spec),
         key=_key(spec),
         partition_by=spec.layout.partition_by,

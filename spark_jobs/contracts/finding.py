@@ -18,7 +18,7 @@ class Whom(StrEnum):
     producers = "producers"
     """Who writes the topic."""
     unknown = "unknown"
-    """The commit's spec does not load, so nobody can tell."""
+    """Nobody can tell: the commit's spec does not load, or only Spark knows its columns."""
 
 
 class Finding(NamedTuple):

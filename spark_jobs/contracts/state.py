@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from spark_jobs.fingerprint.fields import Declared, FieldChange
 
 BESIDE = "write it as NEXT, and `sluice rebuild` computes it beside the live table"
+DEEP = "only Spark tells its columns and types: `sluice validate --deep` beside the live table"
+KEEPS_COLUMNS = (".where", ".window")
+"""Fields whose expressions have no column of their own."""
 ANOTHER_TOPIC = "another topic is another pipeline: give it a folder of its own"
 
 
@@ -22,14 +25,21 @@ def of_state(was: Contract, now: Contract, declared: Declared) -> Iterator[Findi
     stored, wanted = (was.fingerprint, was.environment), (now.fingerprint, now.environment)
     for change in all_changes(stored, wanted, declared):
         if change.weight == "warned":
-            yield Finding(change.meaning)
+            unknown = change.expressions and not change.field.endswith(KEEPS_COLUMNS)
+            yield Finding(change.meaning, *(((Whom.unknown,), DEEP) if unknown else ()))
         elif why_kept(change.field, change.was, change.now):
             yield Finding(str(change), (Whom.state, Whom.table), BESIDE)
         else:
             yield Finding(str(change), (Whom.state,), _way(change))
+    for topic, cluster in now.clusters.items():
+        if cluster != (before := was.clusters.get(topic, cluster)):
+            what = f"cluster of {topic}: was {before!r}, is {cluster!r}"
+            yield Finding(what, (Whom.state,), ANOTHER_TOPIC)
     if was.partition_by != now.partition_by:
-        before, after = (", ".join(each) or "none" for each in (was.partition_by, now.partition_by))
-        what = f"layout.partition_by: was {before}, is {after}"
+        parts_before, after = (
+            ", ".join(each) or "none" for each in (was.partition_by, now.partition_by)
+        )
+        what = f"layout.partition_by: was {parts_before}, is {after}"
         yield Finding(what, (Whom.table,), BESIDE)
     for name in sorted(now.layout):
         if now.layout[name] != was.layout.get(name):

@@ -366,5 +366,18 @@ class CommitUnreadable(SluiceError):
     )
     def unknown(self, ref: object, error: object) -> None: ...
 
+    @reason(
+        "{ref} has no folder {folder}, but {file}, of a pipeline that is in the folder now.",
+        "Name a commit that has the folder, or look at the changes yourself: a checkpoint goes by "
+        "the pipeline's name.",
+    )
+    def elsewhere(self, ref: object, folder: object, file: object) -> None: ...
+
+    @reason(
+        "git ignores {folder}, where the pipelines are: {ref} cannot have them.",
+        "Load them from the clone's own folder: set `SLUICE_PIPELINES` and `PYTHONPATH`.",
+    )
+    def ignored(self, ref: object, folder: object) -> None: ...
+
     @reason("The pipelines of {ref} cannot be loaded: {error}.")
     def not_loaded(self, ref: object, error: object) -> None: ...

@@ -15,7 +15,7 @@ from spark_jobs.launch.session import PROVIDERS, session
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import table
+from spark_jobs.sink import table, table_layout
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts, unbounded
@@ -71,7 +71,9 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     rows = plan_of(spec, settings)
     plan_text(rows)
     refuse_what_a_drain_refuses(rows.sparkSession, spec, settings)
+    table_layout.refuse_unfit(rows.schema.jsonValue()["fields"], spec)
     paths = Paths(settings.root, spec)
+    table_layout.refuse_other_parts(paths.table, spec)
     if delta.is_table(paths.table):
         known = read_identity(paths)
         newer = new_fields(known.fingerprint, record_form(spec.topic)) if known else ()

@@ -109,6 +109,40 @@ def test_a_commit_without_the_folder_has_no_pipelines_and_one_that_does_not_load
     assert "ZeroDivisionError" in done.stdout
 
 
+def test_a_folder_that_was_renamed_or_that_git_ignores_is_not_new(repository):
+    repository.spec("hourly")
+    repository.commit()
+    was = repository.package
+    renamed = repository.folder / "etl" / f"{was}_2"
+    (repository.folder / "etl" / was).rename(renamed)
+    (repository.folder / "etl" / f"{was}").symlink_to(renamed.name)
+    file = f"etl/{was}/hourly/spec.py"
+    with fails(CommitUnreadable, "elsewhere", ref="HEAD", folder=f"etl/{was}_2", file=file):
+        at_commit("HEAD")
+    (repository.folder / ".gitignore").write_text("*_2\n")
+    with fails(CommitUnreadable, "ignored", ref="HEAD"):
+        at_commit("HEAD")
+
+
+def test_no_hook_runs_and_only_folders_of_the_path_are_written(repository, tmp_path, monkeypatch):
+    repository.spec("hourly")
+    (repository.folder / "large").mkdir()
+    (repository.folder / "large" / "file").touch()
+    repository.commit()
+    hook = repository.folder / ".git" / "hooks" / "post-index-change"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    hook.chmod(0o755)
+    looks = "from pathlib import Path\nlarge = (Path(__file__).parents[3] / 'large').exists()\n"
+    spec = (repository.folder / "etl" / repository.package / "hourly/spec.py").read_text()
+    repository.write("hourly/spec.py", f"{looks}assert not large\n{spec}")
+    repository.commit()
+    (tmp_path / "ran").unlink(missing_ok=True)
+    monkeypatch.chdir(tmp_path)
+    assert at_commit("HEAD").sides["hourly"].error == ""
+    assert not (tmp_path / "ran").exists()
+
+
 def test_what_git_does_not_know_is_refused(repository, tmp_path, monkeypatch):
     repository.spec("hourly")
     repository.commit()

@@ -136,7 +136,22 @@ def test_a_declared_correction_of_an_expression_breaks_no_state():
     steps = (deduplicate(), aggregate(measures=sums))
     assert broken(SPEC, pipeline(steps=steps)) == {STATE}
     declared = pipeline(steps=steps, compatible_expressions=("sum(amount)",))
-    assert broken(SPEC, declared) == set()
+    # What it makes of a column, only Spark can tell.
+    assert broken(SPEC, declared) == {Whom.unknown}
+
+
+def test_a_declared_correction_of_sql_is_unknown_and_of_a_condition_breaks_nobody():
+    def of(step, *declared):
+        return pipeline(steps=(step,), watermark_delay=None, compatible_expressions=declared)
+
+    rows, more = "SELECT id, at FROM rows", "SELECT id, at, 1 AS x FROM rows"
+    assert broken(of(Transform(sql=rows)), of(Transform(sql=more), rows)) == {Whom.unknown}
+    positive, above = (Transform(where=f"amount > {least}") for least in (0, 1))
+    assert broken(of(positive), of(above, "amount > 0")) == set()
+
+
+def test_a_topic_of_another_cluster_is_another_topic():
+    assert broken(SPEC, pipeline(topic=topic(cluster="eu"))) == {STATE}
 
 
 def latest(*fields: Field) -> Pipeline:
