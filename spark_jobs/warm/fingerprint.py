@@ -21,7 +21,7 @@ from pathlib import Path
 from spark_jobs.launch.spark_side import SparkSide, spark_side
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import MADE, Settings
-from spark_jobs.warm.variables import of_the_worker
+from spark_jobs.warm.variables import compared
 
 LEFT_OUT = "__pycache__"
 CONFIGURATION = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
@@ -42,7 +42,7 @@ def taken(
     top = registry.package().partition(".")[0]
     code.setdefault(top, [*map(Path, importlib.import_module(top).__path__)])
     environment = {
-        f"variable {name}": _digest([value]) for name, value in of_the_worker(variables).items()
+        f"variable {name}": _digest([value]) for name, value in compared(variables).items()
     }
     return {
         "Spark's options": _digest(command),

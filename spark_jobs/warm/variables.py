@@ -23,6 +23,10 @@ OF_A_RUN: Final = {
     # of the test that starts the run
     "PYTEST_CURRENT_TEST",
 }
+KAFKA: Final = "SLUICE_KAFKA"
+"""Begins the names of what a drain's settings have of its cluster. A worker needs one to start, and
+serves pipelines of several clusters.
+"""
 PREFIXES: Final = ("AIRFLOW_CTX_", "_AIRFLOW_", "__AIRFLOW_")
 """Of an Airflow task: its ids, and what its supervisor hands it, a token among that."""
 
@@ -30,6 +34,11 @@ PREFIXES: Final = ("AIRFLOW_CTX_", "_AIRFLOW_", "__AIRFLOW_")
 def of_a_run(name: str) -> bool:
     """Whether this variable may differ from one run to the next."""
     return name in OF_A_RUN or name.startswith(PREFIXES)
+
+
+def compared(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those of the worker that another drain must have alike."""
+    return {n: v for n, v in of_the_worker(variables).items() if not n.startswith(KAFKA)}
 
 
 def of_the_worker(variables: Mapping[str, str]) -> dict[str, str]:

@@ -81,6 +81,10 @@ def test_what_python_compiles_is_no_code(settings, tmp_path):
 def test_another_option_folder_or_variable_is_named_but_a_runs(settings, tmp_path, monkeypatch):
     before = taken(settings, ["--conf", "a=1"], {"A": "1", "B": "1", "AIRFLOW_CTX_TRY_NUMBER": "1"})
     now = {"A": "2", "C": "1", "AIRFLOW_CTX_TRY_NUMBER": "2", "SLUICE_KAFKA_CONFIG": "/tmp/once"}
+    now |= {
+        "SLUICE_KAFKA": "eu:1",
+        "SLUICE_KAFKA__EU": "eu:2",
+    }  # pipelines of several clusters share it
     monkeypatch.chdir(tmp_path)
     assert changed(before, taken(settings, ["--conf", "a=2"], now)) == [
         "Spark's options",

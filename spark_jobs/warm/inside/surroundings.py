@@ -17,7 +17,7 @@ from types import ModuleType
 
 from spark_jobs.registry import find as registry
 from spark_jobs.warm.inside.output import passed_on
-from spark_jobs.warm.variables import of_the_worker
+from spark_jobs.warm.variables import compared
 
 SLUICE = __name__.partition(".")[0]
 
@@ -31,7 +31,7 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
     was (put_back).
     """
     with put_back():
-        _set_environment({**of_the_worker(os.environ), **variables})
+        _set_environment({**compared(os.environ), **variables})
         os.chdir(folder)
         with passed_on(output):
             yield
