@@ -40,6 +40,7 @@ def new(
     name: Annotated[str, typer.Argument(help="The new pipeline: a folder, a table, a DAG.")],
     topic: Annotated[str | None, typer.Option(help="Its topic. Default: the name.")] = None,
     file: Annotated[Path | None, typer.Option(help="Records in a file, in place of Kafka.")] = None,
+    cluster: Annotated[str, typer.Option(help="The topic's cluster, if it has a name.")] = "",
     records: Annotated[int, typer.Option(help="Read at most so many, the newest.", min=1)] = 5_000,
     into: Annotated[
         Path | None,
@@ -66,12 +67,12 @@ def new(
         found = (
             sample.of_file(file, records)
             if file
-            else sample.of_topic(Settings.from_environment(), subject, records)
+            else sample.of_topic(Settings.from_environment(cluster=cluster), subject, records)
         )
         with TemporaryDirectory(prefix="sluice-") as root:
             if is_registered(found):
-                keep_schemas(found, Settings.from_environment(), root)
-            made = draft(name, subject, found, root)
+                keep_schemas(found, Settings.from_environment(cluster=cluster), root)
+            made = draft(name, subject, found, root, cluster=cluster)
             written = folder.write(place, text(made, len(found)), golden(made, root))
         _show(made, len(found))
         say("")
@@ -111,7 +112,7 @@ def preview(
     log.setup(log_format())
     with one_line_errors():
         spec = registry.load(pipeline)
-        if len(spec.topic.each) > 1 or spec.is_archive:
+        if spec.is_several or spec.is_archive:
             raise SampleUnusable.no_preview(pipeline=pipeline)
         if file and not os.environ.get("SLUICE_KAFKA_CONFIG"):
             os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
@@ -167,7 +168,8 @@ def _lines(answer: Answer, sampled: int) -> Iterator[str]:
         if layout.left_out:
             yield f"no room for {', '.join(layout.left_out)}"
         yield ""
-    open_ = ", of windows that are open yet" if answer.closed else ""
+    some = "" if answer.open_rows == answer.row_count else f"{answer.open_rows:,} "
+    open_ = f", {some}of windows that are open yet" if answer.open_rows else ""
     yield f"{sampled:,} records, {answer.row_count:,} rows{open_}"
     told = {"accepted": answer.counts["accepted"]} | answer.counts
     yield ", ".join(f"{name} {n:,}" for name, n in told.items() if n or name == "accepted")

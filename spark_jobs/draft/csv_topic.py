@@ -43,7 +43,7 @@ def of_csv(ordered: Sequence[Sampled]) -> Reading | None:
     if len(rows) < MOST * len(texts):
         return None
     names = _header(rows)
-    rows = rows[bool(names) :]
+    rows = [row for row in rows if tuple(row[1]) != names]
     stamps = [each.timestamp for each, _ in rows if each.timestamp is not None]
     given = names or tuple(f"column_{number}" for number in range(1, len(rows[0][1]) + 1))
     leaves = [Leaf((name,), _column([row[at] for _, row in rows])) for at, name in enumerate(given)]
@@ -74,9 +74,12 @@ def _rows(texts: Sequence[tuple[Sampled, str]], delimiter: str) -> list[Row]:
 
 
 def _header(rows: Sequence[Row]) -> tuple[str, ...]:
-    """The cells of the first row, if they are names, and those below one of them are numbers."""
+    """The cells of the first row, if they are names, and those below one of them are numbers.
+    Files that were sent one after another have it more than once.
+    """
     first = [cell.strip() for cell in rows[0][1]]
-    below = [_column([row[at] for _, row in rows[1:]]) for at in range(len(first))]
+    others = [row for _, row in rows if row != rows[0][1]]
+    below = [_column([row[at] for row in others]) for at in range(len(first))]
     typed = any(any(isinstance(each, int | float) for each in column) for column in below)
     named = all(map(_NAME.fullmatch, first)) and len({*first}) == len(first)
     apart = all(name not in column for name, column in zip(first, below, strict=True))

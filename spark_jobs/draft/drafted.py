@@ -49,7 +49,9 @@ class Draft(NamedTuple):
         return step.keys
 
 
-def draft(name: str, topic: str, sample: Sequence[Sampled], root: str = "") -> Draft:
+def draft(
+    name: str, topic: str, sample: Sequence[Sampled], root: str = "", *, cluster: str = ""
+) -> Draft:
     """Of records of a registry `root` has the schemas. Raises SampleUnusable, or SpecInvalid where
     the name is none.
     """
@@ -73,6 +75,7 @@ def draft(name: str, topic: str, sample: Sequence[Sampled], root: str = "") -> D
     notes = {each.field.name: each.note for each in fields if each.note} | notes
     made = Topic(
         name=topic,
+        cluster=cluster,
         event_time=clock,
         fields=tuple(each.field for each in fields),
         envelope=envelope,

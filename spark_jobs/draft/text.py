@@ -29,6 +29,7 @@ def text(draft: Draft, records: int) -> str:
         "",
         f"{_constant(spec)} = Topic(",
         f"    name={_quoted(topic.name)},",
+        *([f"    cluster={_quoted(topic.cluster)},"] if topic.cluster else []),
         f"    event_time={_quoted(topic.event_time)},",
         *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
         *(_format(draft) if formats else []),

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from spark_jobs.launch.processes import end_tree
+
 NOISE: Final = (b"WARNING: Using incubator modules: jdk.incubator.vector",)
 """Spark's launcher adds that module to every JVM, and the JVM says so each time."""
 NOISE_OF_WORKERS: Final = (
@@ -19,6 +21,8 @@ NOISE_OF_WORKERS: Final = (
 )
 """Beginnings of lines of a processor's start, which PySpark prints, each with an empty line."""
 STDERR: Final = 2
+GRACE_SECONDS: Final = 5.0
+"""For processes that are asked to end."""
 PATIENCE_SECONDS: Final = 1.0
 """A Python worker that outlives the application keeps its stderr open: nobody waits longer."""
 
@@ -39,9 +43,17 @@ def relayed() -> Iterator[int]:
 
 
 def run(words: list[str], variables: Mapping[str, str]) -> int:
-    """Run a command that only prints; its exit status."""
+    """Run a command that only prints; its exit status. Whatever ends the wait ends all its
+    processes.
+    """
     with relayed() as stderr:
-        return subprocess.run(words, env=dict(variables), stderr=stderr, check=False).returncode
+        started = subprocess.Popen(words, env=dict(variables), stderr=stderr)
+        try:
+            return started.wait()
+        except BaseException:
+            end_tree(started.pid, GRACE_SECONDS)
+            started.wait()
+            raise
 
 
 def _relay(descriptor: int) -> None:

@@ -42,8 +42,8 @@ class Answer(_Part):
     """Watermark delay -> the share of the records that would be late."""
     state_rows: int
     state_bytes: int
-    closed: bool
-    """Whether the rows are those of windows that were closed for this."""
+    open_rows: int
+    """Those of the rows that are of windows which only more records would close."""
     seconds: float
     """Of the runs, without Spark's start."""
 

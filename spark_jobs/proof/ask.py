@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.draft import kept
@@ -25,12 +30,19 @@ STDERR: Final = 2
 def ask(pipeline: str, settings: Settings, sample: list[Sampled]) -> Answer | int:
     """What came of the sample; or the exit status of a run that failed, and has said why."""
     # A worker's Python processes may end behind the run.
-    with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder:
+    with (
+        _sigterm_raises(),
+        TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder,
+    ):
         kept.write(Path(folder) / SAMPLE, sample)
         job = Preview(pipeline=pipeline, folder=folder)
         variables, many = {**os.environ, **environment(settings)}, len(sample)
         if warm := begun(settings, pipeline, job.words(), variables, many, (STDOUT, STDERR)):
-            warm.follow()
+            try:
+                warm.follow()
+            except BaseException:
+                warm.kill()
+                raise
             status = warm.status
         else:
             status = relay.run(command(settings, job, many), variables)
@@ -38,3 +50,17 @@ def ask(pipeline: str, settings: Settings, sample: list[Sampled]) -> Answer | in
         if status or not path.exists():
             return status or 1
         return Answer.model_validate_json(path.read_bytes())
+
+
+@contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Within the block, SIGTERM ends it as Ctrl-C does: the folder has values of records."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -7,9 +7,12 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.draft import kept
 from spark_jobs.draft.clock import disorder
 from spark_jobs.draft.tried import tried
@@ -18,6 +21,7 @@ from spark_jobs.proof.records import Sent, append
 from spark_jobs.proof.scratch import Scratch, silent
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval, parse_duration
+from spark_jobs.spec.steps.union import Step
 
 if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled
@@ -27,7 +31,8 @@ if TYPE_CHECKING:
 SHOWN: Final = 10
 """Rows of the table."""
 DELAYS: Final = ("1 minute", "5 minutes", "1 hour", "6 hours", "1 day")
-AT_ONCE: Final = parse_duration("1 second")
+END: Final = datetime(9999, 1, 1, tzinfo=UTC)
+"""A watermark that every window and timer is behind, whatever time of day it is."""
 
 
 def preview(job: Preview, spec: Pipeline, settings: Settings) -> Iterator[str]:
@@ -50,24 +55,38 @@ def _answer(spec: Pipeline, settings: Settings, folder: Path, sample: list[Sampl
     append(scratch.topic, sent)
     _drain(scratch, "sample")
     counts, (rows, size) = scratch.counts(), _state(scratch)
-    closed = bool(rows and spec.watermark_delay and not _count(scratch))
-    if closed:
-        # Its windows are open: their rows are those that they would have now.
-        own = scratch.spec.model_copy(update={"close_after": AT_ONCE})
-        _drain(scratch._replace(spec=own), "close")
+    final = _count(scratch)
+    if rows and spec.watermark_delay and any(_waits(step) for step in spec.steps):
+        _close(scratch)
     columns, shown = _shown(scratch)
     return Answer(
         columns=columns,
         rows=shown,
-        row_count=_count(scratch),
+        row_count=(all_ := _count(scratch)),
         counts=counts,
         rejected=tuple(_rejected(scratch, sample)),
         late=_late(spec, sample, scratch.settings.root),
         state_rows=rows,
         state_bytes=size,
-        closed=closed,
+        open_rows=max(0, all_ - final),
         seconds=time.monotonic() - began,
     )
+
+
+def _waits(step: Step) -> bool:
+    """Whether it holds rows back until the watermark passes them."""
+    return step.kind in {"aggregate", "group_state"}
+
+
+def _close(scratch: Scratch) -> None:
+    """Give the open windows the rows that they would have if no record came any more, by a batch
+    without data: Spark runs one that is planned.
+    """
+    checkpoint = Checkpoint(scratch.paths.checkpoint)
+    watermark_ms = int(END.timestamp() * 1000)
+    batch = no_data_batch.NoDataBatch(watermark_ms, "the sample has ended")
+    no_data_batch.write(checkpoint, batch, datetime.now(UTC))
+    _drain(scratch, "close")
 
 
 def _drain(scratch: Scratch, run_id: str) -> None:

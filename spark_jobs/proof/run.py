@@ -46,7 +46,7 @@ def outcomes(
         if not only or (name, case.name) in only
     ]
     for spec, _ in wanted:
-        if len(spec.topic.each) > 1:
+        if spec.is_several:
             raise CaseInvalid.several_topics(pipeline=spec.name)
     # Spark has the state of all of them in memory until it ends: no folder goes before.
     with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder, silent():

@@ -271,7 +271,7 @@ class Pipeline(Model):
                 keyed.refuse_incomparable(step, types)
             columns, time = step.columns_after(columns), step.time_after(time)
             types = step.types_after(types)
-        keyed.refuse_misplaced(self.steps, self.output_mode, several=self._is_several)
+        keyed.refuse_misplaced(self.steps, self.output_mode, several=self.is_several)
         keyed.refuse_lost_deletes(self.steps, self.topic)
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
@@ -383,7 +383,8 @@ class Pipeline(Model):
             )
 
     @property
-    def _is_several(self) -> bool:
+    def is_several(self) -> bool:
+        """Whether it reads several topics, or may."""
         return len(self.topic.each) > 1 or self.more_topics is not None
 
     def with_topics(self, names: Iterable[str]) -> Self:
@@ -433,7 +434,7 @@ class Pipeline(Model):
         if self.silent_after is None:
             return
         positive("silent_after", self.silent_after)
-        if self.watermark_delay is None or not self._is_several:
+        if self.watermark_delay is None or not self.is_several:
             refuse(
                 "silent_after",
                 str(self.silent_after),

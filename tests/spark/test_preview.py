@@ -1,7 +1,7 @@
 """A preview, as the application does it: what a drain makes of a sample, and nothing left."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -45,11 +45,11 @@ def test_a_preview_shows_open_windows_late_shares_and_what_is_malformed_where(tm
         "malformed": 1, "accepted": 4, "duplicates": 1,
     }  # fmt: skip
     [row] = (dict(zip(told.columns, each, strict=True)) for each in told.rows)
-    assert (row["flights"], row["max_delay_minutes"], told.row_count, told.closed) == (
+    assert (row["flights"], row["max_delay_minutes"], told.row_count, told.open_rows) == (
         3,
         3,
         1,
-        True,
+        1,
     )
     [bad] = told.rejected
     assert bad == Rejected(kind="malformed", reason=bad.reason, records=1, partition=1, offset=74)
@@ -58,6 +58,18 @@ def test_a_preview_shows_open_windows_late_shares_and_what_is_malformed_where(tm
     # In the order of arrival 3 is five minutes behind, and the copy of 1 thirty.
     shares = [told.late[each] for each in ("1 minute", "5 minutes", "1 hour", "2 hours")]
     assert shares == [0.5, 0.25, 0, 0]
+
+
+def test_windows_of_this_hour_are_shown_beside_those_that_the_sample_closed(tmp_path):
+    now = datetime.now(UTC) - NOON
+    minutes = (0, 1, now / timedelta(minutes=1))  # a day or more lies between: the first is closed
+    arrived = int(CLOCK + now.total_seconds() * 1000)
+    sample = [Sampled(0, n, arrived, None, departure(n, at)) for n, at in enumerate(minutes)]
+    kept.write(tmp_path / SAMPLE, sample)
+    job = Preview(pipeline="departure_delays", folder=str(tmp_path))
+    assert [*preview(job, registry.load(job.pipeline), Settings.from_environment())] == []
+    told = Answer.model_validate_json((tmp_path / FILE).read_bytes())
+    assert (told.counts["accepted"], told.row_count, told.open_rows) == (3, 2, 1)
 
 
 def test_the_case_that_new_writes_passes_as_it_is_written(tmp_path, monkeypatch):

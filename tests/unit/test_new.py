@@ -332,3 +332,8 @@ def test_the_command_writes_a_package_that_validates_and_overwrites_nothing(tmp_
     again = CliRunner().invoke(app, words)
     assert again.exit_code == SampleUnusable.exit_status
     assert (tmp_path / "pipelines/orders/spec.py").read_text() == before
+
+
+def test_a_topic_of_a_named_cluster_is_declared_with_it():
+    made = draft("orders", "shop.orders", sampled([order(n) for n in range(60)]), cluster="eu")
+    assert written(made).topic.cluster == made.spec.topic.cluster == "eu"

@@ -52,10 +52,9 @@ def test_a_preview_that_cannot_be_is_refused_before_spark(words, error, monkeypa
     assert CliRunner().invoke(app, ["preview", *words]).exit_code == error.exit_status
 
 
-def test_a_pipeline_of_several_topics_has_no_preview(tmp_path, monkeypatch):
-    deployed(
-        tmp_path, monkeypatch, "from tests.unit.test_several_topics import both; SPEC = both()"
-    )
+@pytest.mark.parametrize("spec", ["both()", "both(EU, more_topics=MORE)"])
+def test_a_pipeline_of_several_topics_has_no_preview(spec, tmp_path, monkeypatch):
+    deployed(tmp_path, monkeypatch, f"from tests.unit.test_more_topics import *; SPEC = {spec}")
     done = CliRunner().invoke(app, ["preview", "sales_hourly", "--file", "nowhere"])
     assert done.exit_code == SampleUnusable.exit_status
     assert "sales_hourly" in done.stderr
