@@ -89,17 +89,21 @@ def positive(field: str, value: timedelta) -> None:
         refuse(field, value, "it must be more than 0", "Write for example '30 minutes'")
 
 
+LEAST_BETWEEN = timedelta(seconds=10)
+
+
 class WhenData(Model):
     """Starts a run when records wait and no run is queued or at work."""
 
     every: Duration = Described(default=timedelta(minutes=1), strict=False)
-    """how often it looks"""
+    """how often it looks; least 10 seconds"""
     at_least: int = Described(default=1, ge=1)
     """how many offsets must wait"""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        positive("every", self.every)
+        if self.every < LEAST_BETWEEN:
+            refuse("every", self.every, "each look asks the brokers", "Write '10 seconds' or more")
         return self
 
 

@@ -75,12 +75,12 @@ class StateMetrics(BaseModel):
     )
     event_age_seconds: float | None = Described(
         default=None,
-        description="the same by the newest event time of accepted records",
+        description="the same by the newest event time",
     )
     volume_of_hour: float | None = Described(
         default=None,
         description="records accepted in the last hour, or since the last batch that passed, by "
-        "the median of these hours of 4 weeks before; null where one is not known, the median is "
+        "the median of the same in 4 weeks; null where one is not known, the median is "
         "0, or a limit ended the run. A run's records count evenly in the time since the run "
         "before",
     )

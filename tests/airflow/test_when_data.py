@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from confluent_kafka import Producer
@@ -18,6 +18,7 @@ from sluice_airflow.dags.dag import build
 from sluice_airflow.triggers import waiting as trigger
 from sluice_airflow.triggers.found import Waiting
 from sluice_airflow.triggers.waiting import RecordsWait, Telling
+from sluice_airflow.triggers.watched import watched
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Schedule, WhenData
@@ -28,7 +29,11 @@ from tests.unit.drains import SPEC, Drains
 
 __all__ = ["kafka"]
 NAME = SPEC.name
-WATCHED = SPEC.model_copy(update={"schedule": Schedule(when_data=WhenData(every="1 second"))})
+EVERY_SECOND = WhenData().model_copy(update={"every": timedelta(seconds=1)})
+WATCHED = SPEC.model_copy(
+    update={"schedule": Schedule().model_copy(update={"when_data": EVERY_SECOND})}
+)
+OURS = json.loads(json.dumps(watched(SPEC)._asdict()))
 LOOKS_SECONDS = 8
 PATIENCE_SECONDS = 240
 
@@ -53,6 +58,15 @@ def test_it_tells_again_of_what_no_run_has_read():
     assert telling.due(found(0, 1), trigger.AGAIN_SECONDS)
 
 
+def test_what_fails_for_good_starts_fewer_and_fewer_runs_until_one_reads():
+    telling, day = Telling(at_least=1), 86400
+    assert telling.due(found(0, 1), 0.0)
+    told = [at for at in range(1, 3 * day) if telling.due(found(0, 1 + at), at)]
+    assert told == [900 * (2**n - 1) for n in range(1, 8)] + [900 * 127 + day]
+    assert telling.due(found(1, 1), 3 * day)
+    assert telling.due(found(1, 1), 3 * day + 900)
+
+
 def test_it_does_not_tell_while_somebody_holds_the_lease():
     assert not Telling(at_least=1).due(found(0, 9, busy=True), 0.0)
 
@@ -65,7 +79,7 @@ def test_airflow_reads_the_schedule_back_with_its_cron_and_the_trigger():
     assert timetable.timetable.summary == WATCHED.schedule.cron
     [(_, asset)] = timetable.asset_condition.iter_assets()
     [watcher] = asset.watchers
-    kwargs = {"pipeline": NAME, "dag_id": NAME, "every": 1.0, "at_least": 1}
+    kwargs = {"pipeline": NAME, "dag_id": NAME, "every": 1.0, "at_least": 1, "watched": OURS}
     assert RecordsWait(**kwargs).serialize() == (watcher.trigger["classpath"], kwargs)
     assert watcher.trigger["kwargs"] == kwargs
 
@@ -100,7 +114,7 @@ class Look:
     """The trigger in this process; Airflow has so many runs of the DAG at each question."""
 
     def __init__(self, monkeypatch, runs):
-        self.trigger = RecordsWait(pipeline=NAME, dag_id=NAME, every=0.0, at_least=1)
+        self.trigger = RecordsWait(pipeline=NAME, dag_id=NAME, every=0.0, at_least=1, watched=OURS)
         monkeypatch.setattr(RecordsWait, "_active", lambda _: bool(runs.pop(0)) if runs else False)
 
     async def next(self):
@@ -149,7 +163,31 @@ def test_a_drain_of_another_scheduler_is_seen_by_its_lease(drains, kafka):
 
     send(kafka, 1)
     with lease(drains.paths.lease, "cron"):
-        assert waiting(NAME, drains.settings._replace(kafka=kafka)) == Waiting({}, 1, busy=True)
+        assert waiting(NAME, watched(SPEC), drains.settings._replace(kafka=kafka)) == Waiting(
+            {}, 1, busy=True
+        )
+
+
+def test_a_switch_and_topics_that_come_need_no_spec_of_the_triggerer(drains, kafka, monkeypatch):
+    from sluice_airflow.triggers.found import waiting  # noqa: PLC0415 - beside its use
+
+    monkeypatch.setattr(registry, "load", None)
+    settings = drains.settings._replace(kafka=kafka)
+    send(kafka, 2)
+    drains.drain(0, 1)
+    more = {"pattern": f"{SPEC.topic.name}-more.*", "starting": None}
+    ours = watched(SPEC)._replace(more=more)
+    assert waiting(NAME, ours, settings).new == 0
+    for name in ("b", "a"):
+        forget_topic(kafka, f"{SPEC.topic.name}-more-{name}")
+        create_topic(kafka, f"{SPEC.topic.name}-more-{name}", 1)
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce(f"{SPEC.topic.name}-more-b", b"{}")
+    assert producer.flush(30) == 0
+    assert waiting(NAME, ours, settings).new == 1
+    live = {"version": 2, "folder": "v2", "table": NAME, "since": "2026-03-01T12:00:00Z"}
+    (drains.paths.above / "live.json").write_text(json.dumps(live))
+    assert waiting(NAME, ours, settings) == Waiting({}, 3, busy=False), "v2 has read nothing yet"
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import Asset, AssetOrTimeSchedule, AssetWatcher, CronDataIntervalTimetable
 
 from sluice_airflow import ids
+from sluice_airflow.triggers.watched import watched
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
@@ -30,7 +31,13 @@ def records_of(spec: Pipeline) -> Asset:
     assert spec.schedule.when_data is not None
     name, look = ids.drains(spec.name), spec.schedule.when_data
     every, at_least = look.every.total_seconds(), look.at_least
-    trigger = RecordsWait(pipeline=spec.name, dag_id=name, every=every, at_least=at_least)
+    trigger = RecordsWait(
+        pipeline=spec.name,
+        dag_id=name,
+        every=every,
+        at_least=at_least,
+        watched=watched(spec)._asdict(),
+    )
     return Asset(
         name=f"{name}-records",
         uri=f"x-sluice://records/{name}",

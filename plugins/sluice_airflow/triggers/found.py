@@ -1,17 +1,24 @@
-"""Found: what the next drain would find. It writes nothing."""
+"""Found: what the next drain would find. It writes nothing, and loads no spec."""
 
 from __future__ import annotations
 
+import json
+import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
-from spark_jobs.source.sources import source_of
+from spark_jobs.root.live_place import live_version, place_of, spark_folder
+from spark_jobs.root.paths import checkpoints
+from spark_jobs.source.topic_state import topic_names, topic_state
+from spark_jobs.source.union import numbered
+from spark_jobs.spec.several import BETWEEN
 
 if TYPE_CHECKING:
+    from upath import UPath
+
+    from sluice_airflow.triggers.watched import Watched
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets
 
@@ -27,14 +34,36 @@ class Waiting(NamedTuple):
     """Whether somebody holds the pipeline's lease."""
 
 
-def waiting(pipeline: str, settings: Settings) -> Waiting:
+def waiting(pipeline: str, watched: Watched, settings: Settings) -> Waiting:
     """Raises what a plan does where Kafka, the root or the checkpoint cannot be read."""
-    spec = live_spec(registry.load(pipeline), settings.root)
-    paths = Paths(settings.root, spec)
-    checkpoint = Checkpoint(paths.checkpoint)
+    above = checkpoints(settings.root, pipeline)
+    live = live_version(above)
+    version = watched.version if live is None else live
+    identity = above / place_of(above, version, pipeline).folder / "identity.json"
+    checkpoint = Checkpoint(identity.parent / spark_folder(identity))
     committed = checkpoint.committed()
     done = checkpoint.batch(committed[-1]).end if committed else {}
-    topic = source_of(spec, settings).state()
-    first = {**topic.begins, **done}
-    new = sum(max(0, end - first.get(p, 0)) for p, end in topic.latest.items())
-    return Waiting(done, new, busy=holder(paths.lease) is not None)
+    topics = [
+        topic_state(settings, name, watched.starting(name))
+        for name in _topics(watched, identity, settings)
+    ]
+    first = {**numbered(topic.begins for topic in topics), **done}
+    latest = numbered(topic.latest for topic in topics)
+    new = sum(max(0, end - first.get(p, 0)) for p, end in latest.items())
+    return Waiting(done, new, busy=holder(above / "lease") is not None)
+
+
+def _topics(watched: Watched, identity: UPath, settings: Settings) -> list[str]:
+    """By their numbers: those that the checkpoint has, what is listed besides, and new ones, as
+    with_new_topics has them.
+    """
+    listed = [*watched.topics]
+    if watched.more is None:
+        return listed
+    known = list[str]()
+    with suppress(FileNotFoundError, ValueError, KeyError):
+        known = json.loads(identity.read_text())["fingerprint"]["topic.name"].split(BETWEEN)
+    pattern = re.compile(watched.more["pattern"])
+    kept = [name for name in known if name in watched.topics or pattern.fullmatch(name)]
+    new = sorted(filter(pattern.fullmatch, topic_names(settings, listed[0])))
+    return [*dict.fromkeys([*kept, *listed, *new])]

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from sluice_airflow.triggers.found import Waiting
 
 AGAIN_SECONDS = 900.0
-"""Until the same is told again, where no run has read anything: it failed, or the DAG is paused."""
+"""Until it is told again where no run has read anything: it failed, or the DAG is paused. Each time
+twice as long, since what fails for good has its cron.
+"""
+MOST_SECONDS = 86400.0
 ACTIVE = ["queued", "running"]
 
 
@@ -29,14 +32,17 @@ class Telling:
         self._told: dict[int, int] | None = None
         """The checkpoint's offsets then."""
         self._again = 0.0
+        self._patience = AGAIN_SECONDS
 
     def due(self, found: Waiting, now: float) -> bool:
         """Whether to tell of what was found, at this time of a clock that only grows; once then."""
         if found.busy or found.new < self.at_least:
             return False
-        if found.done == self._told and now < self._again:
+        same = found.done == self._told
+        if same and now < self._again:
             return False  # the run that it has asked for has read nothing yet
-        self._told, self._again = found.done, now + AGAIN_SECONDS
+        self._patience = min(self._patience * 2, MOST_SECONDS) if same else AGAIN_SECONDS
+        self._told, self._again = found.done, now + self._patience
         return True
 
 
@@ -46,16 +52,26 @@ class RecordsWait(BaseEventTrigger):
     """
 
     def __init__(
-        self, *, pipeline: str, dag_id: str, every: float, at_least: int, **kwargs: Any
+        self,
+        *,
+        pipeline: str,
+        dag_id: str,
+        every: float,
+        at_least: int,
+        watched: dict[str, Any],
+        **kwargs: Any,
     ) -> None:
+        """`watched`: watched.py's, as JSON has it."""
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]  # Airflow's own
         self.pipeline = pipeline
         self.dag_id = dag_id
         self.every = every
         self.at_least = at_least
+        self.watched = watched
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        own = {name: getattr(self, name) for name in ("pipeline", "dag_id", "every", "at_least")}
+        names = ("pipeline", "dag_id", "every", "at_least", "watched")
+        own = {name: getattr(self, name) for name in names}
         return f"{__name__}.{type(self).__name__}", own
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
@@ -74,13 +90,15 @@ class RecordsWait(BaseEventTrigger):
 
     def _look(self) -> Waiting | None:
         """What waits; None if a run is queued or at work. It blocks, so never in the loop."""
-        from sluice_airflow.connections.kafka import settings_of  # noqa: PLC0415 - loads what a DAG's parsing does not need
+        from sluice_airflow.connections.kafka import task_settings  # noqa: PLC0415 - loads what a DAG's parsing does not need
         from sluice_airflow.triggers.found import waiting  # noqa: PLC0415 - as above
+        from sluice_airflow.triggers.watched import Watched  # noqa: PLC0415 - as above
 
         # Before and after: one that ends in between has read what seems to wait.
         if self._active():
             return None
-        found = waiting(self.pipeline, settings_of(self.pipeline))
+        watched = Watched(**self.watched)
+        found = waiting(self.pipeline, watched, task_settings(watched.cluster))
         return None if self._active() else found
 
     def _active(self) -> bool:
