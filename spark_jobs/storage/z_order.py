@@ -74,7 +74,10 @@ def _ordered(path: UPath, names: Iterable[str], by: tuple[str, ...]) -> dict[str
         return found
     log = Log.of(path)
     for version in sorted(log.commits, reverse=True):
-        actions = log.commit(version)
+        try:
+            actions = log.commit(version)
+        except FileNotFoundError:  # a run has cleaned the log up meanwhile, from its oldest on
+            break
         mine = any(each.get("commitInfo", {}).get(BY) == ",".join(by) for each in actions)
         added = {compaction.file_name(each["add"]["path"]) for each in actions if "add" in each}
         found |= dict.fromkeys(added & wanted - found.keys(), mine)
