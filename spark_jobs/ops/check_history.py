@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 LAST = 20
 """Earlier runs."""
-Name = tuple[str, str, str | None]
-"""Suite, type and column: what is the same check in another run."""
+Name = tuple[str, str, str | None, str]
+"""Suite, type, column and severity: what is the same check in another run."""
 NO_BOUNDS: Final = (None, None)
 
 
@@ -29,15 +29,16 @@ def check_lines(root: UPath, line: RunLine, results: Iterable[CheckResult]) -> I
     rows = ops_tables.query(
         root,
         "checks",
-        'SELECT suite, type, "column", observed, unexpected, run_id FROM (SELECT *, '
-        'row_number() OVER (PARTITION BY suite, type, "column" ORDER BY checked_at DESC) AS place '
+        'SELECT suite, type, "column", severity, observed, unexpected, run_id FROM (SELECT *, '
+        'row_number() OVER (PARTITION BY suite, type, "column", severity '
+        "ORDER BY checked_at DESC) AS place "
         f"FROM checks WHERE {ops_tables.equals({'pipeline': line.pipeline})} "
         f"AND checked_at < TIMESTAMP '{line.started_at.isoformat()}') WHERE place <= {LAST} "
         "ORDER BY place",
     ).to_pylist()
     bounds = _bounds(line.pipeline)
     for result in results:
-        name = (result.suite, result.type, result.column)
+        name = (result.suite, result.type, result.column, result.severity)
         before = [row for row in rows if _name(row) == name]
         yield CheckLine(
             result=result,
@@ -50,7 +51,7 @@ def check_lines(root: UPath, line: RunLine, results: Iterable[CheckResult]) -> I
 
 
 def _name(row: Row) -> Name:
-    return row["suite"], row["type"], row["column"]
+    return row["suite"], row["type"], row["column"], row["severity"]
 
 
 def _bounds(pipeline: str) -> dict[Name, tuple[float | None, float | None]]:
@@ -60,7 +61,7 @@ def _bounds(pipeline: str) -> dict[Name, tuple[float | None, float | None]]:
     except SluiceError:
         return {}
     return {
-        ("state", check.type, column): (
+        ("state", check.type, column, check.severity): (
             _number(check.kwargs.get("min_value")),
             _number(check.kwargs.get("max_value")),
         )

@@ -81,7 +81,7 @@ VARIABLES = {
     ),
     "SLUICE_HISTORY_DAYS": (
         "days that `sluice maintain` keeps the rows of ops.batches, ops.runs and ops.checks, and "
-        "the reports; or forever",
+        "the reports; or forever. volume() needs 36",
         "400",
     ),
     "SLUICE_REJECTED_DAYS": (
@@ -127,7 +127,7 @@ VARIABLES = {
         "4096",
     ),
     "SLUICE_LAG_GROUP": (
-        "on: publish commits what it tells to the consumer group sluice.<pipeline>; or off",
+        "publish commits what it tells to the consumer group <this>.<pipeline>; on: sluice; or off",
         "off",
     ),
     "SLUICE_NEXT": (
@@ -152,7 +152,9 @@ LOCKS = ("safe", "one-host")
 RECORD_BYTES = ("hidden", "shown")
 WARM = ("off", "on")
 NEXT = ("off", "on")
-LAG_GROUP = ("off", "on")
+LAG_GROUP = ("off", "on", "a prefix of letters, digits and ._-")
+_LAG_GROUP = re.compile(r"off|on|(?!(?i:off|on|true|false|yes|no|[01])$)[A-Za-z0-9._-]{1,60}")
+"""What looks like a switch is no prefix."""
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,60}")
 FOREVER = "forever"
 NEVER = "never"
@@ -280,7 +282,9 @@ class Settings(NamedTuple):
                 "SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"]
             ),
             warm_memory_mb=_whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
-            lag_group=_one_of(
+            lag_group=values["SLUICE_LAG_GROUP"]
+            if _LAG_GROUP.fullmatch(values["SLUICE_LAG_GROUP"])
+            else _one_of(
                 "SLUICE_LAG_GROUP", values["SLUICE_LAG_GROUP"], LAG_GROUP, "with on, Kafka has it"
             ),
             next=_one_of("SLUICE_NEXT", values["SLUICE_NEXT"], NEXT, "with on, it is about NEXT"),
@@ -366,11 +370,14 @@ def record_bytes() -> bool:
     return os.environ.get("SLUICE_RECORD_BYTES") == "shown"
 
 
-def lag_group() -> bool:
-    """SLUICE_LAG_GROUP, for publish, which needs nothing of Kafka. No where the value is wrong:
-    Settings refuse that value.
+def lag_group() -> str:
+    """The prefix of SLUICE_LAG_GROUP, for publish, which needs nothing of Kafka. Empty without one,
+    and where the value is wrong: Settings refuse that value.
     """
-    return os.environ.get("SLUICE_LAG_GROUP") == "on"
+    given = os.environ.get("SLUICE_LAG_GROUP", "off")
+    if not _LAG_GROUP.fullmatch(given):
+        return ""
+    return {"off": "", "on": "sluice"}.get(given, given)
 
 
 def about_next() -> bool:

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Pipeline
 
-PREFIX = "sluice."
 
-
-def commit(settings: Settings, spec: Pipeline, ends: Offsets) -> None:
+def commit(settings: Settings, spec: Pipeline, ends: Offsets, group: str) -> None:
     """Commit the offsets, also lower ones than before.
 
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or TopicMissing.
@@ -30,7 +28,7 @@ def commit(settings: Settings, spec: Pipeline, ends: Offsets) -> None:
         for number, own in by_topic(ends).items()
         for partition, end in own.items()
     ]
-    asked = ConsumerGroupTopicPartitions(f"{PREFIX}{spec.name}", places)
+    asked = ConsumerGroupTopicPartitions(group, places)
     with admin_client(settings, spec.topic.name) as client:
         futures = client.alter_consumer_group_offsets([asked], request_timeout=TIMEOUT_SECONDS)
         for answered in futures.values():

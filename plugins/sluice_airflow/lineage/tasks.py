@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import Any, Literal
 
 from airflow.providers.openlineage.extractors import OperatorLineage
@@ -16,7 +19,7 @@ from sluice_airflow.lineage.facets import (
     PublicationFacet,
     SluiceRunFacet,
 )
-from spark_jobs.messages.report import CheckResult, Report
+from spark_jobs.messages.report import Account, CheckResult, Report
 
 SEVERITIES = {"critical": "error", "warning": "warn", "info": "info"}
 """Sluice's severity -> the specification's example of it."""
@@ -85,18 +88,24 @@ def of_checks(data: Datasets, suite: Literal["output", "state", "change"], repor
     return OperatorLineage(inputs=[read])
 
 
-def of_publication(data: Datasets, event: dict[str, Any] | None) -> Told:
-    """From the table into the published one. `event` is what consumers are told."""
-    if event is None:
+def of_publication(data: Datasets, told: Sequence[Mapping[str, Any]]) -> Told:
+    """From the table into the published one. `told` are the events of consumers, in their order."""
+    if not told:
         return OperatorLineage()
+    event = told[-1]
+    accounts = (Account.model_validate(each["account"]) for each in told)
     facet = PublicationFacet(
         runId=event["run_id"],
         generation=event["generation"],
         tableVersion=event["table_version"],
-        tableVersionBefore=event["table_version_before"],
-        account=event["account"],
-        decisions=[{"check": made["check"], "by": made["by"]} for made in event["decisions"]],
-        repairs=[made["repair_id"] for made in event["repairs"]],
+        tableVersionBefore=told[0]["table_version_before"],
+        account=reduce(add, accounts).model_dump(),
+        decisions=[
+            {"check": made["check"], "by": made["by"]}
+            for each in told
+            for made in each["decisions"]
+        ],
+        repairs=[made["repair_id"] for each in told for made in each["repairs"]],
     )
     return OperatorLineage(
         inputs=[data.table_read(event["table_version"])],

@@ -72,7 +72,7 @@ class PublishOperator(TellsLineage, BaseOperator):
         self.pipeline = pipeline
         self.asset = asset_of(pipeline)
         self.alias = events_of(pipeline)
-        self.extra: dict[str, Any] | None = None
+        self.told: list[dict[str, Any]] = []
         self.days = days_of(pipeline)
         outlets = [*([self.asset] if materializes else []), self.alias]
         outlets += [self.days] if by_day and PARTITIONS else []
@@ -100,14 +100,14 @@ class PublishOperator(TellsLineage, BaseOperator):
         for event in events:
             self.log.info("published version %d of %s", event.table_version, event.table)
             metrics.of_publication(event)
-        self.extra = told[-1]
+        self.told = told
         return told[-1]
 
     def lineage(self) -> Any:
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
 
         data = datasets.Datasets(registry.load(self.pipeline), root())
-        return tasks.of_publication(data, self.extra)
+        return tasks.of_publication(data, self.told)
 
     def _tell(self, context: Context, told: list[dict[str, Any]]) -> None:
         """An event each, in their order. Airflow gives an asset that is an outlet one event, always

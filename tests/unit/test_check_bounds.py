@@ -1,0 +1,30 @@
+"""Two checks of one metric, a warning and a critical one: each has its own bound and history."""
+
+from datetime import timedelta
+
+from spark_jobs.ops.check_history import check_lines
+from spark_jobs.ops.shown import RunLine
+from spark_jobs.registry import find as registry
+from spark_jobs.spec import fresh
+from tests.harness.roots import NOON, Root, check
+from tests.unit.specs import pipeline
+
+SPEC = pipeline(state_checks=(fresh("1 hour", severity="warning"), fresh("1 day")))
+
+
+def test_each_has_its_own_bound_and_history(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "load", lambda _: SPEC)
+    root = Root(tmp_path, SPEC)
+    results = [
+        check(
+            column=each.kwargs["column"], suite="state", type=each.type, severity=each.severity,
+            observed=each.severity,
+        )
+        for each in SPEC.state_checks
+    ]  # fmt: skip
+    which = {"pipeline": SPEC.name, "generation": "g1", "run_id": "before"}
+    earlier = which | {"checked_at": NOON - timedelta(hours=1)}
+    root.put("checks", *(earlier | each.model_dump() for each in results))
+    line = RunLine.model_construct(pipeline=SPEC.name, started_at=NOON)
+    found = [(each.bound, each.history) for each in check_lines(root.paths.root, line, results)]
+    assert found == [(3600.0, ("warning",)), (86400.0, ("critical",))]
