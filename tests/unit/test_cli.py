@@ -67,7 +67,7 @@ OPTIONS = {
     "maintain": ("--execute",),
     "worker": (),
     "install": ("--python",),
-    "new": ("--topic", "--file", "--records", "--into"),
+    "new": ("--topic", "--file", "--cluster", "--records", "--into"),
     "preview": ("--file", "--records"),
     "schema": (),
     "show": ("--pipeline", "--limit", "--columns", "--format"),
