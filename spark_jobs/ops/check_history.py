@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 LAST = 20
 """Earlier runs."""
 Name = tuple[str, str, str | None, str]
-"""Suite, type, column and severity: what is the same check in another run."""
+"""Suite, type, column and severity. Two checks may share the first three; else one check is the
+same in another run, whatever its severity was.
+"""
 NO_BOUNDS: Final = (None, None)
 
 
@@ -34,12 +36,18 @@ def check_lines(root: UPath, line: RunLine, results: Iterable[CheckResult]) -> I
         "ORDER BY checked_at DESC) AS place "
         f"FROM checks WHERE {ops_tables.equals({'pipeline': line.pipeline})} "
         f"AND checked_at < TIMESTAMP '{line.started_at.isoformat()}') WHERE place <= {LAST} "
-        "ORDER BY place",
+        "ORDER BY checked_at DESC",
     ).to_pylist()
     bounds = _bounds(line.pipeline)
+    results = [*results]
+    names = [(each.suite, each.type, each.column) for each in results]
     for result in results:
         name = (result.suite, result.type, result.column, result.severity)
-        before = [row for row in rows if _name(row) == name]
+        # A row that has none is of either.
+        alike = [row for row in rows if _name(row)[:3] == name[:3]]
+        if names.count(name[:3]) > 1:
+            alike = [row for row in alike if row["severity"] in {None, result.severity}]
+        before = alike[:LAST]
         yield CheckLine(
             result=result,
             history=tuple(row["observed"] or "" for row in before),
