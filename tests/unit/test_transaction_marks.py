@@ -83,7 +83,7 @@ class Logs(NamedTuple):
 
 def test_a_topic_that_its_transactions_end_does_not_count_is_refused():
     logs = Logs([Mark("t", 0, 0, {"public.lines": 1})])
-    begin = Begin({0: 0}, frozenset(), None)
+    begin = Begin({0: 0}, {0: 0}, None)
     with fails(TransactionsUnusable, "not_counted", topic=TOLD.name, id="t"):
         look(logs, logs.told(), (TOLD,), begin, {0: 1})
 

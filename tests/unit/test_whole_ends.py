@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.checkpoint.notes.whole import Whole, WholeEnds
+from spark_jobs.checkpoint.notes.whole import Whole, WholeEnds, read_whole
 from spark_jobs.messages.up_to import UpTo
 from spark_jobs.runs.transactions.cut import Change
 from spark_jobs.runs.transactions.marks import Mark
@@ -55,7 +55,7 @@ def test_without_a_note_it_looks_from_where_the_topic_begins(installation):
     installation.holds({0: 2, 1: 1})
     found, end = ended(installation, Logs())
     assert found.topic.latest == end.offsets == {0: 1, 1: 1}
-    assert (end.behind, end.up_to, end.unread, end.late) == (2, A, (), ())
+    assert (end.behind, end.up_to, end.unread) == (2, A, ())
     [held] = found.topic.held.items()
     assert (held[0], held[1].offsets, held[1].transaction) == (0, 1, "b")
 
@@ -101,3 +101,34 @@ def test_where_nothing_is_new_nothing_is_looked_at(installation):
     noted(installation.paths, p0=1, p1=1)
     found, end = ended(installation, None)
     assert found.topic.latest == end.offsets == {0: 1, 1: 1}
+
+
+def test_a_run_that_reads_nothing_notes_no_end_amid_a_transaction(installation):
+    """An earlier run without publish_at has read b in part, and its END is not there."""
+    installation.holds({0: 2, 1: 1})
+    installation.has_drained({0: 2, 1: 1}, judged=0)
+    found, end = ended(installation, Logs())
+    assert end is None
+    assert found.topic.latest == {0: 2, 1: 1}
+    installation.holds({0: 2, 1: 2})
+    found, end = ended(installation, Logs())
+    assert found.topic.latest == end.offsets == {0: 2, 1: 2}
+    assert end.up_to.id == "b"
+
+
+def test_a_partition_that_is_made_amid_a_run_is_at_the_same_end(installation):
+    installation.holds({0: 1, 1: 0})
+    installation.has_drained({0: 1, 1: 0}, judged=0)
+    noted(installation.paths, p0=1)
+    _, end = ended(installation, None)
+    assert end == WholeEnds.read(installation.paths.whole).last
+
+
+def test_a_note_that_does_not_parse_counts_for_nothing_and_is_written_anew(installation):
+    installation.holds({0: 2, 1: 2})
+    installation.has_drained({0: 1, 1: 1}, judged=0)
+    installation.paths.whole.write_text("{")
+    found, end = ended(installation, Logs())
+    assert found.topic.latest == end.offsets == {0: 2, 1: 2}
+    read_whole(installation.paths).note(end, installation.paths, None)
+    assert WholeEnds.read(installation.paths.whole).last == end

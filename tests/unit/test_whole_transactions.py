@@ -31,6 +31,7 @@ class Sent(NamedTuple):
     id: str | None
     order: int = 0
     counts: dict[str, int] | None = None
+    millis: int = 0
 
 
 def sent(transactions: list[list[int]]) -> list[Sent]:
@@ -75,48 +76,59 @@ class Broker:
 
     def marks(self, first: int, end: int) -> list[Mark]:
         within = enumerate(self.told_[first:end], first)
-        return [Mark(each.id, at, 0, each.counts) for at, each in within]
+        return [Mark(each.id, at, each.millis, each.counts) for at, each in within]
 
     def changes(self, ranges: dict[int, tuple[int, int]]) -> dict[int, list[Change]]:
         return {
             p: [
-                Change(at, each.id, each.order, 0)
+                Change(at, each.id or "", each.order, each.millis)
                 for at, each in enumerate(self.logs[p][first:end], first)
-                if each.id
+                if each.id or at == first
             ]
             for p, (first, end) in ranges.items()
         }
 
-    def torn(self, cuts: dict[int, int]) -> set[str]:
-        """Transactions with a change before the cuts, and not all that it has."""
+    def torn(self, cuts: dict[int, int], kept: dict[int, int] | None = None) -> set[str]:
+        """Transactions with a change before the cuts, and not all that it has; of what retention
+        has kept.
+        """
         every, before = defaultdict(set), defaultdict(set)
         for p, log in self.logs.items():
             for at, each in enumerate(log):
-                every[each.id].add((p, each.order))
+                if kept and at < kept[p]:
+                    continue
+                every[each.id].add((p // PARTITIONS, each.order))
                 if at < cuts[p]:
-                    before[each.id].add((p, each.order))
+                    before[each.id].add((p // PARTITIONS, each.order))
         return {id_ for id_, found in before.items() if id_ and found != every[id_]}
 
 
 class Runs:
     """Runs, one behind the other, each from where the one before ended."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, kept: dict[int, int] | None = None) -> None:
+        """`kept`: the first offsets that retention has left."""
         self.broker = broker
-        self.done = dict.fromkeys(PLACES, 0)
+        self.kept = kept or dict.fromkeys(PLACES, 0)
+        self.done = self.kept
         self.behind: int | None = None
-        self.late = frozenset[int]()
+        self.whole = True
 
     def run(self) -> None:
-        begin = Begin(self.done, self.late, self.behind)
-        found = look(self.broker, self.broker.told(), TOPICS, begin, self.broker.latest)
+        back = self.kept if self.behind is None else self.done
+        begin = Begin(self.done, back, self.behind)
+        latest = {p: max(at, self.done[p]) for p, at in self.broker.latest.items()}
+        found = look(self.broker, self.broker.told(), TOPICS, begin, latest)
         assert all(at >= self.done[p] for p, at in found.found.cuts.items())
-        self.done, self.behind, self.late = found.found.cuts, found.behind, found.late
+        self.done, self.whole = found.found.cuts, found.whole
+        self.behind = found.behind if found.whole else None
 
 
 @st.composite
 def streams(draw) -> list[Sent]:
-    """With a connector that begins again: from before, anywhere."""
+    """With a connector that begins again: from before, anywhere. What comes again of a table
+    without a key is in any partition.
+    """
     change = st.sampled_from(PLACES)
     whole = sent(draw(st.lists(st.lists(change, max_size=5), max_size=8)))
     found = list[Sent]()
@@ -125,7 +137,13 @@ def streams(draw) -> list[Sent]:
         stop = draw(st.integers(at, len(whole)))
         found += whole[at:stop]
         at = max(0, stop - back)
-    return found + whole[at:]
+    found += whole[at:]
+    moves, came = draw(st.booleans()), set[tuple[str | None, int]]()
+    for n, each in enumerate(found):
+        if moves and (each.id, each.order) in came and each.to in (0, 1):
+            found[n] = each._replace(to=draw(st.sampled_from((0, 1))))
+        came |= {(each.id, each.order)} if each.to in (0, 1) else set()
+    return found
 
 
 shown = st.dictionaries(st.sampled_from((*PLACES, -1)), st.integers(0, 9))
@@ -171,9 +189,7 @@ def test_a_run_ends_behind_the_newest_end_that_it_can(transactions, more):
 def test_what_retention_took_holds_nothing_for_ever(stream, more, removed):
     broker = Broker(stream)
     broker.show_all()
-    runs = Runs(broker)
-    runs.done = {p: min(removed.get(p, 0), broker.latest[p]) for p in PLACES}
-    runs.late = frozenset(p for p, at in runs.done.items() if at)
+    runs = Runs(broker, {p: min(removed.get(p, 0), broker.latest[p]) for p in PLACES})
     # A later change in each partition says that nothing of before comes any more.
     for p in PLACES:
         broker.logs[p].append(Sent(p, "last", 1))
@@ -215,9 +231,7 @@ def test_what_comes_again_and_is_not_found_tears_nothing(stream, delays):
 def lost_front() -> tuple[Broker, Runs]:
     """Retention took the first change of t0 in partition 0; nothing comes behind it in 1."""
     broker = Broker(sent([[0, 1, 0], [1, 0]]))
-    runs = Runs(broker)
-    runs.done, runs.late = {0: 1, 1: 0, PARTITIONS: 0}, frozenset({0})
-    return broker, runs
+    return broker, Runs(broker, {0: 1, 1: 0, PARTITIONS: 0})
 
 
 def test_a_transaction_whose_first_changes_are_gone_is_read_with_its_end_however_late_that_comes():
@@ -237,6 +251,170 @@ def test_behind_it_every_change_is_waited_for_again():
     broker.show({0: 1, -1: 2})
     runs.run()
     assert runs.done == {0: 2, 1: 1, PARTITIONS: 0}
+    broker.show_all()
+    runs.run()
+    assert runs.done == broker.latest
+
+
+@settings(max_examples=300)
+@given(streams(), shown, st.lists(shown, max_size=4))
+def test_offsets_that_nobody_knows_are_whole_only_where_they_are(stream, read, delays):
+    broker = Broker(stream)
+    broker.show(read)
+    runs = Runs(broker)
+    runs.done = broker.latest  # without publish_at, amid anything
+    for more in ({}, *delays):
+        runs.run()
+        assert not runs.whole or broker.torn(runs.done) == set()
+        broker.show(more)
+    broker.show_all()
+    runs.run()
+    runs.run()
+    assert runs.whole
+    assert runs.done == broker.latest
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.lists(st.sampled_from(PLACES), min_size=1, max_size=4), min_size=1, max_size=8),
+    st.dictionaries(st.sampled_from(PLACES), st.integers(0, 4)),
+    st.lists(shown, max_size=5),
+)
+def test_a_partition_that_retention_has_shortened_excuses_no_other(transactions, removed, delays):
+    stream = sent(transactions)
+    broker = Broker(stream)
+    runs = Runs(broker, {p: min(of, len(broker.logs[p])) for p, of in removed.items()})
+    runs.kept = runs.done = {p: runs.done.get(p, 0) for p in PLACES}
+    broker.show(runs.kept)
+    for more in delays:
+        broker.show(more)
+        runs.run()
+        assert broker.torn(runs.done, runs.kept) == set()
+
+
+HOUR = 3_600_001
+
+
+def at(millis: int, stream: list[Sent]) -> list[Sent]:
+    return [each._replace(millis=millis) for each in stream]
+
+
+def never_ending() -> list[Sent]:
+    """A connector that is made anew amid x."""
+    return [Sent(None, "x"), Sent(0, "x", 1)]
+
+
+def never_told() -> list[Sent]:
+    """A topic with a history, added behind it: marks of its transactions are gone."""
+    return [Sent(PARTITIONS, "x", 1), Sent(PARTITIONS, "y", 1)]
+
+
+def filtered() -> list[Sent]:
+    """A transform has taken a change; partition 1 stays empty."""
+    return [Sent(None, "x"), Sent(None, "x", counts={"public.orders": 1})]
+
+
+@pytest.mark.parametrize("before", [never_ending, never_told, filtered])
+@pytest.mark.parametrize("behind", [None, 0])
+def test_what_never_comes_is_waited_for_an_hour_of_transactions(before, behind):
+    for later, goes_on in ((1, False), (HOUR, True)):
+        broker = Broker(at(1, before()) + at(1 + later, sent([[0, PARTITIONS]])))
+        broker.show_all()
+        runs = Runs(broker)
+        runs.behind = behind
+        runs.run()
+        assert (runs.done == broker.latest) == goes_on or (behind is None and before is never_told)
+
+
+def test_an_end_that_comes_again_with_less_counts_as_the_first():
+    for counts in ([{}, {"public.orders": 1}], [{"public.orders": 1}, {}]):
+        stream = [Sent(None, "x"), Sent(0, "x", 1), *(Sent(None, "x", counts=of) for of in counts)]
+        broker = Broker(stream)
+        broker.show_all()
+        runs = Runs(broker)
+        runs.run()
+        assert runs.done == broker.latest
+
+
+def two_restarts() -> Broker:
+    one, two = {"public.lines": 1}, {"public.lines": 2}
+    begin_a, a = Sent(None, "a"), Sent(PARTITIONS, "a", 1)
+    b = [Sent(None, "b"), Sent(PARTITIONS, "b", 1), Sent(PARTITIONS, "b", 2)]
+    end_a, end_b = Sent(None, "a", counts=one), Sent(None, "b", counts=two)
+    return Broker([begin_a, a, begin_a, a, end_a, *b, end_b, begin_a, a, end_a])
+
+
+def test_what_comes_again_twice_is_no_later_transaction():
+    broker = two_restarts()
+    runs = Runs(broker)
+    broker.show({PARTITIONS: 1, -1: 3})
+    runs.run()
+    assert runs.done[PARTITIONS] == 1
+    broker.show({PARTITIONS: 2, -1: 9})
+    runs.run()
+    assert broker.torn(runs.done) == set()
+
+
+class Asked(Broker):
+    """Tells how many offsets are asked for."""
+
+    asked = 0
+
+    def marks(self, first: int, end: int) -> list[Mark]:
+        self.asked += end - first
+        return super().marks(first, end)
+
+    def changes(self, ranges: dict[int, tuple[int, int]]) -> dict[int, list[Change]]:
+        self.asked += sum(end - first for first, end in ranges.values())
+        return super().changes(ranges)
+
+
+@pytest.mark.parametrize("marks", [0, 1])
+def test_a_look_has_an_end_without_transactions_and_with_one_open(marks, monkeypatch):
+    monkeypatch.setattr(looking, "LOOKED_AT", 30)
+    monkeypatch.setattr(looking, "LOOKED_AT_MOST", 200)
+    stream = sent([[]] * 4000 + [[0, PARTITIONS]] * 3 if marks else [[0, PARTITIONS]] * 4000)
+    broker = Asked(stream)
+    broker.show_all()
+    broker.seen[-1] = 5 * marks
+    runs = Runs(broker)
+    runs.run()
+    assert runs.done == dict.fromkeys(PLACES, 0)
+    assert broker.asked < 500
+
+
+def test_of_a_busy_transaction_topic_the_newest_marks_are_read(monkeypatch):
+    monkeypatch.setattr(looking, "LOOKED_AT_MOST", 100)
+    monkeypatch.setattr(looking, "LOOKED_BACK", 50)
+    broker = Asked(sent([[0], *[[PARTITIONS]] * 1000, [0]]))
+    broker.show_all()
+    begin = Begin({0: 1}, {0: 1}, 2)
+    found = look(broker, broker.told(), TOPICS[:1], begin, {0: 2})
+    assert found.whole
+    assert found.found.cuts == {0: 2}
+    assert broker.asked < 300
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.lists(st.sampled_from(PLACES), max_size=4), max_size=8),
+    st.integers(0, 30),
+    st.integers(0, 9),
+    st.lists(shown, max_size=6),
+)
+def test_a_connector_that_is_down_for_hours_amid_a_transaction_tears_nothing(
+    transactions, stop, back, delays
+):
+    whole = sent(transactions)
+    before = at(1, whole[:stop])
+    broker = Broker(before + at(1 + HOUR, whole[max(0, min(stop, len(whole)) - back) :]))
+    broker.show({p: sum(each.to == p for each in before) for p in PLACES})
+    broker.show({-1: sum(each.to is None for each in before)})
+    runs = Runs(broker)
+    for more in ({}, *delays):
+        broker.show(more)
+        runs.run()
+        assert broker.torn(runs.done) == set()
     broker.show_all()
     runs.run()
     assert runs.done == broker.latest

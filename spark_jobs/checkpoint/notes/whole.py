@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.messages.up_to import UpTo
 
@@ -33,8 +32,6 @@ class Whole(BaseModel):
     """Partition -> the next offset."""
     unread: tuple[int, ...]
     """Partitions of which nothing is read up to there: a batch may not have them."""
-    late: tuple[int, ...] = ()
-    """Partitions whose next change may be of a transaction that has lost changes before it."""
     topic_id: str
     """The transaction topic's, which tells it from one that was made anew."""
     behind: int
@@ -46,7 +43,7 @@ class Whole(BaseModel):
         """Whether a batch with these ends has all up to it, and nothing else."""
         lacking = self.offsets.keys() - ends.keys()
         return lacking <= {*self.unread} and all(
-            self.offsets.get(p) == at for p, at in ends.items()
+            self.offsets.get(p, 0) == at for p, at in ends.items()
         )
 
 
@@ -71,10 +68,12 @@ class WholeEnds(Stored):
 
 
 def read_whole(paths: Paths) -> WholeEnds:
-    """The note; empty without one. Raises CheckpointBroken if it does not parse."""
+    """The note; empty without one, and of one that does not parse: a run without it finds its end
+    anew, and what no note says is published later.
+    """
     try:
         return WholeEnds.read(paths.whole)
     except FileNotFoundError:
         return WholeEnds()
     except ValueError:
-        raise checkpoint_broken(f"{paths.whole} does not parse", paths.pipeline) from None
+        return WholeEnds().over(paths.whole)

@@ -1,14 +1,16 @@
 """Cut: up to where each partition is read, so that whole transactions of the source are read and no
 part of another.
 
-A connector sends one transaction behind the other. So a partition has them in the order of their
-ENDs, and one that shows a later transaction gets nothing of an earlier one.
+A connector sends one transaction behind the other, and its changes in the order of their numbers.
+So a partition that shows a later change gets nothing earlier any more. Nothing else says so, but
+time.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.spec.topic import PARTITIONS
 
@@ -17,12 +19,16 @@ if TYPE_CHECKING:
 
     from spark_jobs.source.micro_batch import Offsets
 
+PATIENCE_MS: Final = 3_600_000
+"""What is not there so long before the newest BEGIN or END comes no more, by Kafka's timestamps."""
+
 
 class Change(NamedTuple):
     """A record of a transaction. Others stand for themselves, wherever they are."""
 
     offset: int
     id: str
+    """Empty of a record of no transaction."""
     order: int
     """Its number among the transaction's changes of its table. What comes again has the same."""
     millis: int
@@ -30,22 +36,28 @@ class Change(NamedTuple):
 
 
 class End(NamedTuple):
-    """An END of the transaction topic."""
+    """An END of the transaction topic. Or a BEGIN whose END comes no more: it counts nothing."""
 
     id: str
     counts: Mapping[int, int]
     """Number of a topic -> the transaction's changes in it; other topics are not there."""
     behind: int
     """The offset behind it."""
+    millis: int
+    """Its Kafka timestamp."""
+    begun: int = 0
+    """Its BEGIN's; 0 if nobody knows."""
+    never: bool = False
+    """Whether its END comes no more."""
 
 
 class Tail(NamedTuple):
-    """What a partition has that is not read yet."""
+    """What a partition has that is looked at."""
 
     changes: Sequence[Change]
     end: int
-    late: bool = False
-    """Whether changes before these are not known, as those that retention removed."""
+    shortened: bool = False
+    """Whether more is read than is looked at: from before these changes."""
 
 
 class Found(NamedTuple):
@@ -61,50 +73,24 @@ class Found(NamedTuple):
 def cut(
     ends: Sequence[End],
     tails: Mapping[int, Tail],
-    open_: AbstractSet[str] = frozenset(),
-    old: AbstractSet[str] = frozenset(),
+    open_: Mapping[str, int],
+    old: AbstractSet[str],
+    now: int,
 ) -> Found:
     """Behind the newest END up to which all are whole. `tails`: of every partition. `open_`: ids
-    that have a BEGIN alone. `old`: those of transactions that an earlier run has whole: what comes
-    again of them may be anywhere.
+    that have a BEGIN alone -> the number of ENDs before it. `old`: those of transactions that an
+    earlier run has whole: what comes again of them may be anywhere. `now`: the newest time, in ms.
     """
-    places = dict.fromkeys(open_, len(ends))
-    places |= {end.id: place for place, end in reversed([*enumerate(ends)])}
-    seen = _Seen(tails)
-    newest = {
-        p: max((places.get(each.id, -1) for each in tail.changes), default=-1)
-        for p, tail in tails.items()
-    }
-    fronts = (tail.changes[0] for tail in tails.values() if tail.late and tail.changes)
-    front = max((_torn(each, places) for each in fronts if each.id not in open_), default=-1)
-
-    def lacks(place: int) -> tuple[int, ...]:
-        """The topics that have fewer changes of it than its END says, though none is cut off."""
-        if place <= front or ends[place].id in old:
-            return ()
-        counts = ends[place].counts.items()
-        return tuple(topic for topic, count in counts if seen.number(ends[place].id, topic) < count)
-
-    def settled(place: int) -> bool:
-        """Whether what it lacks comes no more."""
-        lacking = lacks(place)
-        return all(newest[p] > place for p in tails if p // PARTITIONS in lacking)
-
-    passed = len(ends)
+    seen = _Seen(ends, tails, open_, old)
+    waits = (n for n in range(len(ends)) if seen.missing(n) and not seen.over(n, now))
+    passed = next(waits, len(ends))
     while True:
-        cuts = _cuts(tails, {*old, *(end.id for end in ends[:passed])})
-        short = (n for n, end in enumerate(ends[:passed]) if seen.split(end.id, cuts, old))
-        waits = (n for n in range(passed) if not settled(n))
-        first = min(next(short, passed), next(waits, passed))
+        cuts = _cuts(tails, {"", *old, *(end.id for end in ends[:passed])})
+        first = next((n for n in range(passed) if seen.split(ends[n].id, cuts)), passed)
         if first == passed:
-            lacking = tuple(end.id for n, end in enumerate(ends[:passed]) if lacks(n))
-            return Found(passed, cuts, lacking)
+            lacking = (end.id for n, end in enumerate(ends[:passed]) if seen.missing(n))
+            return Found(passed, cuts, tuple(dict.fromkeys(lacking)))
         passed = first
-
-
-def _torn(first: Change, places: Mapping[str, int]) -> int:
-    """The last END whose transaction may have lost changes before the first of a partition."""
-    return places.get(first.id, -1) - (first.order == 1)
 
 
 def _cuts(tails: Mapping[int, Tail], passed: AbstractSet[str]) -> Offsets:
@@ -117,21 +103,67 @@ def _cuts(tails: Mapping[int, Tail], passed: AbstractSet[str]) -> Offsets:
 class _Seen:
     """What all partitions have of each transaction."""
 
-    def __init__(self, tails: Mapping[int, Tail]) -> None:
-        orders = defaultdict[tuple[str, int], dict[int, int]](dict)
+    def __init__(
+        self,
+        ends: Sequence[End],
+        tails: Mapping[int, Tail],
+        open_: Mapping[str, int],
+        old: AbstractSet[str],
+    ) -> None:
+        self._ends, self._old = ends, old
+        self._places = dict[str, float]({id_: before - 0.5 for id_, before in open_.items()})
+        self._places |= {end.id: n for n, end in reversed([*enumerate(ends)])}
+        self._orders = defaultdict[tuple[str, int], set[int]](set)
+        self._reach = defaultdict[str, dict[int, int]](dict)
+        self._newest = dict.fromkeys(tails, (-1.0, inf))
+        self._fronts = dict[int, float]()
         for p, tail in tails.items():
-            for each in tail.changes:
-                orders[each.id, p].setdefault(each.order, each.offset)
-        self._number = defaultdict[tuple[str, int], int](int)
-        self._reach = defaultdict[str, list[tuple[int, int]]](list)
-        for (id_, p), first in orders.items():
-            self._number[id_, p // PARTITIONS] += len(first)
-            self._reach[id_].append((p, max(first.values())))
+            self._add(p, tail)
 
-    def number(self, id_: str, topic: int) -> int:
-        """The different changes of a transaction in a topic."""
-        return self._number.get((id_, topic), 0)
+    def _add(self, p: int, tail: Tail) -> None:
+        first = set[tuple[str, int]]()
+        for each in tail.changes:
+            if not each.id or each.id in self._old:
+                continue
+            if (each.id, each.order) not in first:
+                first.add((each.id, each.order))
+                self._reach[each.id][p] = each.offset
+                self._orders[each.id, p // PARTITIONS].add(each.order)
+            at = (self._places.get(each.id, -1.0), float(each.order))
+            if tail.shortened and not first - {(each.id, each.order)}:
+                front = at[0] - (each.order == 1)
+                self._fronts[p // PARTITIONS] = min(front, self._fronts.get(p // PARTITIONS, front))
+            self._newest[p] = max(self._newest[p], at)
 
-    def split(self, id_: str, cuts: Offsets, old: AbstractSet[str]) -> bool:
+    def missing(self, n: int) -> dict[int, int]:
+        """Topic -> the last change that it lacks of the transaction with this END. What comes again
+        in another partition is the same change.
+        """
+        end = self._ends[n]
+        if end.id in self._old:
+            return {}
+        if end.never:
+            return {p // PARTITIONS: 0 for p in self._reach.get(end.id, ())}
+        orders = {topic: self._orders.get((end.id, topic), set()) for topic in end.counts}
+        return {
+            topic: max(set(range(1, count + 1)) - orders[topic])
+            for topic, count in end.counts.items()
+            if len(orders[topic]) < count and n > self._fronts.get(topic, -1)
+        }
+
+    def over(self, n: int, now: int) -> bool:
+        """Whether what it lacks comes no more."""
+        end = self._ends[n]
+        if end.never or 0 < end.millis < now - PATIENCE_MS:
+            return True
+        place, lacking = self._places[end.id], self.missing(n)
+        return all(
+            newest > (place, lacking[p // PARTITIONS])
+            for p, newest in self._newest.items()
+            if p // PARTITIONS in lacking
+        )
+
+    def split(self, id_: str, cuts: Offsets) -> bool:
         """Whether a change that is not there before is behind a cut."""
-        return id_ not in old and any(at >= cuts[p] for p, at in self._reach.get(id_, ()))
+        reach = {} if id_ in self._old else self._reach.get(id_, {})
+        return any(at >= cuts[p] for p, at in reach.items())

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.errors import TransactionsUnusable
-from spark_jobs.runs.transactions.cut import Change, End, Found, Tail, cut
-from spark_jobs.runs.transactions.marks import counts
+from spark_jobs.runs.transactions.cut import PATIENCE_MS, Change, End, Found, Tail, cut
+from spark_jobs.runs.transactions.told import Ends, ends_of
 from spark_jobs.spec.topic import PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spark_jobs.runs.transactions.marks import Mark
     from spark_jobs.runs.transactions.view import Told, View
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Topic
 
-LOOKED_AT: Final = 1_000_000
+LOOKED_AT: Final = 250_000
 """Of all partitions together so many of the newest offsets, for memory's sake: a first load may be
-of any size. So many of the transaction topic too, if no end is known. Transactions of before had
-time to arrive.
+of any size. Transactions of before had time to arrive.
+"""
+LOOKED_AT_MOST: Final = 1_000_000
+"""So many if these do not show an end. If that many do not, nothing is read until they do. So many
+of the transaction topic too.
 """
 LOOKED_BACK: Final = 20_000
-"""Offsets of the transaction topic from before, in which a transaction is looked for that comes
-again.
-"""
+"""Offsets of the transaction topic from before: transactions whose END is there may come again."""
 
 
 class Begin(NamedTuple):
@@ -33,8 +34,10 @@ class Begin(NamedTuple):
 
     offsets: Offsets
     """Of every partition, the first that is not read."""
-    late: frozenset[int]
-    """Partitions whose changes before that nobody knows."""
+    back: Offsets
+    """The first that is looked at: lower where nobody knows whether these are at an END. What was
+    read of the transactions amid which they are is seen so.
+    """
     behind: int | None
     """The offset of the transaction topic behind the END at which these offsets are; None if they
     are at none.
@@ -45,6 +48,8 @@ class Looked(NamedTuple):
     """Where the run ends."""
 
     found: Found
+    whole: bool
+    """Whether that is between two transactions."""
     behind: int
     """The offset of the transaction topic behind its newest END."""
     id: str
@@ -53,60 +58,63 @@ class Looked(NamedTuple):
     """Partition -> the first change that is not read, of those that have one."""
     blocking: str
     """The transaction with the next END; empty without one."""
-    late: frozenset[int]
-    """Partitions of which this is still so: none of their changes is read."""
 
 
 def look(view: View, told: Told, topics: Sequence[Topic], begin: Begin, latest: Offsets) -> Looked:
     """Where a run that begins there ends at the latest. Raises what View does."""
-    first = begin.behind or 0
-    if not (known := begin.behind is not None and first >= told.earliest):
-        first = max(told.earliest, told.latest - LOOKED_AT)
-    marks = view.marks(first, told.latest)
-    ends = [_end(each, topics) for each in marks if each.collections is not None]
-    open_ = {each.id for each in marks} - {each.id for each in ends}
+    oldest = max(told.earliest, told.latest - LOOKED_AT_MOST)
+    first = max(oldest, begin.behind or 0)
+    known = first == begin.behind  # else an earlier run may not have what ended before
+    before = view.marks(max(told.earliest, first - LOOKED_BACK), first) if known else ()
+    ended = {each.id for each in before if each.collections is not None}
     share = max(1, LOOKED_AT // max(1, len(latest)))
+    tails = dict.fromkeys(latest, Tail((), 0, shortened=True))
+    starts, shown = dict(latest), True
     while True:
-        starts = {p: max(begin.offsets[p], end - share) for p, end in latest.items()}
-        changes = view.changes({p: (start, latest[p]) for p, start in starts.items()})
-        shortened = {p for p, start in starts.items() if start > begin.offsets[p]}
-        late = begin.late | shortened
-        tails = {p: Tail(changes.get(p, ()), end, p in late) for p, end in latest.items()}
-        _refuse_unnamed(ends, tails, topics)
-        if known:
-            found = cut(ends, tails, open_)
-            if _stops(ends, tails, found) - open_:
-                back = view.marks(max(told.earliest, first - LOOKED_BACK), first)
-                old = {each.id for each in back if each.collections is not None}
-                found = cut(ends, tails, open_, old)
-        else:
-            found = cut(ends, tails, open_, _before(marks, tails))
-        any_open = bool(open_) or found.ends < len(ends)
-        if not any(_may_be_before(tails[p], found.cuts[p], any_open=any_open) for p in shortened):
+        seen, starts = starts, {p: max(begin.back[p], end - share) for p, end in latest.items()}
+        changes = view.changes({p: (start, seen[p]) for p, start in starts.items()})
+        tails = {
+            p: Tail((*changes.get(p, ()), *tails[p].changes), end, starts[p] > begin.back[p])
+            for p, end in latest.items()
+        }
+        ids = {each.id for tail in tails.values() for each in tail.changes}
+        marks = ends_of(view.marks(first, told.latest), topics, ids, ended)
+        _refuse_unnamed(marks.ends, tails, topics)
+        old = ended | _old(marks, tails, unknown=not known)
+        found = cut(marks.ends, tails, marks.open_, old, marks.now)
+        blocked = _blocked(marks, tails, found)
+        if all(_is_deep(tail, found.cuts[p], blocked) for p, tail in tails.items()):
             break
         share *= 4
-    last = ends[found.ends - 1] if found.ends else None
-    waiting = _waiting(tails, found)
+        looked_at = sum(min(share, end - begin.back[p]) for p, end in latest.items())
+        if not found.ends or looked_at > LOOKED_AT_MOST:
+            found, shown = Found(0, begin.back, ()), begin.behind is not None
+            break
+    whole = shown and all(at >= begin.offsets[p] for p, at in found.cuts.items())
+    found = found._replace(cuts={p: max(at, begin.offsets[p]) for p, at in found.cuts.items()})
+    last = marks.ends[found.ends - 1] if found.ends else None
     return Looked(
         found,
-        behind=last.behind if last else first,
+        whole,
+        behind=last.behind if last else first if begin.behind is None else begin.behind,
         id=last.id if last else "",
-        waiting=waiting,
-        blocking=ends[found.ends].id if found.ends < len(ends) else "",
-        late=frozenset(p for p in late if waiting.get(p) in tails[p].changes[:1]),
+        waiting=_waiting(tails, found),
+        blocking=marks.ends[found.ends].id if found.ends < len(marks.ends) else "",
     )
 
 
-def _end(mark: Mark, topics: Sequence[Topic]) -> End:
-    told_in = topics[0].transactions or ""
-    return End(mark.id, counts(mark.collections or {}, told_in, topics), mark.offset + 1)
+def _old(marks: Ends, tails: Mapping[int, Tail], *, unknown: bool) -> set[str]:
+    """Ids that no mark tells, as they are of before; time says so."""
+    since = max(marks.since if unknown else 0, marks.now - PATIENCE_MS)
+    changes = (each for tail in tails.values() for each in tail.changes)
+    return {each.id for each in changes if each.id not in marks.ids and 0 <= each.millis < since}
 
 
 def _refuse_unnamed(
     ends: Iterable[End], tails: Mapping[int, Tail], topics: Sequence[Topic]
 ) -> None:
     """Refuse a topic with changes of a transaction whose END names no table of it."""
-    known = {end.id: end.counts for end in ends}
+    known = {end.id: end.counts for end in ends if not end.never}
     for p, tail in tails.items():
         for each in tail.changes:
             if p // PARTITIONS not in known.get(each.id, {p // PARTITIONS: 0}):
@@ -116,32 +124,26 @@ def _refuse_unnamed(
                 )
 
 
-def _before(marks: Sequence[Mark], tails: Mapping[int, Tail]) -> set[str]:
-    """Ids of changes that are older than all that the transaction topic tells of."""
-    told = {each.id for each in marks}
-    since = marks[0].millis if marks else 0
-    return {
-        each.id
-        for tail in tails.values()
-        for each in tail.changes
-        if each.id not in told and each.millis < since
-    }
-
-
-def _stops(ends: Sequence[End], tails: Mapping[int, Tail], found: Found) -> set[str]:
-    """The transactions that keep the cut from being later."""
-    waiting = {each.id for each in _waiting(tails, found).values()}
-    return waiting | {end.id for end in ends[found.ends : found.ends + 1]}
-
-
 def _waiting(tails: Mapping[int, Tail], found: Found) -> dict[int, Change]:
     behind = {
-        p: next((each for each in tail.changes if each.offset >= found.cuts[p]), None)
+        p: next((each for each in tail.changes if each.id and each.offset >= found.cuts[p]), None)
         for p, tail in tails.items()
     }
     return {p: each for p, each in behind.items() if each}
 
 
-def _may_be_before(tail: Tail, cut_at: int, *, any_open: bool) -> bool:
-    """Whether the cut of a partition may be before what was looked at of it."""
-    return cut_at <= tail.changes[0].offset if tail.changes else any_open
+def _blocked(marks: Ends, tails: Mapping[int, Tail], found: Found) -> float:
+    """Since when what waits is there, in milliseconds; 0 if nobody knows."""
+    ends = (each.begun for each in marks.ends[found.ends :])
+    waiting = (each.millis for each in _waiting(tails, found).values())
+    return min((*ends, *marks.begun, *waiting), default=inf)
+
+
+def _is_deep(tail: Tail, cut_at: int, blocked: float) -> bool:
+    """Whether nothing that waits may be before what was looked at of a partition."""
+    if not tail.shortened or blocked == inf:
+        return True
+    first = next(iter(tail.changes), None)
+    return first is not None and (
+        bool(first.id and cut_at > first.offset) or 0 <= first.millis < blocked
+    )

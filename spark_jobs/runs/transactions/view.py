@@ -16,7 +16,7 @@ from spark_jobs.source.union import by_topic
 from spark_jobs.spec.topic import PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offset
@@ -38,11 +38,13 @@ class View(Protocol):
     def told(self) -> Told:
         """What the transaction topic holds now."""
 
-    def marks(self, first: int, end: int) -> list[Mark]:
-        """The BEGINs and ENDs at these offsets."""
+    def marks(self, first: int, end: int) -> Iterable[Mark]:
+        """The BEGINs and ENDs at these offsets, as they come: there may be many."""
 
     def changes(self, ranges: Mapping[int, Offset]) -> Mapping[int, Sequence[Change]]:
-        """Partition -> the changes at these offsets, ascending."""
+        """Partition -> the changes at these offsets, ascending; the first record of each too, with
+        an empty id if it is of no transaction.
+        """
 
 
 class KafkaView(NamedTuple):
@@ -65,17 +67,19 @@ class KafkaView(NamedTuple):
             raise TransactionsUnusable.no_order(topic=self.name, partitions=len(state.latest))
         return Told(state.id, state.earliest[0], state.latest[0])
 
-    def marks(self, first: int, end: int) -> list[Mark]:
+    def marks(self, first: int, end: int) -> Iterator[Mark]:
         records = between(self.settings, self.name, {0: (first, end)})
         found = (mark(each.value(), each.offset() or 0, each.timestamp()[1]) for each in records)
-        return [each for each in found if each]
+        return (each for each in found if each)
 
     def changes(self, ranges: Mapping[int, Offset]) -> Mapping[int, Sequence[Change]]:
         found = defaultdict[int, list[Change]](list)
         for number, own in by_topic(ranges).items():
             for record in between(self.settings, self.topics[number].name, own):
-                if told := block(record.value()):
-                    partition = number * PARTITIONS + (record.partition() or 0)
-                    change = Change(record.offset() or 0, *told, record.timestamp()[1])
+                partition = number * PARTITIONS + (record.partition() or 0)
+                told = block(record.value())
+                if told or partition not in found:
+                    id_, order = told or ("", 0)
+                    change = Change(record.offset() or 0, id_, order, record.timestamp()[1])
                     found[partition].append(change)
         return found

@@ -31,14 +31,15 @@ class Ended(NamedTuple):
     found: Preflight
     """Its topic's `latest` is that end."""
     end: Whole | None
-    """To be noted before the run reads; None of a pipeline that does not ask for it."""
+    """To be noted before the run reads; None of a pipeline that does not ask for it, and where
+    nobody knows yet that a transaction read in part has ended.
+    """
 
 
 def ended(found: Preflight, spec: Pipeline, settings: Settings, paths: Paths) -> Ended:
     """Looks only where something is new. Writes nothing.
 
-    Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid, TransactionsUnusable or
-    CheckpointBroken.
+    Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or TransactionsUnusable.
     """
     if spec.publish_at != "transaction":
         return Ended(found, None)
@@ -62,15 +63,14 @@ def between_transactions(found: Preflight, spec: Pipeline, paths: Paths, view: V
     told = view.told()
     if last and not (last.topic_id in {"", told.id} and last.is_end_of(done)):
         last = None  # a run without publish_at came between, or the transaction topic is another
-    known = last.offsets if last else {}
-    late = {p for p, at in starts.items() if at and p not in known}
-    late |= {*found.lost, *(last.late if last else ())}
-    begin = Begin(starts, frozenset(late), last.behind if last else None)
+    seen = {} if last else found.topic.earliest
+    back = {p: seen.get(p, at) if p in done else at for p, at in starts.items()}
+    begin = Begin(starts, back, last.behind if last else None)
     looked = look(view, told, spec.topic.each, begin, latest)
     lines = tuple(_lines(looked, told.id, spec))
     return Ended(
         _ending(found, looked.found.cuts, _held(found, looked), lines),
-        _noted(looked, last, starts, done, told.id, spec),
+        _noted(looked, last, starts, done, told.id, spec) if looked.whole else None,
     )
 
 
@@ -95,7 +95,6 @@ def _noted(
     return Whole(
         offsets=cuts,
         unread=tuple(p for p, at in cuts.items() if p not in done and at <= starts[p]),
-        late=tuple(sorted(looked.late)),
         topic_id=topic_id,
         behind=looked.behind,
         up_to=up_to or (last.up_to if last else None),
