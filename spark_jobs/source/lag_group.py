@@ -4,17 +4,33 @@ for the tools that show the lag of groups. Sluice never reads them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS, admin_client
 from spark_jobs.source.union import by_topic
 
 if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Pipeline
+
+NOT_YET: Final = {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+}
+"""What a broker answers while it looks for the group's coordinator, as at a first group."""
+PAUSE_SECONDS: Final = 0.2
 
 
 def commit(settings: Settings, spec: Pipeline, ends: Offsets, group: str) -> None:
@@ -29,9 +45,20 @@ def commit(settings: Settings, spec: Pipeline, ends: Offsets, group: str) -> Non
         for partition, end in own.items()
     ]
     asked = ConsumerGroupTopicPartitions(group, places)
+    until = time.monotonic() + TIMEOUT_SECONDS
     with admin_client(settings, spec.topic.name) as client:
-        futures = client.alter_consumer_group_offsets([asked], request_timeout=TIMEOUT_SECONDS)
-        for answered in futures.values():
-            for place in answered.result().topic_partitions:
-                if place.error:
-                    raise KafkaException(place.error)
+        while error := _refusal(client, asked):
+            if error.code() not in NOT_YET or time.monotonic() > until:
+                raise KafkaException(error)
+            time.sleep(PAUSE_SECONDS)
+
+
+def _refusal(client: AdminClient, asked: ConsumerGroupTopicPartitions) -> KafkaError | None:
+    """What the broker has against these offsets; None if they are committed."""
+    futures = client.alter_consumer_group_offsets([asked], request_timeout=TIMEOUT_SECONDS)
+    try:
+        places = [each for answer in futures.values() for each in answer.result().topic_partitions]
+    except KafkaException as refused:
+        found: KafkaError = refused.args[0]
+        return found
+    return next((each.error for each in places if each.error), None)
