@@ -117,22 +117,24 @@ class _Seen:
         self._reach = defaultdict[str, dict[int, int]](dict)
         self._newest = dict.fromkeys(tails, (-1.0, inf))
         self._fronts = dict[int, float]()
+        """Topic -> the newest END whose changes may be before what is looked at, of partitions of
+        which more is read.
+        """
         for p, tail in tails.items():
             self._add(p, tail)
 
     def _add(self, p: int, tail: Tail) -> None:
-        first = set[tuple[str, int]]()
-        for each in tail.changes:
-            if not each.id or each.id in self._old:
-                continue
-            if (each.id, each.order) not in first:
-                first.add((each.id, each.order))
-                self._reach[each.id][p] = each.offset
-                self._orders[each.id, p // PARTITIONS].add(each.order)
+        came = set[tuple[str, int]]()
+        own = (each for each in tail.changes if each.id and each.id not in self._old)
+        for each in own:
             at = (self._places.get(each.id, -1.0), float(each.order))
-            if tail.shortened and not first - {(each.id, each.order)}:
+            if tail.shortened and not came:
                 front = at[0] - (each.order == 1)
                 self._fronts[p // PARTITIONS] = min(front, self._fronts.get(p // PARTITIONS, front))
+            if (each.id, each.order) not in came:
+                came.add((each.id, each.order))
+                self._reach[each.id][p] = each.offset
+                self._orders[each.id, p // PARTITIONS].add(each.order)
             self._newest[p] = max(self._newest[p], at)
 
     def missing(self, n: int) -> dict[int, int]:

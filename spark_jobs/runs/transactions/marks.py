@@ -5,6 +5,7 @@ JSON, with Kafka Connect's schema beside it or without.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -89,15 +90,24 @@ def counts(collections: Mapping[str, int], told_in: str, topics: Sequence[Topic]
     >>> counts({"ORCL.S.T": 3}, "eu.transaction", [Of(name="eu.S.T"), Of(name="eu.S.U")])
     {0: 3}
     """
-    prefix = told_in.rpartition(".")[0] + "."
+    names = tuple(topic.name for topic in topics)
     found = dict[int, int]()
     for table, number in collections.items():
-        name = re.sub(r"[^A-Za-z0-9._-]", "_", table)
-        for place, topic in enumerate(topics):
-            own = topic.name.removeprefix(prefix)
-            if f".{topic.name}".endswith(f".{name}") or f".{name}".endswith(f".{own}"):
-                found[place] = found.get(place, 0) + number
+        for place in _places(table, told_in, names):
+            found[place] = found.get(place, 0) + number
     return found
+
+
+@lru_cache(4096)
+def _places(table: str, told_in: str, topics: tuple[str, ...]) -> tuple[int, ...]:
+    """The numbers of the topics that have its changes."""
+    prefix = told_in.rpartition(".")[0] + "."
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", table)
+    return tuple(
+        place
+        for place, topic in enumerate(topics)
+        if f".{topic}".endswith(f".{name}") or f".{name}".endswith(f".{topic.removeprefix(prefix)}")
+    )
 
 
 def _id(given: str) -> str:
