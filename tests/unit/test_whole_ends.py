@@ -41,9 +41,9 @@ class Logs(NamedTuple):
         return {p: has[p][first:end] for p, (first, end) in ranges.items()}
 
 
-def noted(paths, **offsets: int) -> None:
+def noted(paths, behind: int = 2, **offsets: int) -> None:
     ends = {int(name[1:]): at for name, at in offsets.items()}
-    end = Whole(offsets=ends, unread=(), topic_id="T", behind=2, up_to=A)
+    end = Whole(offsets=ends, unread=(), topic_id="T", behind=behind, up_to=A)
     WholeEnds(ends=(end,)).write(paths.whole)
 
 
@@ -132,3 +132,13 @@ def test_a_note_that_does_not_parse_counts_for_nothing_and_is_written_anew(insta
     assert found.topic.latest == end.offsets == {0: 2, 1: 2}
     read_whole(installation.paths).note(end, installation.paths, None)
     assert WholeEnds.read(installation.paths.whole).last == end
+
+
+def test_a_note_behind_what_the_transaction_topic_has_counts_for_nothing(installation):
+    """Its brokers have lost records: new ones have the offsets of these."""
+    installation.holds({0: 2, 1: 2})
+    installation.has_drained({0: 1, 1: 1}, judged=0)
+    noted(installation.paths, behind=9, p0=1, p1=1)
+    found, end = ended(installation, Logs())
+    assert found.topic.latest == {0: 2, 1: 2}
+    assert end.behind == 4

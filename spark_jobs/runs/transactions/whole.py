@@ -61,7 +61,8 @@ def between_transactions(found: Preflight, spec: Pipeline, paths: Paths, view: V
     if last and last.is_end_of(done) and starts == latest:
         return Ended(found, last)
     told = view.told()
-    if last and not (last.topic_id in {"", told.id} and last.is_end_of(done)):
+    same = last and last.topic_id in {"", told.id} and last.behind <= told.latest
+    if last and not (same and last.is_end_of(done)):
         last = None  # a run without publish_at came between, or the transaction topic is another
     seen = {} if last else found.topic.earliest
     back = {p: seen.get(p, at) if p in done else at for p, at in starts.items()}
