@@ -75,17 +75,17 @@ def test_what_is_not_fresh_is_not_published_and_fails_without_a_new_record_too(d
     def told(*before: Any) -> Any:
         return publish(drained.paths, drained.spec, Announced(*before))
 
-    first = told()
+    [first] = told()
     of_2013 = (fresh("2 hours", by="event_time"),)
     drained.change(state_checks=of_2013)
     report = drained.drain("second")
     because(report.problem, CheckFailed, "critical_failed", failed=has("event_age_seconds"))
     assert report.account.accepted > 0
     announced = (first.number, report.generation, first.table_version)
-    assert told(*announced) is None
+    assert told(*announced) == ()
     drained.change(state_checks=())
     drained.run("accepted")
-    event = told(*announced)
+    [event] = told(*announced)
     assert event.account == report.account
     assert plan(drained.spec, drained.settings).idle
     drained.change(state_checks=of_2013)
@@ -93,4 +93,4 @@ def test_what_is_not_fresh_is_not_published_and_fails_without_a_new_record_too(d
     report = drained.drain("nothing new")
     because(report.problem, CheckFailed, "critical_failed", failed=has("event_age_seconds"))
     assert report.account.read == 0
-    assert told(event.number, report.generation, event.table_version) is None
+    assert told(event.number, report.generation, event.table_version) == ()
