@@ -24,7 +24,7 @@ from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
 from tests.harness.encoded import Encoding, encodings
-from tests.harness.long_form import LONG
+from tests.harness.long_form import LONG, long_form
 from tests.harness.registry import guarded
 from tests.harness.scene import Scene
 from tests.harness.secured_broker import Broker, running
@@ -47,6 +47,8 @@ KILLED: Final = {
 """How the events are written -> where its second drain is cut off."""
 REBUILT: Final = ("avro", "csv")
 """Also without the long form."""
+LONG_ALONE: Final = ("nested", "cloudevents", "gzip")
+"""Their records in Spark: test_record_topics and test_headers, in each run."""
 READER, PASSWORD, TOKEN = "reader", 'pass; "word" \'é', "Bearer t0ken"
 
 
@@ -161,7 +163,9 @@ def assert_kept_aside(made: Scene) -> None:
     assert len({row["reason"] for row in kept.values()}) >= 4
 
 
-@pytest.mark.parametrize("name", KILLED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[long_form] * (name in LONG_ALONE)) for name in KILLED]
+)
 def test_the_table_is_duckdbs_however_the_events_are_written(name, world, tmp_path):
     sent = Counter[str]()
 
