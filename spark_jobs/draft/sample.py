@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 from spark_jobs.decode.formats import Records
-from spark_jobs.errors import KafkaUnreachable, SampleUnusable
-from spark_jobs.source.consumer import consumer
-from spark_jobs.source.refusal import format_error, refusal
-from spark_jobs.source.topic_state import TIMEOUT_SECONDS, topic_state
+from spark_jobs.errors import SampleUnusable
+from spark_jobs.source.consumer import polled, reading
+from spark_jobs.source.topic_state import topic_state
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
@@ -52,21 +51,13 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
         partition: (max(state.earliest[partition], end - each), end)
         for partition, end in state.latest.items()
     }
-    reader = consumer(settings)
-    try:
+    with reading(settings, topic) as reader:
         found = [
             record
             for partition, (first, end) in sorted(ranges.items())
             if first < end
             for record in _newest(reader, TopicPartition(topic, partition, first), end, size)
         ]
-    except KafkaException as failed:
-        error: KafkaError = failed.args[0]
-        raise refusal([error], topic, settings) or KafkaUnreachable.count_failed(
-            brokers=settings.kafka, topic=topic, error=format_error(error)
-        ) from None
-    finally:
-        reader.close()
     if not found:
         raise SampleUnusable.no_records(source=f"topic {topic}")
     return found
@@ -141,13 +132,9 @@ def _read(
     reader.assign([begin])
     found, size = list[Sampled](), 0
     while size <= most:
-        message = reader.poll(TIMEOUT_SECONDS)
-        if message is None:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - it has no public name
-        if error := message.error():
-            if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
-                return found, True
-            raise KafkaException(error)
+        message = polled(reader)
+        if message.error():
+            return found, True
         kind, at = message.timestamp()
         value, offset = message.value(), message.offset() or 0
         headers = [*(message.headers() or ())]

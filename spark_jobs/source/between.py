@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import TopicPartition
 
-from spark_jobs.errors import KafkaUnreachable
-from spark_jobs.source.consumer import consumer
-from spark_jobs.source.refusal import format_error, refusal
-from spark_jobs.source.topic_state import TIMEOUT_SECONDS
+from spark_jobs.source.consumer import polled, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,36 +27,16 @@ def between(
     left = {p: end for p, (first, end) in ranges.items() if first < end}
     if not left:
         return
-    with _reader(settings, topic) as reader:
+    with reading(settings, topic) as reader:
         reader.assign([TopicPartition(topic, p, ranges[p][0]) for p in left])
         while left:
-            message = reader.poll(TIMEOUT_SECONDS)
-            if message is None:
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - it has no public name
-            partition, error = message.partition(), message.error()
-            if error and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
-                raise KafkaException(error)
+            message = polled(reader)
+            partition, ended = message.partition(), message.error() is not None
             offset = message.offset() or 0
             if partition not in left:
                 continue
-            if not error and offset < left[partition]:
+            if not ended and offset < left[partition]:
                 yield message
-            if error or offset + 1 >= left[partition]:
+            if ended or offset + 1 >= left[partition]:
                 del left[partition]
                 reader.incremental_unassign([TopicPartition(topic, partition)])
-
-
-@contextmanager
-def _reader(settings: Settings, topic: str) -> Iterator[Consumer]:
-    reader = consumer(settings)
-    try:
-        yield reader
-    except KafkaException as failed:
-        error: KafkaError = failed.args[0]
-        raise refusal([error], topic, settings) or KafkaUnreachable.count_failed(
-            brokers=settings.kafka,
-            topic=topic,
-            error=format_error(error),
-        ) from None
-    finally:
-        reader.close()

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaError, KafkaException
 
+from spark_jobs.errors import KafkaUnreachable
 from spark_jobs.source import token_endpoint
+from spark_jobs.source.refusal import format_error, refusal
+from spark_jobs.source.topic_state import TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from confluent_kafka import Message
+
     from spark_jobs.settings.installation import Settings
 
 
-def consumer(settings: Settings) -> Consumer:
-    """One of the declared brokers; whoever asks for it closes it. Raises KafkaConfigInvalid."""
+def _consumer(settings: Settings) -> Consumer:
+    """One of the declared brokers. Raises KafkaConfigInvalid."""
     return Consumer(
         settings.kafka_config.librdkafka()
         | token_endpoint.authorities(settings.kafka_config)
@@ -26,3 +34,33 @@ def consumer(settings: Settings) -> Consumer:
             "auto.offset.reset": "error",
         }
     )
+
+
+@contextmanager
+def reading(settings: Settings, topic: str) -> Iterator[Consumer]:
+    """One that is closed behind the block. What Kafka refuses in it is raised as KafkaUnreachable,
+    KafkaRefused or KafkaConfigInvalid.
+    """
+    reader = _consumer(settings)
+    try:
+        yield reader
+    except KafkaException as failed:
+        error: KafkaError = failed.args[0]
+        raise refusal([error], topic, settings) or KafkaUnreachable.count_failed(
+            brokers=settings.kafka,
+            topic=topic,
+            error=format_error(error),
+        ) from None
+    finally:
+        reader.close()
+
+
+def polled(reader: Consumer) -> Message:
+    """The next record, or with an `error()` the end of a partition. Raises KafkaException."""
+    message = reader.poll(TIMEOUT_SECONDS)
+    if message is None:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))  # noqa: SLF001 - it has no public name
+    error = message.error()
+    if error and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
+        raise KafkaException(error)
+    return message

@@ -35,7 +35,7 @@ SPEC = pipeline(
     ),
 )
 ENTRY = Entry(
-    "sales", "file:/root/published/sales", "t1", "Sales.", "tills", (Column("n", "int", ""),)
+    "sales", "file:/data/published/sales", "t1", "Sales.", "tills", (Column("n", "int", ""),)
 )
 TABLE = st.dictionaries(
     st.integers(1, 30000),
