@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.shown import Bucket, Rejected, RejectedLine
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Table = Literal["late", "quarantine"]
 REASON = {"late": '"step"', "quarantine": "concat(kind, ': ', reason)"}
 """Table -> SQL of why a record is in it."""
+KIND = {"late": '"step"', "quarantine": "kind"}
+"""Table -> SQL of what of that is no text of others."""
 MISSED = {"late": "watermark_missed", "quarantine": "CAST(NULL AS TIMESTAMP)"}
 MOST_REASON = 300
 """Characters of a reason: the decoder's may repeat a value, of any length."""
@@ -27,10 +29,36 @@ _DAY = f"({floor_sql('CAST(kafka_timestamp AS BIGINT)', DAY)}) / {DAY // MICROSE
 """Days since 1970. In numbers: delta-rs makes text of times until 2262 only."""
 
 
-def rejected(root: UPath, pipeline: str, table: Table, limit: int, offset: int) -> Rejected:
+class Only(NamedTuple):
+    """Which of them; all where a text is empty."""
+
+    run_id: str = ""
+    """The run that accounted for them."""
+    kind: str = ""
+    """late: the step; quarantine: malformed or premature."""
+    reason: str = ""
+    """As it is shown. It may quote a value: not asked for who may not see those."""
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """Name -> text."""
+        return {name: text for name, text in self._asdict().items() if text}
+
+    def where(self, pipeline: str, table: Table) -> str:
+        """The SQL condition."""
+        columns = {"run_id": "run_id", "kind": KIND[table], "reason": _reason(table)}
+        asked = {columns[name]: text for name, text in self.asked.items()}
+        return ops_tables.equals({"pipeline": pipeline} | asked)
+
+
+ALL = Only()
+
+
+def rejected(
+    root: UPath, pipeline: str, table: Table, limit: int, offset: int, only: Only = ALL
+) -> Rejected:
     """How many records of which kind on which day, and a page of them, newest first."""
-    own = ops_tables.equals({"pipeline": pipeline})
-    reason = f"coalesce(left({REASON[table]}, {MOST_REASON}), '')"
+    own, reason = only.where(pipeline, table), _reason(table)
     days = ops_tables.query(
         root,
         table,
@@ -52,6 +80,10 @@ def rejected(root: UPath, pipeline: str, table: Table, limit: int, offset: int) 
         records=tuple(RejectedLine(**row) for row in rows[:limit]),
         more=len(rows) > limit,
     )
+
+
+def _reason(table: Table) -> str:
+    return f"coalesce(left({REASON[table]}, {MOST_REASON}), '')"
 
 
 def _date(days: int | None) -> str:

@@ -6,7 +6,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.rejected import rejected
+from spark_jobs.ops.rejected import Only, rejected
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TIMES = {
@@ -40,3 +40,41 @@ def test_a_record_of_any_year_is_a_line_and_has_its_day(tmp_path, table):
         *((at, None) for at in sorted(TIMES.values(), reverse=True)),
         (None, UNDATED),
     ]
+
+
+HOSTILE = "no '; DROP \u202e% _ \n\x1b[31m " + "x" * 500
+
+
+@pytest.mark.parametrize(
+    ("table", "only", "offsets"),
+    [
+        ("late", Only(), {0, 1, 2, 3}),
+        ("late", Only(run_id="a"), {0, 2}),
+        ("late", Only(run_id="a' OR 'a'='a"), set()),
+        ("late", Only(kind="deduplicate"), {0, 1}),
+        ("late", Only(run_id="b", reason="aggregate"), {3}),
+        ("quarantine", Only(run_id="b", kind="malformed"), {1}),
+        ("quarantine", Only(kind="premature"), {2, 3}),
+        ("quarantine", Only(reason=f"malformed: {HOSTILE}"[:300]), {0, 1}),
+        ("quarantine", Only(reason="malformed: no"), set()),
+    ],
+)
+def test_only_those_of_a_run_a_kind_or_a_reason_are_counted_and_shown(
+    tmp_path, table, only, offsets
+):
+    why = {
+        "late": lambda n: {"step": "aggregate" if n > 1 else "deduplicate"},
+        "quarantine": lambda n: {"kind": "premature" if n > 1 else "malformed", "reason": HOSTILE},
+    }[table]
+    rows = [
+        {"pipeline": "sales", "generation": "g", "batch_id": 1, "run_id": "ab"[n % 2]}
+        | {"partition": 0, "offset": n, "kafka_timestamp": NOW, "value": b"x"}
+        | why(n)
+        for n in range(4)
+    ]
+    ops_tables.append(UPath(tmp_path), table, rows)
+    found = rejected(UPath(tmp_path), "sales", table, 10, 0, only)
+    assert {line.offset for line in found.records} == offsets
+    assert sum(day.records for day in found.days) == len(offsets)
+    paged = rejected(UPath(tmp_path), "sales", table, 1, 1, only)
+    assert paged.more == (len(offsets) > 2)

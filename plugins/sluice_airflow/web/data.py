@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from sluice_airflow.web import readings
 from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.ops import installed
-from sluice_airflow.web.readings import Place
+from sluice_airflow.web.readings import Asked, Place
 from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
 from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.shown import Batches, Overview, Phases, RecordPage, Rejected, RunPage, Runs
@@ -71,18 +71,26 @@ def run(pipeline: Permitted, run_id: RunId, withheld: BytesWithheld) -> Response
 
 @router.get("/pipelines/{pipeline}/late", response_model=Rejected)
 def late(
-    pipeline: Permitted, withheld: BytesWithheld, limit: Limit = 100, offset: Offset = 0
+    pipeline: Permitted,
+    withheld: BytesWithheld,
+    only: Asked,
+    limit: Limit = 100,
+    offset: Offset = 0,
 ) -> Response:
     """Late records, by day and step, without their bytes."""
-    return _json(readings.rejected(pipeline, "late", limit, offset, withheld))
+    return _json(readings.rejected(pipeline, "late", limit, offset, withheld, only))
 
 
 @router.get("/pipelines/{pipeline}/quarantine", response_model=Rejected)
 def quarantine(
-    pipeline: Permitted, withheld: BytesWithheld, limit: Limit = 100, offset: Offset = 0
+    pipeline: Permitted,
+    withheld: BytesWithheld,
+    only: Asked,
+    limit: Limit = 100,
+    offset: Offset = 0,
 ) -> Response:
     """Malformed and premature records, by day and reason, without their bytes."""
-    return _json(readings.rejected(pipeline, "quarantine", limit, offset, withheld))
+    return _json(readings.rejected(pipeline, "quarantine", limit, offset, withheld, only))
 
 
 @router.get("/pipelines/{pipeline}/record", response_model=RecordPage)

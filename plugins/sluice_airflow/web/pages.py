@@ -17,7 +17,7 @@ from sluice_airflow.web import readings
 from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.prefix import PREFIX
-from sluice_airflow.web.readings import From, Place, To
+from sluice_airflow.web.readings import Asked, From, Place, To
 from sluice_airflow.web.rights import (
     BytesWithheld,
     MayTrigger,
@@ -32,7 +32,7 @@ from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.ops import history
-from spark_jobs.ops.rejected import Table
+from spark_jobs.ops.rejected import Only, Table
 from spark_jobs.ops.shown import PipelineLine, RunPage, Withheld
 from spark_jobs.pages.bars import Bar
 from spark_jobs.pages.figures import figures, of_check
@@ -136,15 +136,17 @@ def state(pipeline: Permitted, withheld: BytesWithheld) -> Response:
 
 
 @router.get("/pipelines/{pipeline}/late")
-def late(pipeline: Permitted, withheld: BytesWithheld, page: Page = 0) -> Response:
+def late(pipeline: Permitted, withheld: BytesWithheld, only: Asked, page: Page = 0) -> Response:
     """Late records."""
-    return _rejected(pipeline, "late", page, withheld)
+    return _rejected(pipeline, "late", page, withheld, only)
 
 
 @router.get("/pipelines/{pipeline}/quarantine")
-def quarantine(pipeline: Permitted, withheld: BytesWithheld, page: Page = 0) -> Response:
+def quarantine(
+    pipeline: Permitted, withheld: BytesWithheld, only: Asked, page: Page = 0
+) -> Response:
     """Malformed and premature records."""
-    return _rejected(pipeline, "quarantine", page, withheld)
+    return _rejected(pipeline, "quarantine", page, withheld, only)
 
 
 @router.get("/pipelines/{pipeline}/repair")
@@ -223,8 +225,10 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
     )
 
 
-def _rejected(pipeline: str, table: Table, page: int, withheld: Withheld | None) -> Response:
-    found = readings.rejected(pipeline, table, ROWS, page * ROWS, withheld)
+def _rejected(
+    pipeline: str, table: Table, page: int, withheld: Withheld | None, only: Only
+) -> Response:
+    found = readings.rejected(pipeline, table, ROWS, page * ROWS, withheld, only)
     repair, lacking = _to_repair(pipeline) if table == "late" else (None, "")
     return _page(
         "rejected.html",
@@ -233,6 +237,8 @@ def _rejected(pipeline: str, table: Table, page: int, withheld: Withheld | None)
         found=found,
         by_day=day_chart(found.days),
         page=page,
+        only=only,
+        withheld=withheld,
         repair=repair,
         lacking=lacking,
         replayable=_replayable(pipeline),

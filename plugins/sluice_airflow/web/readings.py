@@ -11,7 +11,7 @@ from fastapi import Depends, Query
 from sluice_airflow.web.next_run import with_next_runs
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.reach import earliest
-from sluice_airflow.web.rights import not_found
+from sluice_airflow.web.rights import BytesWithheld, not_found
 from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.live import live_spec
@@ -20,7 +20,7 @@ from spark_jobs.decode.seen import seen
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
 from spark_jobs.ops.record import Declared
-from spark_jobs.ops.rejected import Table
+from spark_jobs.ops.rejected import Only, Table
 from spark_jobs.ops.shown import Overview, RecordPage, Rejected, RunPage, Withheld
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
@@ -65,6 +65,24 @@ def _place(
 
 
 Place = Annotated[_Place, Depends(_place)]
+
+
+def _only(
+    withheld: BytesWithheld,
+    run_id: Annotated[str, Query(max_length=500, description="the run")] = "",
+    kind: Annotated[
+        str, Query(max_length=40, description="late: the step; quarantine: malformed or premature")
+    ] = "",
+    reason: Annotated[
+        str,
+        Query(max_length=300, description="the reason; counts for who may see values of records"),
+    ] = "",
+) -> Only:
+    """Who may not see values could guess them by a reason."""
+    return Only(run_id, kind, "" if withheld else reason)
+
+
+Asked = Annotated[Only, Depends(_only)]
 
 
 class KeptState(NamedTuple):
@@ -115,11 +133,11 @@ def run(pipeline: str, run_id: str, withheld: Withheld | None) -> RunPage | None
 
 
 def rejected(
-    pipeline: str, table: Table, limit: int, offset: int, withheld: Withheld | None
+    pipeline: str, table: Table, limit: int, offset: int, withheld: Withheld | None, only: Only
 ) -> Rejected:
     """Rejected records of a table."""
     with installed() as root:
-        found = ops_rejected.rejected(root, pipeline, table, limit, offset)
+        found = ops_rejected.rejected(root, pipeline, table, limit, offset, only)
     return of_rejected(found) if withheld else found
 
 

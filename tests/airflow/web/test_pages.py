@@ -1,6 +1,7 @@
 """The views of runs, batches, days and state: what each page shows."""
 
 import html
+import re
 from datetime import UTC, datetime
 
 from spark_jobs.ops import ops_tables
@@ -51,6 +52,25 @@ def test_the_late_records_of_a_day_are_counted_and_each_says_by_how_much(get):
     found = get(f"/api/pipelines/{MINE}/late").json()
     assert found["days"] == [{"day": "2026-03-01", "reason": "deduplicate", "records": 1}]
     assert "0:10:00" in get(f"/pipelines/{MINE}/late", page=True).text
+
+
+def test_rejected_records_of_a_run_are_shown_alone_and_nobody_guesses_a_value_by_a_reason(
+    get, monkeypatch
+):
+    address = f"/pipelines/{MINE}/quarantine?kind=malformed&run_id="
+    found = get(f"/api{address}scheduled__2%2B00:00-try1").json()
+    assert [each["offset"] for each in found["records"]] == [9, 8]
+    assert get(f"/api{address}another").json()["records"] == []
+    reasons = re.compile(r'href="/sluice(/pipelines/[^"]*[?&][^"]*reason=[^"]*)"')
+    assert not reasons.search(get(f"{address}scheduled__2%2B00:00-try1", page=True).text)
+    guess = get(f"/api/pipelines/{MINE}/quarantine?reason=none").json()
+    assert len(guess["records"]) == 2, "it is not asked for"
+    monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
+    page = get(f"{address}scheduled__2%2B00:00-try1", page=True, role="user").text
+    for link in reasons.findall(page):
+        one = get(html.unescape(f"/api{link}"), role="user").json()
+        assert len(one["records"]) == 1
+    assert len(reasons.findall(page)) == 2
 
 
 def test_the_state_page_says_when_it_was_read_and_by_which_command_it_is_read_again(get, root):
