@@ -1,7 +1,7 @@
-"""`python -m local.stack.bucket`: the store's bucket, a user for Sluice, and the policy that gives
-him this bucket alone.
+"""`python -m local.stack.bucket`: the store's bucket, its two users, and the policy that gives them
+this bucket alone: runs read and write, the views read.
 
-As the store's root user. Doing it again changes nothing; the user's secret becomes the file's.
+As the store's root user. Doing it again changes nothing; a user's secret becomes the file's.
 Requests are signed here (AWS Signature 4): a client's command line would show the secret.
 """
 
@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import json
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
@@ -25,14 +26,14 @@ BUCKET = "sluice"
 SECRETS = Path("/run/secrets")
 FAILED, EXISTS = 300, 409
 SECONDS = 30
-ON_OBJECTS = (
-    "GetObject",
-    "PutObject",
-    "DeleteObject",
-    "AbortMultipartUpload",
-    "ListMultipartUploadParts",
+Rights = tuple[tuple[str, ...], tuple[str, ...]]
+READ = ("GetObject",), ("ListBucket",)
+WRITE = (
+    ("GetObject", "PutObject", "DeleteObject", "AbortMultipartUpload", "ListMultipartUploadParts"),
+    ("ListBucket", "ListBucketMultipartUploads"),
 )
-ON_BUCKET = ("ListBucket", "ListBucketMultipartUploads")
+RIGHTS = {"sluice": WRITE, "views": READ}
+"""User -> what it may do with objects, and with the bucket: docs/deploy.md."""
 
 
 class StoreError(Exception):
@@ -53,19 +54,26 @@ class Keys(NamedTuple):
 
 
 def main() -> None:
-    root, user = Keys.read(SECRETS / "store_root"), Keys.read(SECRETS / "store_sluice")
-    keys = f"<Access>{escape(user.access)}</Access><Secret>{escape(user.secret)}</Secret>"
-    account = f"{keys}<Role>user</Role>"
-    if _asked(root, "PATCH", "/create-user", body=f"<Account>{account}</Account>") == EXISTS:
-        changes = f"<MutableProps><Secret>{escape(user.secret)}</Secret></MutableProps>"
-        _asked(root, "PATCH", "/update-user", {"access": user.access}, changes)
+    root = Keys.read(SECRETS / "store_root")
+    users = {name: Keys.read(SECRETS / f"store_{name}") for name in RIGHTS}
+    for user in users.values():
+        _user(root, user)
     _asked(root, "PUT", f"/{BUCKET}")
-    _asked(root, "PUT", f"/{BUCKET}", {"policy": ""}, json.dumps(policy(user.access)))
-    sys.stdout.write(f"bucket {BUCKET}, and its user\n")
+    wanted = policy({user.access: RIGHTS[name] for name, user in users.items()})
+    _asked(root, "PUT", f"/{BUCKET}", {"policy": ""}, json.dumps(wanted))
+    sys.stdout.write(f"bucket {BUCKET}; users {', '.join(users)}\n")
 
 
-def policy(access: str) -> dict[str, object]:
-    """The least that a run needs: docs/deploy.md."""
+def _user(root: Keys, user: Keys) -> None:
+    secret = f"<Secret>{escape(user.secret)}</Secret>"
+    account = f"<Access>{escape(user.access)}</Access>{secret}<Role>user</Role>"
+    if _asked(root, "PATCH", "/create-user", body=f"<Account>{account}</Account>") == EXISTS:
+        changes = f"<MutableProps>{secret}</MutableProps>"
+        _asked(root, "PATCH", "/update-user", {"access": user.access}, changes)
+
+
+def policy(rights: Mapping[str, Rights]) -> dict[str, object]:
+    """By access key, the least that each needs: docs/deploy.md."""
     bucket = f"arn:aws:s3:::{BUCKET}"
     return {
         "Version": "2012-10-17",
@@ -76,7 +84,8 @@ def policy(access: str) -> dict[str, object]:
                 "Action": [f"s3:{action}" for action in actions],
                 "Resource": [on],
             }
-            for actions, on in ((ON_OBJECTS, f"{bucket}/*"), (ON_BUCKET, bucket))
+            for access, own in rights.items()
+            for actions, on in zip(own, (f"{bucket}/*", bucket), strict=True)
         ],
     }
 

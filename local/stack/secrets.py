@@ -77,13 +77,14 @@ def make(home: Path, owner: int, group: int) -> list[str]:
     store("airflow_passwords", lambda: f'{{"{USER}": "{_token()}"}}\n')
     _kafka(store)
     store("store_root", lambda: _keys("root"))
-    store("store_sluice", lambda: _keys("sluice"))
+    for user in ("sluice", "views"):
+        store(f"store_{user}", lambda user=user: _keys(user))  # type: ignore[misc]
     store("spark_secret", _token)
     return store.made
 
 
 def _kafka(store: Store) -> None:
-    """The authority, the broker's and the administrator's certificates, and two users with
+    """The authority, the broker's and the administrator's certificates, and users with
     passwords. Raises Unfit.
     """
     # By the key that is there: where the first start ended between the two, the certificate fits it
@@ -106,7 +107,7 @@ def _kafka(store: Store) -> None:
             "and make them again: docs/deploy.md, Rotating secrets"
         )
         raise Unfit(message)
-    for user in ("sluice", "producer"):
+    for user in ("sluice", "views", "producer"):
         store(f"kafka_{user}", lambda user=user: _client(user))  # type: ignore[misc]
 
 

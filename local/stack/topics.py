@@ -31,7 +31,11 @@ BROKER = "kafka:9094"
 SECRETS = Path("/run/secrets")
 PARTITIONS = 4
 ITERATIONS = 4096
-RIGHTS = {"sluice": AclOperation.READ, "producer": AclOperation.WRITE}
+RIGHTS = {
+    "sluice": AclOperation.READ,
+    "views": AclOperation.DESCRIBE,
+    "producer": AclOperation.WRITE,
+}
 """The least that each user needs, on each topic: docs/deploy.md."""
 FOREVER = {"retention.ms": "-1"}
 

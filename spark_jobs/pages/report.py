@@ -43,7 +43,7 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
             run=_run(history.run(paths.root, spec.name, runs[0].run_id)) if runs else None,
             covered=covered,
             segments=segments(covered) if covered else [],
-            asked=False,
+            unasked="A report does not ask it.",
             form=None,
             no_coverage=why,
         )

@@ -157,6 +157,7 @@ def test_networks_but_the_uis_are_internal(stack):
         f"{PROJECT}_ui": False,
         f"{PROJECT}_metadata": True,
         f"{PROJECT}_data": True,
+        f"{PROJECT}_views": True,
     }
 
 
@@ -190,7 +191,9 @@ def test_the_pages_of_spark_answer_nobody_but_their_own_container(stack):
     assert stack.python("airflow-scheduler", code).split() == ["open", "refused", "refused"]
 
 
-@pytest.mark.parametrize(("user", "rights"), [("sluice", "read"), ("producer", "write")])
+@pytest.mark.parametrize(
+    ("user", "rights"), [("sluice", "read"), ("views", "describe"), ("producer", "write")]
+)
 def test_kafkas_users_have_no_right_but_one(stack, user, rights):
     code = f"""
 from confluent_kafka.admin import *
@@ -206,14 +209,15 @@ print(sorted((acl.restype.name, acl.name, acl.operation.name.lower()) for acl in
     assert said.strip().splitlines()[-1] == f"[('TOPIC', 'flights', '{rights}')]"
 
 
-def test_the_stores_user_has_no_right_outside_its_bucket(stack):
-    code = """
+@pytest.mark.parametrize(("user", "writes"), [("sluice", "200"), ("views", "403")])
+def test_the_stores_users_have_no_right_outside_its_bucket(stack, user, writes):
+    code = f"""
 from local.stack import bucket
-keys = bucket.Keys.read(bucket.SECRETS / "store_sluice")
-for words in (("PUT", "/another"), ("GET", "/another"), ("PATCH", "/list-users"), ("PUT", "/sluice", {"policy": ""}, "{}")):
+keys = bucket.Keys.read(bucket.SECRETS / "store_{user}")
+for words in (("PUT", "/another"), ("GET", "/another"), ("PATCH", "/list-users"), ("PUT", "/sluice", {{"policy": ""}}, "{{}}"),
+              ("PUT", "/sluice/of-a-test"), ("GET", "/sluice", {{"list-type": "2"}})):
     try: print(bucket._asked(keys, *words))
     except bucket.StoreError as error: print(str(error).split(": ")[1].split()[0])
-print(bucket._asked(keys, "GET", "/sluice", {"list-type": "2"}))
 """
     made = (
         "from local.stack import bucket\nbucket._asked(bucket.Keys.read(bucket.SECRETS / "
@@ -221,4 +225,17 @@ print(bucket._asked(keys, "GET", "/sluice", {"list-type": "2"}))
     )
     stack.compose("run", "--rm", "--no-deps", "bucket", "python", "-c", made)
     said = stack.compose("run", "--rm", "--no-deps", "bucket", "python", "-c", code).stdout
-    assert said.split()[-5:] == ["403", "403", "403", "403", "200"]
+    assert said.split()[-6:] == ["403", "403", "403", "403", writes, "200"]
+
+
+def test_the_api_server_reaches_of_the_data_no_more_than_its_pages_read(stack):
+    code = (
+        "import socket\nfor host, port in (('store', 7070), ('kafka', 9092), ('spark-master', 7077), "
+        "('spark-worker', 8082), ('airflow-scheduler', 8974)):\n"
+        "    try: socket.create_connection((host, port), 5); print('open')\n    except OSError: "
+        "print('refused')"
+    )
+    assert stack.python("airflow-api", code).split() == ["open"] * 2 + ["refused"] * 3
+    assert (
+        stack.python("spark-worker", code.replace("store", "airflow-api")).split()[0] == "refused"
+    )

@@ -128,6 +128,19 @@ def test_the_metadata_are_out_of_reach_for_whoever_touches_records_but_those_tha
     assert both == {"airflow-scheduler", said}
 
 
+def test_the_views_share_a_network_with_what_they_read_and_write_nowhere():
+    sharing = {name for name, each in SERVICES.items() if "views" in each.get("networks", [])}
+    assert sharing == {"airflow-api", "kafka", "store"}
+    views = SERVICES["airflow-api"]
+    assert "data" not in views["networks"]
+    assert {mount for mount in views["volumes"] if not mount.endswith(":ro")} == set()
+    assert {"kafka_sluice", "store_sluice"} & set(views["secrets"]) == set()
+    assert (
+        views["environment"]["SLUICE_ROOT"]
+        == SERVICES["airflow-scheduler"]["environment"]["SLUICE_ROOT"]
+    )
+
+
 def test_where_spark_runs_there_is_room_for_the_threads_of_two_drains_on_a_machine_of_many_cores():
     """A JVM of Spark has some 200; Python with numpy has one for every core of the host."""
     drains, processes, cores = 2, 8, 64

@@ -220,9 +220,11 @@ def test_no_key_is_among_what_spark_is_told(installed, monkeypatch):
     assert "canary" not in str(submit.environment(installed))
 
 
-def test_the_page_shows_the_policy_that_the_tests_run_under():
+def test_the_page_leads_to_the_policies_that_the_tests_run_under():
     docs = REPO / "docs"
-    assert (docs / "object-store-policy.json").read_text() in (docs / "deploy.md").read_text()
+    page = (docs / "deploy.md").read_text()
+    assert "(object-store-policy.json)" in page
+    assert "(object-store-policy-read.json)" in page
 
 
 SAID = r"""

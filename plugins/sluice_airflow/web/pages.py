@@ -93,14 +93,14 @@ def run(pipeline: Permitted, run_id: RunId, withheld: BytesWithheld) -> Response
 @router.get("/pipelines/{pipeline}/coverage")
 def coverage(pipeline: Permitted, start: From = None, end: To = None) -> Response:
     """Which days have all their records."""
-    whole, asked = readings.covered(pipeline, start, end)
+    whole, unasked = readings.covered(pipeline, start, end)
     found = readings.newest(whole)
     return _page(
         "coverage.html",
         pipeline=pipeline,
         covered=found,
         segments=segments(found),
-        asked=asked,
+        unasked=unasked,
         older=readings.older(found),
         form=_form(pipeline),
         start=start or "",

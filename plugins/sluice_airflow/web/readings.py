@@ -14,6 +14,8 @@ from sluice_airflow.web.reach import earliest
 from sluice_airflow.web.rights import BytesWithheld, not_found
 from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
@@ -141,8 +143,8 @@ def rejected(
     return of_rejected(found) if withheld else found
 
 
-def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage, bool]:
-    """The coverage, and whether Kafka said which records it still has.
+def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage, str]:
+    """The coverage; and why Kafka did not say which records it still has, empty if it did.
 
     Raises RangeInvalid, RangeUnsupported, RangeOpen, CheckpointForeign, CheckpointBroken.
     """
@@ -151,9 +153,15 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
     spec = registry.load(pipeline)
     with installed() as root:
         spec = live_spec(spec, str(root))
-        first = earliest(spec)
-        found = coverage(spec, Paths(str(root), spec), first, bound, MOST_READ_BY_A_PAGE)
-        return found, first is not None
+        paths = Paths(str(root), spec)
+        first, unasked = earliest(spec, _drained(paths))
+        return coverage(spec, paths, first, bound, MOST_READ_BY_A_PAGE), unasked
+
+
+def _drained(paths: Paths) -> list[int]:
+    """The partitions of the newest batch that is accounted for."""
+    audited = read_cursor(paths.cursor).audited
+    return [] if audited < 0 else sorted(Checkpoint(paths.checkpoint).batch(audited).end)
 
 
 def newest(found: Coverage) -> Coverage:

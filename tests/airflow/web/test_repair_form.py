@@ -31,7 +31,7 @@ def test_coverage_says_which_day_waits_for_a_repair_and_leads_to_its_form(get):
     assert f'href="{of_it}?kind=replay"' in get(f"/pipelines/{MINE}/quarantine", page=True).text
     page = get(f"/pipelines/{MINE}/coverage", page=True).text
     assert page.count('<rect x="') == 2, "the two alike are one"
-    assert "Kafka did not answer" in page
+    assert "no longer has is not known here. SETTING_INVALID" in page, "no variable names brokers"
 
 
 def test_a_day_of_which_all_rows_are_final_has_the_values_of_its_repair(get, root):
