@@ -23,6 +23,9 @@ class HeldBack(Part):
         description="the Kafka timestamp of that record; null if it is not known"
     )
     place: str = Described(default="", description="the partition's name")
+    first: int | None = Described(
+        default=None, description="that record's offset; null if an older Sluice wrote it"
+    )
     transaction: str = Described(default="", description="of the source; empty of Kafka's")
 
 

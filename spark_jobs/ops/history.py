@@ -29,7 +29,7 @@ from spark_jobs.ops.shown import (
     TopicLine,
 )
 from spark_jobs.ops.views import NEWEST, OF_A_TOPIC, moment
-from spark_jobs.ops.waiting import waiting
+from spark_jobs.ops.waiting import waiting, was_told
 from spark_jobs.spans.span import MICROSECOND
 
 if TYPE_CHECKING:
@@ -158,10 +158,17 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
     line = _line(found[0])
     results = report.checks if report else ()
     of_run = tuple(_batches(root, of_it, "batch_id"))
+    cut_off = _cut_off(report, of_run)
+    account = report.account if report and not cut_off else _sum(of_run)
     return RunPage(
         line=line,
         what=report.problem if report else None,
-        account=report.account if report else Account(),
+        account=account,
+        cut_off=cut_off,
+        bounded_by=report.bounded_by if report else "",
+        waiting=report.waiting if report else 0,
+        change=report.change if report else None,
+        published=was_told(root, pipeline, of_run),
         state=report.state if report else StateUse(),
         seconds=report.seconds if report else {},
         offsets_start=report.offsets_start if report else {},
@@ -173,6 +180,15 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
         next_command=next_steps(line, results)[0].command,
         next_steps=next_steps(line, results),
     )
+
+
+def _cut_off(report: Report | None, batches: Sequence[BatchLine]) -> bool:
+    """Whether the run has batches that its report does not know of."""
+    return bool(batches) and not (report and report.batches)
+
+
+def _sum(batches: Sequence[BatchLine]) -> Account:
+    return sum((batch.account for batch in batches), Account())
 
 
 def _topics(accounts: Iterable[str | None]) -> tuple[TopicLine, ...]:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field as Described
 
+from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.part import Part
 from spark_jobs.messages.report import Account, CheckResult, Problem, StateUse
@@ -127,6 +128,7 @@ class TopicLine(Part):
 
     topic: str = Described(description="its name")
     read: int = Described(description="records that the run read of it; 0: it was silent")
+    gaps: int = Described(default=0, description="offsets of it without a record")
     malformed: int = Described(description="of these, those that could not be decoded")
     premature: int = Described(description="those ahead of their time")
     filtered: int = Described(description="those that a condition removed")
@@ -170,6 +172,22 @@ class RunPage(Part):
     line: RunLine = Described(description="the run on a line")
     what: Problem | None = Described(description="the error that ended it, in words")
     account: Account = Described(description="what happened to each offset")
+    cut_off: bool = Described(
+        default=False,
+        description="whether the account is that of its batches, as it did not end by itself",
+    )
+    bounded_by: str = Described(
+        default="", description="the limit that ended it; empty where none did"
+    )
+    waiting: int = Described(default=0, description="offsets that such a limit left")
+    published: bool | None = Described(
+        default=None,
+        description="whether consumers were told of the rows that it wrote; null if it wrote none, "
+        "or nobody knows",
+    )
+    change: Change | None = Described(
+        default=None, description="of one that computes beside the table: how the table differs"
+    )
     state: StateUse = Described(description="the state stores at its end")
     seconds: dict[str, float] = Described(description="phase -> seconds")
     offsets_start: dict[str, int] = Described(description="partition -> first offset")

@@ -19,6 +19,8 @@ from spark_jobs.root.paths import Paths
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.ops.shown import BatchLine
+
 
 class Waits(NamedTuple):
     """What waits of one pipeline."""
@@ -56,6 +58,24 @@ def waiting(root: UPath, pipelines: Sequence[str]) -> dict[str, Waits]:
         )
         for name in known
     }
+
+
+def was_told(root: UPath, pipeline: str, batches: Sequence[BatchLine]) -> bool | None:
+    """Whether consumers were told of the newest version of the table that these batches made; None
+    where they made none, and where nobody knows: another generation has begun its batches anew
+    since, or spec or checkpoint cannot be read.
+    """
+    wrote = [batch for batch in batches if batch.table_version is not None]
+    if not wrote:
+        return None
+    try:
+        told = read_published(Paths(str(root), live_spec(registry.load(pipeline), str(root))))
+    except (SluiceError, OSError):
+        return None
+    if told.generation not in {"", wrote[-1].generation}:
+        return None
+    version = -1 if told.table_version is None else told.table_version
+    return version >= (wrote[-1].table_version or 0)
 
 
 def _checkpoint(root: UPath, name: str) -> _Checkpoint | None:

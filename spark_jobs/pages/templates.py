@@ -13,6 +13,8 @@ from markupsafe import Markup, escape
 from spark_jobs.errors.visible import visible
 from spark_jobs.messages.summary import told
 from spark_jobs.pages.amounts import in_bytes, number
+from spark_jobs.pages.bands import drawing
+from spark_jobs.pages.flow import SAID, sums
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.find.coverage import State
 from spark_jobs.spec.duration import approximate
@@ -44,9 +46,27 @@ def environment(*more: Path) -> Environment:
         "number": number,
         "figure": figure,
         "breakable": breakable,
+        "drawing": drawing,
+        "sums": sums,
+        "share_of": share_of,
     }
-    made.globals["STATES"] = get_args(State)
+    made.globals |= {"STATES": get_args(State), "SAID": SAID}
     return made
+
+
+def share_of(part: int, whole: int) -> str:
+    """In per cent; what is there is never nothing, and what lacks never all.
+
+    >>> share_of(1, 3), share_of(1, 10**6), share_of(10**6 - 1, 10**6), share_of(5, 5)
+    ('33.3 %', '< 0.1 %', '> 99.9 %', '100 %')
+    """
+    share = 100 * part / whole
+    if part == whole:
+        return "100 %"
+    least, most = 0.1, 99.9
+    if share < least or share > most:
+        return f"< {least} %" if share < least else f"> {most} %"
+    return f"{share:.1f} %"
 
 
 def ago(then: datetime, now: datetime) -> str:

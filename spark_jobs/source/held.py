@@ -31,7 +31,9 @@ def held_back(
     """Of each partition with so many offsets behind its last stable one."""
     since = _times(settings, topic, stable) if waits else {}
     return {
-        partition: HeldBack(offsets=offsets, since=since.get(partition))
+        partition: HeldBack(
+            offsets=offsets, since=since.get(partition), first=stable.get(partition)
+        )
         for partition, offsets in waits.items()
     }
 

@@ -2,13 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.messages.report import Account
 from spark_jobs.ops.shown import Bucket, RunLine
-from spark_jobs.pages.bars import HEIGHT, WIDTH, Point
-from spark_jobs.pages.flow import flow
+from spark_jobs.pages.bars import HEIGHT, Point
 from spark_jobs.pages.rejected_chart import day_chart
 from spark_jobs.pages.run_charts import account_bars, check_chart, lag_chart, late_chart, outcomes
 
@@ -66,37 +63,7 @@ def test_a_bar_of_a_day_has_a_part_for_each_of_the_five_commonest_reasons_and_on
     assert day_chart([]).bars == []
 
 
-@given(
-    gaps=COUNT, malformed=COUNT, premature=COUNT, filtered=COUNT, late=COUNT, duplicates=COUNT,
-    rows=COUNT,
-)  # fmt: skip
-def test_what_leaves_each_stage_of_the_account_ends_where_the_next_one_does(
-    gaps, malformed, premature, filtered, late, duplicates, rows
-):
-    accepted = duplicates + 7
-    read = accepted + malformed + premature + filtered + late
-    account = Account(
-        covered=read + gaps, gaps=gaps, read=read, malformed=malformed, premature=premature,
-        filtered=filtered, late=late, accepted=accepted, duplicates=duplicates, rows_out=rows,
-    )  # fmt: skip
-    steps = flow(account)
-    assert all(0 <= each.x <= WIDTH and each.x + each.width <= WIDTH + 2 for each in steps)
-    at = {each.name: place for place, each in enumerate(steps)}
-    whole = max(account.covered, rows)
-    for stage, after in (("covered", "read"), ("read", "accepted")):
-        last = steps[at[after] - 1]
-        left = last.x if last.name != stage else WIDTH * getattr(account, stage) / whole
-        assert left == pytest.approx(WIDTH * getattr(account, after) / whole, abs=0.01)
-    assert [each.records for each in steps if each.kind == "stage"] == [
-        account.covered, read, accepted, rows,
-    ]  # fmt: skip
-
-
-def test_what_is_not_known_is_a_line_of_the_account_without_a_number_or_a_bar():
-    steps = flow(Account(covered=9, read=9, accepted=9, duplicates=None, unaccounted=None))
-    unknown = {each.name: each.width for each in steps if each.records is None}
-    assert unknown == {"duplicates": 0, "unaccounted": 0}
-    assert [each.x for each in steps] == [0] * len(steps[:3]) + [WIDTH, 0, 0]
+def test_duplicates_that_are_not_known_are_among_the_accepted():
     lost = run(8, 0, 0, 0, 0).model_copy(update={"duplicates": None, "unaccounted": None})
     assert outcomes(lost).keys().isdisjoint({"duplicates", "unaccounted"})
     assert sum(outcomes(lost).values()) == lost.read

@@ -30,13 +30,13 @@ from sluice_airflow.web.rights import (
 from sluice_airflow.web.trigger import trigger
 from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.errors import SluiceError
-from spark_jobs.messages.kind import KINDS, AskedKind
+from spark_jobs.messages.kind import KINDS, STAGED_KINDS, AskedKind
 from spark_jobs.ops import history
 from spark_jobs.ops.rejected import Only, Table
 from spark_jobs.ops.shown import PipelineLine, RunPage, Withheld
 from spark_jobs.pages.bars import Bar
 from spark_jobs.pages.figures import figures, of_check
-from spark_jobs.pages.flow import flow
+from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, says
 from spark_jobs.pages.rejected_chart import day_chart
 from spark_jobs.pages.run_charts import read_bars, rows_bars
 from spark_jobs.pages.strip import segments
@@ -218,7 +218,11 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
         "run.html",
         pipeline=pipeline,
         run=found,
-        flow=flow(found.account),
+        flow=flow_of(found),
+        rows_flow=flow_of_rows(found),
+        topic_flows=[(each.topic, flow_of_topic(each)) for each in found.topics],
+        says=says(found),
+        STAGED_KINDS=STAGED_KINDS,
         partitions=readings.partitions(pipeline),
         charts=list(map(of_check, found.checks)),
         **more,

@@ -109,7 +109,8 @@ def _held(found: Preflight, looked: Looked) -> dict[int, HeldBack]:
     for p, first in looked.waiting.items():
         behind = found.topic.latest[p] - first.offset + (kept[p].offsets if p in kept else 0)
         since = clamped(first.millis) if is_time(first.millis) else None
-        held[p] = HeldBack(offsets=behind, since=since, transaction=looked.blocking or first.id)
+        told = looked.blocking or first.id
+        held[p] = HeldBack(offsets=behind, since=since, first=first.offset, transaction=told)
     return held
 
 
