@@ -71,7 +71,7 @@ lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second 
 object-store: $(PACKAGES) ## build the S3 server of the tests, where there is Go; beside set-up, with what that leaves of the cores
 	@$(if $(wildcard $(READY)),,nice) $(BIN)/python -m tests.harness.object_store
 
-bench: $(READY) ## measure against an expert's script and others; two to two and a half hours on two cores; ARGS="--records 50000 --repetitions 1" tries it
+bench: $(READY) .local/flink/ready ## measure against an expert's script and others; two to two and a half hours on two cores; ARGS="--records 50000 --repetitions 1" tries it
 	@$(BIN)/python -m bench $(ARGS)
 
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs
@@ -123,6 +123,14 @@ stack-down: ## stop the stack; VOLUMES=1 removes its data too
 	@docker/ready compose
 	@# Who the containers run as, nobody needs for that: it works without .env too.
 	@SLUICE_UID=0 SLUICE_GID=0 $(STACK) down $(if $(VOLUMES),--volumes)
+
+.local/flink/ready:
+	@echo 'Flink, a rival of the benchmark, into .local/flink: 0.9 GB'
+	@$(PYTHON) -m venv .local/flink
+	@.local/flink/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/flink.txt
+	@mvn -q -B -ntp -Pflink dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/jars/flink
+	@cd jars && sha256sum --check --quiet ../requirements/flink.sha256
+	@touch $@
 
 clean: ## remove everything that setup, demo and up have made
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m local.up down; fi

@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
+import duckdb
+from deltalake import write_deltalake
+
+from bench.oracle import ALL_DELAYS, Wanted
 from bench.process import Cost, run
 from spark_jobs.launch import submit
 from spark_jobs.messages.job import Drain
@@ -17,6 +21,7 @@ from spark_jobs.settings.installation import REPO, Settings
 PIPELINE = "departure_delays"
 TOPIC = "flights"
 HERE = Path(__file__).parent
+FLINK = REPO / ".local" / "flink"
 
 
 class Drained(NamedTuple):
@@ -39,6 +44,8 @@ class Arm(Protocol):
 
     name: str
     table: Path
+    wanted: Wanted | None
+    """What its table must hold; None: what the topic's arms do."""
 
     def drain(self, label: str) -> Drained:
         """Consume what Kafka holds now."""
@@ -46,6 +53,8 @@ class Arm(Protocol):
 
 class Sluice:
     """As Airflow starts it: the command of spark_jobs.launch.submit."""
+
+    wanted: Wanted | None = None
 
     def __init__(
         self,
@@ -90,6 +99,8 @@ class Sluice:
 
 class Script:
     """A frozen script, as Spark's and Delta's guides submit it."""
+
+    wanted: Wanted | None = None
 
     def __init__(
         self, home: Path, brokers: str, settings: Settings, name: str, script: str, **more: str
@@ -154,6 +165,36 @@ class Program(Script):
 
     def _starter(self) -> list[str]:
         return [sys.executable]
+
+
+class Flink(Script):
+    """Its lines become a Delta table when its clock has stopped."""
+
+    wanted = ALL_DELAYS
+
+    def __init__(self, home: Path, brokers: str, settings: Settings, name: str) -> None:
+        super().__init__(home, brokers, settings, name, "flink.py", jar=str(flink_jar()))
+
+    def drain(self, label: str) -> Drained:
+        done = super().drain(label)
+        lines = f"read_json('{self._home}/checkpoint/*', format = 'newline_delimited')"
+        with duckdb.connect(config={"TimeZone": "UTC"}) as db:
+            rows = db.sql(f"""
+                select * exclude (minutes, delays) replace (
+                    window_start::timestamptz as window_start, window_end::timestamptz as window_end
+                ), minutes / nullif(delays, 0) as mean_delay_minutes from {lines}
+            """)
+            write_deltalake(self.table, rows.to_arrow_table())
+        return done
+
+    def _starter(self) -> list[str]:
+        return [str(FLINK / "bin" / "python")]
+
+
+def flink_jar() -> Path | None:
+    """Flink's connector of Kafka; None where `make bench` has not brought Flink."""
+    found = sorted((REPO / "jars" / "flink").glob("*.jar"))
+    return found[0] if found and (FLINK / "ready").exists() else None
 
 
 def settings() -> Settings:

@@ -36,15 +36,19 @@ _DELAYS = """
         from departures group by all
     )
     select * from windows
-    where window_end <= (select max(event_time) - interval {seconds} seconds from departures)
     """
+_CLOSED = (
+    "where window_end <= (select max(event_time) - interval {seconds} seconds from departures)"
+)
 DELAYS = Wanted(
     "window_start, window_end, carrier, origin, flights, mean_delay_minutes, "
     "max_delay_minutes, cancellations",
-    _DELAYS.format(seconds=2 * 3600),
+    _DELAYS + _CLOSED.format(seconds=2 * 3600),
     "select * replace (round(mean_delay_minutes, 6) as mean_delay_minutes)",
 )
 """Of departure_delays."""
+ALL_DELAYS = DELAYS._replace(query=_DELAYS)
+"""Of who closes every window at its end."""
 TALLIES = Wanted(
     "tail_number, records, minutes",
     """
@@ -58,7 +62,7 @@ TALLIES = Wanted(
 
 def delays(delay: timedelta) -> Wanted:
     """Of a pipeline that differs from departure_delays in the watermark's delay alone."""
-    return DELAYS._replace(query=_DELAYS.format(seconds=round(delay.total_seconds())))
+    return DELAYS._replace(query=_DELAYS + _CLOSED.format(seconds=round(delay.total_seconds())))
 
 
 class WrongResult(Exception):

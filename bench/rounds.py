@@ -62,7 +62,7 @@ class Rounds:
     def drained(self, arm: Arm, label: str, records: int) -> Drained:
         """A drain whose table is DuckDB's. Raises WrongResult."""
         done = arm.drain(label)
-        rows = oracle.hold(arm.table, self._topic.ledger, arm.name, self._wanted)
+        rows = oracle.hold(arm.table, self._topic.ledger, arm.name, arm.wanted or self._wanted)
         cost = done.process
         batches = "" if done.batches is None else f" in {done.batches} batches"
         self._say(
