@@ -33,6 +33,12 @@ RUN mkdir -p jars/s3 && for part in $(sed -n 's|^ *<id>\(.*\)</id>$|\1|p' pom.xm
     done \
  && cd jars && sha256sum --check --quiet ../requirements/jars.sha256
 
+# What the pages draw charts with: by npm, which pip brings.
+FROM packages AS charts
+COPY requirements/node.txt requirements/package.json requirements/package-lock.json requirements/
+COPY local/npm.py local/
+RUN mkdir -p spark_jobs/pages && python3 local/npm.py
+
 # What runs, without the class-data archive.
 FROM base AS runtime
 RUN useradd --uid 1000 --home-dir /tmp --no-create-home --shell /usr/sbin/nologin sluice \
@@ -69,6 +75,7 @@ RUN python -m local.pyspark_zip && python -m local.files_jar && python -m local.
 FROM runtime
 COPY --from=archive /opt/sluice/made jars/spark
 COPY --from=archive /opt/sluice/zips .venv/lib/python3.11/site-packages/pyspark/python/lib
+COPY --from=charts /build/spark_jobs/pages/uplot spark_jobs/pages/uplot
 COPY local local
 COPY docker docker
 # A clone by a cautious umask has files for their owner alone, and COPY keeps that: the image's user, or any other, reads them.

@@ -10,7 +10,7 @@ SECONDS ?= 3600
 SEED := $(shell date +%s)
 BIN := .venv/bin
 PARALLEL := -n $(LANES) --no-loadscope-reorder
-SUM := $(shell cat requirements/lock.txt requirements/uv.txt requirements/*.sha256 pom.xml pyproject.toml local/pyspark_zip.py spark_jobs/java/sluice/*/*.java 2>/dev/null | cksum | cut -d' ' -f1)
+SUM := $(shell cat requirements/lock.txt requirements/uv.txt requirements/package-lock.json requirements/*.sha256 pom.xml pyproject.toml local/pyspark_zip.py spark_jobs/java/sluice/*/*.java 2>/dev/null | cksum | cut -d' ' -f1)
 READY := .local/setup/$(SUM)
 PACKAGES := .local/packages/$(SUM)
 JARS := .local/jars/$(SUM)
@@ -92,6 +92,7 @@ down: ## stop what `make up` started
 wheel: ## build dist/sluice-*.whl: Airflow's side, and `sluice install`, which makes Spark's; sets nothing else up
 	@[ -x .local/wheel/bin/python ] || $(PYTHON) -m venv .local/wheel
 	@sed -n '/^setuptools==/,/^ *# via/p' requirements/lock.txt | .local/wheel/bin/pip install -q --disable-pip-version-check --require-hashes -r /dev/stdin
+	@.local/wheel/bin/python -m local.npm
 	@.local/wheel/bin/python -m local.wheel dist
 
 image: ## build the one image of Airflow, Spark and the command line; BUILD='--network host' and the like go to docker build
@@ -134,11 +135,12 @@ stack-down: ## stop the stack; VOLUMES=1 removes its data too
 
 clean: ## remove everything that setup, demo and up have made
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m local.up down; fi
-	rm -rf .venv .local jars
+	rm -rf .venv .local jars spark_jobs/pages/uplot
 
 lock: $(READY) ## resolve the dependencies anew and write requirements/lock.txt
 	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
 	  --group airflow --extra spark --group demo --group dev -o requirements/lock.txt
+	@npm --prefix requirements install --package-lock-only --omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund
 	@# The image's part of it: nothing that only tests need.
 	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
 	  --group airflow --extra spark --group demo -c requirements/lock.txt -o requirements/image.txt
@@ -175,6 +177,8 @@ $(JARS): | need
 $(READY): $(PACKAGES) $(JARS)
 	@$(BIN)/python -m local.pyspark_zip
 	@$(BIN)/python -m local.files_jar
+	@echo '  what the pages draw charts with ...'
+	@$(PYTHON) -m local.npm
 	@echo '  class-data archive, by which every drain starts sooner ...'
 	@$(BIN)/python -m local.archive
 	@rm -rf .local/setup && mkdir -p .local/setup && touch $@

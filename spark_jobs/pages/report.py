@@ -1,11 +1,15 @@
-"""Report: a pipeline over time as one HTML file, to send to a colleague. It needs no network and no
-script, and has no values of records: no rejected record, and of a check neither its sample nor what
-it observed in rows, which may be a row's value.
+"""Report: a pipeline over time as one HTML file, to send to a colleague. It needs no network,
+runs no script but the one that draws its charts, and has no values of records: no rejected record,
+and of a check neither its sample nor what it observed in rows, which may be a row's value.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import Iterable
 from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -16,7 +20,7 @@ from spark_jobs.ops import history
 from spark_jobs.ops.shown import CheckLine, RunPage
 from spark_jobs.pages.figures import figures
 from spark_jobs.pages.strip import segments
-from spark_jobs.pages.templates import STYLE, environment
+from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.root.paths import Paths
 
@@ -37,7 +41,9 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
             pipeline=spec.name,
             made_at=now,
             version=__version__,
-            style=Markup(STYLE.read_text()),  # our own file, without a record in it
+            style=_own(STYLES),
+            script=_own(SCRIPTS),
+            digest=_digest,
             base=None,
             figures=found,
             run=_run(history.run(paths.root, spec.name, runs[0].run_id)) if runs else None,
@@ -48,6 +54,16 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
             no_coverage=why,
         )
     )
+
+
+def _own(files: Iterable[Path]) -> Markup:
+    """Our own files and the library's, as far as they are there. No record is in them."""
+    return Markup("\n").join(Markup(path.read_text()) for path in files if path.is_file())
+
+
+def _digest(text: str) -> str:
+    """The one text that the file's policy lets run, or style it."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def _run(found: RunPage | None) -> RunPage | None:

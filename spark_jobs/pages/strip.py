@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import NamedTuple
 
-from spark_jobs.pages.bars import WIDTH
 from spark_jobs.repair.find.coverage import Coverage, Interval
 
+WIDTH = 900
+"""Of a line, in units of its SVG."""
 KINDS = {"late": "repair", "replayable": "replay"}
 """State -> the kind of repair that has something to do for it."""
 

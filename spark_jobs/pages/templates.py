@@ -12,8 +12,9 @@ from markupsafe import Markup, escape
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.messages.summary import told
-from spark_jobs.pages.amounts import in_bytes, number
+from spark_jobs.pages.amounts import amount, in_bytes, number
 from spark_jobs.pages.bands import drawing
+from spark_jobs.pages.charts.chart import drawn
 from spark_jobs.pages.flow import SAID, sums
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.find.coverage import State
@@ -23,15 +24,20 @@ MOST = 500
 """Characters of a value of others on a page."""
 
 
-STYLE = Path(__file__).parent / "sluice.css"
-_OWN = Path(__file__).parent / "html"
+_HERE = Path(__file__).parent
+STYLE = _HERE / "sluice.css"
+LIBRARY = _HERE / "uplot" / "uPlot.iife.min.js"
+"""By npm, at set-up. A page without it says so, and has its tables."""
+CHARTS = _HERE / "charts.js"
+STYLES = (LIBRARY.with_name("uPlot.min.css"), STYLE)
+SCRIPTS = (LIBRARY, CHARTS)
 
 
 @cache
 def environment(*more: Path) -> Environment:
     """Escapes all values, and knows the filters below. Templates are here and in `more`."""
     made = Environment(
-        loader=FileSystemLoader([*more, _OWN]),
+        loader=FileSystemLoader([*more, _HERE / "html"]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -49,6 +55,9 @@ def environment(*more: Path) -> Environment:
         "drawing": drawing,
         "sums": sums,
         "share_of": share_of,
+        "amount": amount,
+        "drawn": drawn,
+        "moment": moment,
     }
     made.globals |= {"STATES": get_args(State), "SAID": SAID}
     return made
@@ -75,6 +84,11 @@ def ago(then: datetime, now: datetime) -> str:
     if since < timedelta():
         return f"in {approximate(-since)}"
     return f"{approximate(since)} ago"
+
+
+def moment(seconds: float) -> datetime:
+    """Of seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def figure(text: str) -> str:

@@ -1,8 +1,13 @@
 """`sluice report` and `sluice show growth`: the pictures without Airflow."""
 
+import json
+import re
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -57,11 +62,13 @@ class Loads(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[str, str]] = []
-        self.bars = 0
+        self.charts: list[dict[str, Any]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.bars += tag == "rect"
-        if tag in {"script", "iframe", "object", "embed", "link", "img", "base", "form"}:
+        self.charts += [
+            json.loads(value) for name, value in attrs if value and name == "data-chart"
+        ]
+        if tag in {"iframe", "object", "embed", "link", "img", "base", "form"}:
             self.found.append((tag, ""))
         self.found += [
             (tag, name)
@@ -71,7 +78,9 @@ class Loads(HTMLParser):
         ]
 
 
-def test_the_report_is_one_file_that_loads_and_runs_nothing_without_failing_values(root, tmp_path):
+def test_the_report_is_one_file_that_loads_nothing_and_runs_its_charts_alone_without_failing_values(
+    root, tmp_path
+):
     file = tmp_path / "r.html"
     done = sluice(root, "report", NAME, "--html", str(file))
     assert done.exit_code == 0, done.output
@@ -79,7 +88,15 @@ def test_the_report_is_one_file_that_loads_and_runs_nothing_without_failing_valu
     page = Loads()
     page.feed(text)
     assert page.found == []
-    assert page.bars >= 4 + 4 + 3 + 4, "records, lag, late shares, phases"
+    names = ["run<0>", "run<1>", "run<2>", "run<3>"]
+    assert [each["names"] for each in page.charts] == [names] * 4, "account, lag, late, phases"
+    [policy] = re.findall(r'content-security-policy" content="([^"]*)"', text)
+    for kind in ("script", "style"):
+        [inline] = re.findall(f"<{kind}>(.*?)</{kind}>", text, re.DOTALL)
+        digest = b64encode(sha256(inline.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy, "it runs, and nothing else does"
+    assert "unsafe" not in policy
+    text = re.sub(r"<script>.*</script>", "", text, flags=re.DOTALL)
     assert "run&lt;3&gt;" in text
     assert "late_share" in text
     assert '<td class="n">0.05</td>' in text, "the bound, with its digits"

@@ -1,11 +1,11 @@
 """The coverage strip: neighbours that are alike are one segment, and each that waits is its own."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 from spark_jobs.messages.request import Request
-from spark_jobs.pages.bars import WIDTH
-from spark_jobs.pages.strip import segments, text
+from spark_jobs.pages.strip import WIDTH, segments, text
 from spark_jobs.pages.templates import STYLE
 from spark_jobs.repair.find.balance import Balance
 from spark_jobs.repair.find.coverage import Coverage, Interval, State
@@ -56,8 +56,7 @@ def test_what_the_form_is_filled_in_with_is_a_request():
 def test_every_state_of_an_interval_has_a_colour():
     style = STYLE.read_text()
     for state in get_args(State):
-        assert f"rect.{state}" in style
-        assert f".state.{state}" in style
+        assert re.search(rf"\.{state}\b[^{{}}]*{{ --kind: ", style)
 
 
 def test_no_interval_has_no_segment():

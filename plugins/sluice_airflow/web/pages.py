@@ -34,33 +34,32 @@ from spark_jobs.messages.kind import KINDS, STAGED_KINDS, AskedKind
 from spark_jobs.ops import history
 from spark_jobs.ops.rejected import Only, Table
 from spark_jobs.ops.shown import PipelineLine, RunPage, Withheld
-from spark_jobs.pages.bars import Bar
-from spark_jobs.pages.figures import figures, of_check
+from spark_jobs.pages.charts.chart import Chart
+from spark_jobs.pages.charts.of_check import of_check
+from spark_jobs.pages.charts.of_rejected import by_day
+from spark_jobs.pages.charts.of_runs import reads, state_rows
+from spark_jobs.pages.figures import figures
 from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, says
-from spark_jobs.pages.rejected_chart import day_chart
-from spark_jobs.pages.run_charts import read_bars, rows_bars
 from spark_jobs.pages.strip import segments
-from spark_jobs.pages.templates import STYLE, environment
+from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.touched import Touched
 
 router = APIRouter(route_class=Apart, include_in_schema=False)
 BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"
 HERE = Path(__file__).parent
-STATIC = {
-    "sluice.css": (STYLE, "text/css"),
-    "sluice.js": (HERE / "static" / "sluice.js", "text/javascript"),
-}
+STATIC = {path.name: path for path in (*STYLES, *SCRIPTS, HERE / "static" / "sluice.js")}
+KINDS_OF_FILES = {".css": "text/css", ".js": "text/javascript"}
 ROWS = 60
 Page = Annotated[int, Query(ge=0, le=100_000, description="the page, from 0")]
 RunId = Annotated[str, Query(max_length=500, description="the run")]
 
 
 class Trend(NamedTuple):
-    """The small bars of a line of the overview, oldest left."""
+    """The small charts of a line of the overview."""
 
-    records: list[Bar]
-    state: list[Bar]
+    records: Chart
+    state: Chart
     growth: int | None
     """Rows by which the state has grown; None if no run says."""
 
@@ -190,10 +189,10 @@ def of_dag_run(dag_id: str, dag_run_id: str, names: Readable, withheld: Withheld
 @router.get("/static/{name}")
 def static(name: str) -> Response:
     """The style and the script of the pages."""
-    if name not in STATIC:
+    path = STATIC.get(name)
+    if path is None or not path.is_file():
         raise not_found()
-    path, kind = STATIC[name]
-    return Response(path.read_bytes(), media_type=kind)
+    return Response(path.read_bytes(), media_type=KINDS_OF_FILES[path.suffix])
 
 
 def message(status: int, title: str, text: str) -> Response:
@@ -210,7 +209,7 @@ def _trend(line: PipelineLine) -> Trend:
     # A run that failed before it read anything knows nothing of the state, and has 0 for it.
     known = [each for each in line.runs if each.status == "succeeded" or each.read]
     rows = [each.state_rows for each in known if each.state_rows is not None]
-    return Trend(read_bars(line.runs), rows_bars(line.runs), rows[0] - rows[-1] if rows else None)
+    return Trend(reads(line.runs), state_rows(line.runs), rows[0] - rows[-1] if rows else None)
 
 
 def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
@@ -239,7 +238,7 @@ def _rejected(
         pipeline=pipeline,
         table=table,
         found=found,
-        by_day=day_chart(found.days),
+        by_day=by_day(found.days),
         page=page,
         only=only,
         withheld=withheld,

@@ -14,7 +14,7 @@ def test_hostile_text_is_text_and_is_cut_and_no_page_has_a_script_or_a_record_s_
         text = get(address, page=True).text
         assert len(text) < 60_000
         assert "<script>" not in text
-        assert text.count("<script") == text.count("<script src=") == 1
+        assert text.count("<script") == text.count('<script src="/sluice/static/') == 3
         assert not any(found in text for found in (" style=", " onload=", "javascript:"))
         assert not any(found in text for found in ("\u202e", "\x1b", "\x00", "secret of a person"))
         shown += html.unescape(text)
@@ -90,7 +90,7 @@ def test_hostile_bytes_are_text_and_hexadecimal_and_bounded(get, monkeypatch):
     for question in (LATE, BAD):
         text = get(f"/pipelines/{MINE}/record{question}", role="user", page=True).text
         assert len(text) < 60_000
-        assert text.count("<script") == 1
+        assert text.count("<script") == 3
         assert not any(found in text for found in ("\u202e", "\x1b", "\x00"))
     assert r"\u202eevil\x1b[31m\x00" in html.unescape(text)
     assert "As text, the beginning" in text
