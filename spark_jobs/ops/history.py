@@ -129,9 +129,13 @@ def tries(root: UPath, pipeline: str, dag_run: str, *, drains: bool) -> tuple[Ru
         f"SELECT {LINE} FROM runs WHERE {own} AND starts_with(run_id, {start}) "
         f"AND {'' if drains else 'NOT '}({_LIVE}) ORDER BY started_at DESC, run_id",
     ).to_pylist()
-    return tuple(
-        _line(row) for row in rows if _TRY.fullmatch(row["run_id"].removeprefix(f"{dag_run}-"))
-    )
+    return tuple(_line(row) for row in rows if is_try(row["run_id"], dag_run))
+
+
+def is_try(run_id: str, dag_run: str) -> bool:
+    """Whether the run is a try of this DAG run of Airflow."""
+    rest = run_id.removeprefix(f"{dag_run}-")
+    return rest != run_id and _TRY.fullmatch(rest) is not None
 
 
 def batches(root: UPath, pipeline: str, limit: int, offset: int) -> Batches:
@@ -142,6 +146,16 @@ def batches(root: UPath, pipeline: str, limit: int, offset: int) -> Batches:
         f"audited_at DESC, batch_id DESC LIMIT {limit + 1} OFFSET {offset}",
     )
     return Batches(batches=tuple(rows[:limit]), more=len(rows) > limit)
+
+
+def batches_of(root: UPath, pipeline: str, run_id: str) -> list[BatchLine]:
+    """Those that a run has accounted for, ascending."""
+    return _batches(root, ops_tables.equals({"pipeline": pipeline, "run_id": run_id}), "batch_id")
+
+
+def sum_of(batches: Sequence[BatchLine]) -> Account:
+    """The account of all of them."""
+    return sum((batch.account for batch in batches), Account())
 
 
 def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
@@ -157,9 +171,9 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
     report = _report(found[0])
     line = _line(found[0])
     results = report.checks if report else ()
-    of_run = tuple(_batches(root, of_it, "batch_id"))
+    of_run = tuple(batches_of(root, pipeline, run_id))
     cut_off = _cut_off(report, of_run)
-    account = report.account if report and not cut_off else _sum(of_run)
+    account = report.account if report and not cut_off else sum_of(of_run)
     return RunPage(
         line=line,
         what=report.problem if report else None,
@@ -185,10 +199,6 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
 def _cut_off(report: Report | None, batches: Sequence[BatchLine]) -> bool:
     """Whether the run has batches that its report does not know of."""
     return bool(batches) and not (report and report.batches)
-
-
-def _sum(batches: Sequence[BatchLine]) -> Account:
-    return sum((batch.account for batch in batches), Account())
 
 
 def _topics(accounts: Iterable[str | None]) -> tuple[TopicLine, ...]:

@@ -126,6 +126,12 @@ def flow_of(found: RunPage) -> Flow | None:
     return made if made.whole else None
 
 
+def flow_so_far(account: Account) -> Flow | None:
+    """Of a drain's batches up to now; None before the first."""
+    made = _drained(account, 0, 0)
+    return made if made.whole else None
+
+
 def says(found: RunPage) -> dict[str, str]:
     """Part -> what it means in this run, where that is more than SAID has."""
     account, said = found.account, dict[str, str]()

@@ -11,35 +11,43 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.errors import ReportMissing, SluiceError
-from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Report
 from spark_jobs.root.store import is_remote
 from spark_jobs.runs.run_record import append_once
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.root.paths import Paths
     from spark_jobs.runs.run_outcome import RunOutcome
+    from spark_jobs.source.port import SourceState
+    from spark_jobs.storage.held import Held
 
 LOG = logging.getLogger(__name__)
 
 
-class Begun(Stored):
-    """The content of running.json."""
+class Note:
+    """The note of this run."""
 
-    kind: Kind
-    run_id: str
-    started_at: datetime
-    pid: int
-    host: str
+    def __init__(self, path: UPath, content: Begun) -> None:
+        self._path = path
+        self._content = content
+
+    def reads(self, topic: SourceState, held: Held) -> None:
+        """Say up to which offsets it reads, for who looks on. The run does not need it: if it
+        cannot be written, nothing is wrong with the run.
+        """
+        known = {"begins": topic.begins, "ends": topic.latest}
+        with suppress(Exception):
+            self._content.model_copy(update=known).over(self._path).put(self._path, held)
 
 
 @contextmanager
-def begun(paths: Paths, outcome: RunOutcome) -> Iterator[None]:
+def begun(paths: Paths, outcome: RunOutcome) -> Iterator[Note]:
     """Leave the note of this run within the block, which holds the lease; before it, the row of the
     run whose note is there.
     """
@@ -55,11 +63,11 @@ def begun(paths: Paths, outcome: RunOutcome) -> Iterator[None]:
     )
     note.write(paths.running)
     try:
-        yield
+        yield Note(paths.running, note)
     finally:
         # A note that stays does no harm. An error here would take the place of the run's own.
         with suppress(Exception):
-            if Begun.read(paths.running) == note:  # one that lost its lease finds another's
+            if Begun.read(paths.running).is_of(note):  # one that lost its lease finds another's
                 paths.running.unlink()
 
 

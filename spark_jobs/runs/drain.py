@@ -90,7 +90,7 @@ def _run(
     settle_begun(paths, outcome.run_id)
     with (
         leased(paths, outcome.run_id) as held,
-        begun(paths, outcome),
+        begun(paths, outcome) as note,
         Cluster(paths.pipeline, settings) as cluster,
     ):
         failpoint.at("leased")
@@ -111,6 +111,7 @@ def _run(
             for p, waits in found.topic.held.items()
         }
         held.confirm()  # without the lease, another run may write these files now
+        note.reads(found.topic, held)
         if spec.is_archive:
             gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
             note_removed(paths, gone, held)

@@ -13,6 +13,7 @@ from sluice_airflow.web.ops import installed
 from sluice_airflow.web.readings import Asked, Place
 from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
 from spark_jobs.ops import history, phases as ops_phases
+from spark_jobs.ops.at_work.shown import WorksNow
 from spark_jobs.ops.shown import Batches, Overview, Phases, RecordPage, Rejected, RunPage, Runs
 from spark_jobs.repair.find.coverage import Coverage
 from spark_jobs.repair.find.touched import Touched
@@ -67,6 +68,12 @@ def run(pipeline: Permitted, run_id: RunId, withheld: BytesWithheld) -> Response
     if found is None:
         raise not_found()
     return _json(found)
+
+
+@router.get("/pipelines/{pipeline}/at_work", response_model=WorksNow)
+def at_work(pipeline: Permitted) -> Response:
+    """The drains that work now, and those that died without a word."""
+    return _json(WorksNow(runs=readings.at_work(pipeline)))
 
 
 @router.get("/pipelines/{pipeline}/late", response_model=Rejected)

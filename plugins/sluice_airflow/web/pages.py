@@ -32,6 +32,7 @@ from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import KINDS, STAGED_KINDS, AskedKind
 from spark_jobs.ops import history
+from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.rejected import Only, Table
 from spark_jobs.ops.shown import PipelineLine, RunPage, Withheld
 from spark_jobs.pages.charts.chart import Chart
@@ -39,7 +40,7 @@ from spark_jobs.pages.charts.of_check import of_check
 from spark_jobs.pages.charts.of_rejected import by_day
 from spark_jobs.pages.charts.of_runs import reads, state_rows
 from spark_jobs.pages.figures import figures
-from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, says
+from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, flow_so_far, says
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
@@ -83,6 +84,9 @@ def pipeline(pipeline: Permitted, page: Page = 0) -> Response:
 @router.get("/pipelines/{pipeline}/run")
 def run(pipeline: Permitted, run_id: RunId, withheld: BytesWithheld) -> Response:
     """One run."""
+    for each in readings.at_work(pipeline):
+        if each.run_id == run_id and each.standing != "ended":
+            return _works(pipeline, each)
     found = readings.run(pipeline, run_id, withheld)
     if found is None:
         raise not_found()
@@ -178,8 +182,12 @@ def of_dag(dag_id: str, names: Readable) -> Response:
 def of_dag_run(dag_id: str, dag_run_id: str, names: Readable, withheld: WithheldOfDag) -> Response:
     """The tab of a DAG run: its tries, the last one whole."""
     name = permitted(ids.pipeline_of(dag_id), names)
+    drains = dag_id == ids.drains(name)
+    for each in readings.at_work(name) if drains else ():
+        if history.is_try(each.run_id, dag_run_id) and each.standing != "ended":
+            return _works(name, each)
     with installed() as root:
-        tries = history.tries(root, name, dag_run_id, drains=dag_id == ids.drains(name))
+        tries = history.tries(root, name, dag_run_id, drains=drains)
     found = readings.run(name, tries[0].run_id, withheld) if tries else None
     if found is None:
         return message(200, "No run yet", "No task of this DAG run has started a run of Sluice.")
@@ -226,6 +234,11 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
         charts=list(map(of_check, found.checks)),
         **more,
     )
+
+
+def _works(pipeline: str, work: AtWork) -> Response:
+    """A run that has not ended. Of what it has done, the flow so far."""
+    return _page("at_work.html", pipeline=pipeline, work=work, flow=flow_so_far(work.account))
 
 
 def _rejected(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -21,9 +21,12 @@ from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
+from spark_jobs.ops.at_work import read as works
+from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.record import Declared
 from spark_jobs.ops.rejected import Only, Table
 from spark_jobs.ops.shown import Overview, RecordPage, Rejected, RunPage, Withheld
+from spark_jobs.pages.at_work import words
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
 from spark_jobs.repair.find.touched import Touched, touched
@@ -132,6 +135,13 @@ def run(pipeline: str, run_id: str, withheld: Withheld | None) -> RunPage | None
     with installed() as root:
         found = history.run(root, pipeline, run_id)
     return of_run(found) if found and withheld else found
+
+
+def at_work(pipeline: str) -> tuple[AtWork, ...]:
+    """The drains that have not ended, in words too."""
+    with installed() as root:
+        found = works.at_work(root, pipeline, datetime.now(UTC))
+    return tuple(each.model_copy(update={"words": words(each)}) for each in found)
 
 
 def rejected(

@@ -6,12 +6,14 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import Coverage, Interval
 from spark_jobs.root.paths import Paths
 from spark_jobs.root.store import opened
-from tests.airflow.web.written import MINE, OTHER
+from tests.airflow.web.written import HOSTILE, MINE, OTHER
 
 
 def charts(page: str) -> list[dict[str, Any]]:
@@ -145,6 +147,43 @@ def test_a_run_that_was_not_published_says_why_and_what_to_do(get):
     assert len(get(f"/api{links[0]}").json()["records"]) == 1
     assert "Consumers were not told of them yet." in text
     assert len(charts(text)) == 3, "each check's history"
+
+
+def test_a_run_that_works_has_a_page_that_says_how_far_it_is_and_one_that_died_is_not_alive(
+    get, root
+):
+    """Also the tab of its DAG run; it is gone from both when its row is there."""
+    paths = Paths(str(root), registry.load(MINE))
+    now = datetime.now(UTC)
+    Begun(
+        kind="drain", run_id="scheduled__9+00:00-try1", started_at=now, pid=7, host=HOSTILE[:300],
+        begins={0: 0}, ends={0: 400},
+    ).write(paths.running)  # fmt: skip
+    addresses = (
+        f"/pipelines/{MINE}/run?run_id=scheduled__9%2B00:00-try1",
+        f"/dags/{MINE}/runs/scheduled__9%2B00:00",
+    )
+    try:
+        with lease(paths.lease, "scheduled__9+00:00-try1"):
+            [found] = get(f"/api/pipelines/{MINE}/at_work").json()["runs"]
+            for address in addresses:
+                text = get(address, page=True).text
+                assert 'data-live="/sluice/api/pipelines/' in text
+                assert "100 of 100 offsets" in text
+                assert "<script>" not in text
+                assert "\u202e" not in text
+            other = get(f"/pipelines/{MINE}/run?run_id=scheduled__1%2B00:00-try1", page=True).text
+            assert "data-live" not in other, "that one has ended"
+        assert (found["standing"], found["offsets_left"]) == ("works", 100)
+        for address in addresses:
+            text = get(address, page=True).text
+            assert "It died" in text
+            assert "data-live" not in text
+        assert get("/api/pipelines/{MINE}/at_work", OTHER).status_code == 404
+    finally:
+        paths.running.unlink()
+    assert get(addresses[0], page=True).status_code == 404
+    assert get(f"/api/pipelines/{MINE}/at_work").json() == {"runs": []}
 
 
 def test_the_page_before_the_first_days_that_there_are_has_an_address(server):

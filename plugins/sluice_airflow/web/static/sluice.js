@@ -109,3 +109,67 @@ function outOfTheFrame(link) {
 }
 
 for (const link of document.querySelectorAll("a[data-airflow]")) outOfTheFrame(link);
+
+// A run that works: its figures each few seconds, as long as somebody looks at the page and the run works.
+for (const live of document.querySelectorAll("[data-live]")) {
+  const EVERY = 3000, SLOWER = 15000;
+  const says = live.querySelector("[data-says]");
+  const tell = (element, text) => { if (element && element.textContent !== text) element.textContent = text; };
+  const unfocused = (element) => !element.contains(document.activeElement) || document.activeElement === document.body;
+  let batches = Number(live.dataset.batches), since = null, timer = 0, over = false;
+
+  // The drawing comes as the page has it. Who is in it by the keyboard is not thrown out.
+  const redraw = async () => {
+    const old = document.getElementById("so-far");
+    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+    const made = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("so-far");
+    if (!old || !made || !unfocused(old)) return false;
+    const open = [...old.querySelectorAll("details")].map((each) => each.open);
+    [...made.querySelectorAll("details")].forEach((each, place) => { each.open = open[place] ?? false; });
+    old.replaceWith(document.adoptNode(made));
+    return true;
+  };
+
+  const end = (text) => {
+    over = true;
+    const link = document.createElement("a");
+    link.href = location.href;
+    link.textContent = "See what it did";
+    says.replaceChildren(text, " ", link);
+    if (document.activeElement === document.body) location.reload(); // the browser keeps the place
+  };
+
+  const look = async () => {
+    const answer = await fetch(live.dataset.live, { headers: { accept: "application/json" } });
+    if (answer.status === 401 || answer.status === 403 || answer.status === 404) { over = true; tell(says, "You may not see this any more: log in again."); return; }
+    if (!answer.ok) throw new Error(String(answer.status));
+    const run = (await answer.json()).runs.find((each) => each.run_id === live.dataset.runId);
+    since = null;
+    if (!run || run.standing === "ended") {
+      // Its row comes right behind its last sign of life.
+      if ((await fetch(live.dataset.run)).ok) end("It has ended.");
+      else tell(says, "It ends.");
+      return;
+    }
+    if (run.standing === "died") { end("It died."); return; }
+    for (const [name, text] of Object.entries(run.words)) tell(live.querySelector(`[data-tell="${name}"]`), text);
+    const progress = live.querySelector("[data-progress]");
+    if (run.offsets_left !== null) { progress.max = Math.max(1, run.offsets_done + run.offsets_left); progress.value = run.offsets_done; }
+    tell(says, "");
+    if (batches !== run.batches && await redraw()) batches = run.batches;
+  };
+
+  const turn = async () => {
+    clearTimeout(timer);
+    if (over || document.hidden) return;
+    try {
+      await look();
+    } catch { // these figures are old, and the page says so
+      since ??= new Date().toLocaleTimeString();
+      tell(says, `Not reached since ${since}: these figures are older. It is tried again.`);
+    }
+    if (!over) timer = setTimeout(turn, since ? SLOWER : EVERY);
+  };
+  document.addEventListener("visibilitychange", turn);
+  timer = setTimeout(turn, EVERY);
+}

@@ -1,0 +1,139 @@
+"""Reads what is known of the drains of a pipeline that have not ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.begun import Begun
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.sign import Sign, sign
+from spark_jobs.errors import SluiceError
+from spark_jobs.ops import history, ops_tables
+from spark_jobs.ops.at_work.pace import pace
+from spark_jobs.ops.at_work.shown import AtWork, Phase, Standing
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from upath import UPath
+
+    from spark_jobs.ops.shown import BatchLine
+    from spark_jobs.source.micro_batch import Offsets
+
+
+class _Read(NamedTuple):
+    """What the checkpoint has."""
+
+    done: Offsets | None
+    """Partition -> next offset behind the last commit; None if a file went between two looks."""
+    batch: int | None = None
+    """That is planned and not committed."""
+    planned_at: datetime | None = None
+    """When the newest batch was planned."""
+
+
+def at_work(root: UPath, pipeline: str, now: datetime) -> tuple[AtWork, ...]:
+    """The drain, and the rebuild beside it, that left a note and have not removed it. Nothing of a
+    pipeline whose spec or notes cannot be read.
+    """
+    try:
+        found = [*_notes(root, pipeline)]
+    except SluiceError:
+        return ()
+    return tuple(_of(root, pipeline, paths, note, now) for paths, note in found)
+
+
+def _notes(root: UPath, pipeline: str) -> Iterator[tuple[Paths, Begun]]:
+    spec = live_spec(registry.load(pipeline), str(root))
+    live = Paths(str(root), spec)
+    rebuilt = read_begun(live)
+    beside = [Paths(str(root), spec, rebuilt.place)] if rebuilt else []
+    for paths in (live, *beside):
+        try:
+            yield paths, Begun.read(paths.running)
+        except (FileNotFoundError, ValueError):
+            continue
+
+
+def _of(root: UPath, pipeline: str, paths: Paths, note: Begun, now: datetime) -> AtWork:
+    batches = history.batches_of(root, pipeline, note.run_id)
+    read = _read(paths)
+    left = _left(note, read.done)
+    rate = pace(root, pipeline, batches)
+    found = sign(paths.lease, now)
+    elapsed = 0.0
+    if read.batch is not None and read.planned_at and read.planned_at >= note.started_at:
+        elapsed = (now - read.planned_at).total_seconds()
+    return AtWork(
+        pipeline=pipeline,
+        run_id=note.run_id,
+        kind=note.kind,
+        started_at=note.started_at,
+        process=f"process {note.pid} on {note.host}",
+        looked_at=now,
+        standing=_standing(root, pipeline, note, found),
+        sign_at=found.at,
+        phase=_phase(note, read, left),
+        batch=read.batch,
+        batches=len(batches),
+        account=history.sum_of(batches),
+        offsets_done=_done(batches, read.done),
+        offsets_left=left,
+        per_second=rate.records if rate else None,
+        basis=rate.basis if rate else None,
+        measured=rate.measured if rate else 0,
+        seconds_left=rate.seconds(left, elapsed) if rate and left is not None else None,
+    )
+
+
+def _standing(root: UPath, pipeline: str, note: Begun, found: Sign) -> Standing:
+    if found.life != "gone" and found.run_id in {"", note.run_id}:
+        return "works" if found.life == "alive" else "silent"
+    of_it = ops_tables.equals({"pipeline": pipeline, "run_id": note.run_id})
+    rows = ops_tables.query(root, "runs", f"SELECT ended_at FROM runs WHERE {of_it}").to_pylist()
+    return "ended" if any(row["ended_at"] >= note.started_at for row in rows) else "died"
+
+
+def _read(paths: Paths) -> _Read:
+    checkpoint = Checkpoint(paths.checkpoint)
+    try:
+        committed, planned = checkpoint.committed(), checkpoint.planned()
+        done = checkpoint.batch(committed[-1]).end if committed else {}
+        if not planned:
+            return _Read(done)
+        batch = planned[-1] if planned[-1:] != committed[-1:] else None
+        clock = datetime.fromtimestamp(checkpoint.clock_ms(planned[-1]) / 1000, UTC)
+        return _Read(done, batch, clock)
+    except (SluiceError, OSError):
+        return _Read(None)
+
+
+def _left(note: Begun, done: Offsets | None) -> int | None:
+    if note.ends is None or done is None:
+        return None
+    begins = (note.begins or {}) | done
+    return sum(max(0, end - begins.get(p, 0)) for p, end in note.ends.items())
+
+
+def _done(batches: Sequence[BatchLine], done: Offsets | None) -> int:
+    """Since the first batch that it has accounted for began."""
+    if not batches or not done:
+        return 0
+    start = json.loads(batches[0].offsets_start or "{}")
+    return sum(max(0, end - start.get(str(p), 0)) for p, end in done.items())
+
+
+def _phase(note: Begun, read: _Read, left: int | None) -> Phase:
+    if note.ends is None:
+        return "prepares"
+    if left == 0:
+        return "closes"
+    began = read.planned_at is not None and read.planned_at >= note.started_at
+    return "reads" if began else "starts"
