@@ -50,6 +50,7 @@ from spark_jobs.errors.repair import (
 from spark_jobs.errors.root import (
     DiskFull,
     FormatNewer,
+    RootEmpty,
     RootNotWritable,
     RootRefused,
     RootUnreachable,
@@ -85,6 +86,7 @@ from spark_jobs.errors.state import (
 from spark_jobs.errors.table import (
     CatalogRefused,
     MaintenanceRefused,
+    OpsUnreadable,
     PublishedTableRefused,
     RowRefused,
     TableChanged,
@@ -123,6 +125,7 @@ __all__ = [
     "MaintenanceRefused",
     "NoExecutors",
     "OffsetsWentBack",
+    "OpsUnreadable",
     "PipelineUnknown",
     "ProcessDied",
     "ProcessorFailed",
@@ -142,6 +145,7 @@ __all__ = [
     "RepairUnknown",
     "RepartitionRefused",
     "ReportMissing",
+    "RootEmpty",
     "RootNotWritable",
     "RootRefused",
     "RootUnreachable",

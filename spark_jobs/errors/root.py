@@ -79,6 +79,33 @@ class RootUnreachable(SluiceError):
     def root_silent(self, root: object, seconds: float) -> None: ...
 
 
+class RootEmpty(SluiceError):
+    """The root can be read, and what was looked for was never written there."""
+
+    code, exit_status = "ROOT_EMPTY", 29
+    usual_remedy = "Give the API server the `SLUICE_ROOT` of the workers."
+
+    @reason(
+        "{root} does not exist on this machine, so no run has written to it.",
+        "Before the first run that is right. Else give the API server the workers' SLUICE_ROOT, "
+        "and the volume that it is on.",
+    )
+    def absent(self, root: object) -> None: ...
+
+    @reason(
+        "No run has written to {root}.",
+        "Before the first run that is right. Else give the API server the workers' SLUICE_ROOT.",
+    )
+    def no_run(self, root: object) -> None: ...
+
+    @reason(
+        "{root} has nothing of {pipeline}. Airflow has drains of it that succeeded.",
+        "Give the API server the workers' SLUICE_ROOT. If the root was emptied since, run the "
+        "DAG once.",
+    )
+    def elsewhere(self, root: object, pipeline: object) -> None: ...
+
+
 class FormatNewer(SluiceError):
     """A newer Sluice wrote a file of the checkpoint, or a report, in a form that this one does
     not know.

@@ -138,6 +138,12 @@ class StateUnreadable(SluiceError):
     def no_state_yet(self, pipeline: object, checkpoint: object) -> None: ...
 
     @reason(
+        "{path}, which `sluice state --keep` wrote, does not parse.",
+        "Write it again: sluice state {pipeline} --keep",
+    )
+    def kept_unreadable(self, path: object, pipeline: object) -> None: ...
+
+    @reason(
         "{checkpoint} was moved. Its notes still name the place before.",
         "Run `sluice drain {pipeline}` first: it corrects them.",
     )

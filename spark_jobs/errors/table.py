@@ -191,6 +191,25 @@ class PublishedTableRefused(SluiceError):
     def judged_file_gone(self, wrong: object, published: object) -> None: ...
 
 
+class OpsUnreadable(SluiceError):
+    """An ops table, which tells of the runs, is damaged."""
+
+    code, exit_status = "OPS_UNREADABLE", 63
+    usual_remedy = "Put the files that the line names back, from a backup."
+
+    @reason(
+        "The log of the ops table {path} cannot be read: {error}.",
+        "Put {path}/_delta_log back from a backup. Tables and published rows are not touched.",
+    )
+    def log_broken(self, path: object, error: object) -> None: ...
+
+    @reason(
+        "A file of the ops table {path} cannot be read: {error}.",
+        "Put it back from a backup. Tables and published rows are not touched.",
+    )
+    def file_broken(self, path: object, error: object) -> None: ...
+
+
 class CatalogRefused(SluiceError):
     """The catalog that SLUICE_CATALOG names cannot be reached, or takes no entry."""
 

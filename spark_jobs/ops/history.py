@@ -91,6 +91,7 @@ def overview(root: UPath, pipelines: Sequence[str]) -> Overview:
                 quarantined_waiting=each.quarantined if each else None,
                 unpublished_batches=each.batches if each else None,
                 unpublished_rows=each.rows if each else None,
+                lacking=each.lacking if each else None,
             )
             for name in pipelines
         )
@@ -168,7 +169,7 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
     ).to_pylist()
     if not found:
         return None
-    report = _report(found[0])
+    report, lacking = _report(found[0])
     line = _line(found[0])
     results = report.checks if report else ()
     of_run = tuple(batches_of(root, pipeline, run_id))
@@ -176,6 +177,7 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
     account = report.account if report and not cut_off else sum_of(of_run)
     return RunPage(
         line=line,
+        lacking=lacking,
         what=report.problem if report else None,
         account=account,
         cut_off=cut_off,
@@ -267,11 +269,11 @@ def _steps(operators: pa.ChunkedArray) -> pa.Array:
     return pa.ListArray.from_arrays(lists.offsets, steps, mask=lists.is_null())
 
 
-def _report(row: Row) -> Report | None:
+def _report(row: Row) -> tuple[Report | None, str | None]:
     """The run's report; None if another version of Sluice wrote it in a form that this one does not
-    read.
+    read, and why.
     """
     try:
-        return parse_report(row["report"] or "", f"ops.runs, {row['run_id']}")
-    except (ReportMissing, FormatNewer):
-        return None
+        return parse_report(row["report"] or "", f"ops.runs, {row['run_id']}"), None
+    except (ReportMissing, FormatNewer) as error:
+        return None, str(error)

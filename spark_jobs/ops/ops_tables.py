@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import deltalake
+from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
+from spark_jobs.errors import OpsUnreadable
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.root.path_forms import delta_path
+from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.answer import aside, reader_of, table_of
 
@@ -176,19 +180,22 @@ def compact(root: UPath, table: str, pipeline: str) -> int:
 def query(root: UPath, table: str, sql: str, *others: str) -> pa.Table:
     """Run SQL (DataFusion's) on the ops table, by its name; `others` are those that it names too.
 
-    A table that does not exist is empty, and is not created.
+    A table that does not exist is empty, and is not created. Raises OpsUnreadable, RootRefused,
+    RootUnreachable.
     """
     asked = _asked(root, (table, *others), sql)
     if asked.key is None:
         return table_of(asked.run())
-    return kept(asked.key, lambda: table_of(asked.run()))
+    with _told(OpsUnreadable.file_broken, asked.paths):
+        return kept(asked.key, lambda: table_of(asked.run()))
 
 
 def stream(root: UPath, table: str, sql: str, *others: str) -> Iterator[pa.RecordBatch]:
-    """What query returns, some thousand rows after the others: of any number."""
+    """What query returns, some thousand rows after the others: of any number. Raises as it does."""
     if exists(root, table):
         asked = _asked(root, (table, *others), sql)
-        yield from reader_of(asked.run())
+        with _told(OpsUnreadable.file_broken, asked.paths):
+            yield from reader_of(asked.run())
 
 
 class _Query(NamedTuple):
@@ -198,6 +205,12 @@ class _Query(NamedTuple):
     tables: Mapping[str, deltalake.DeltaTable]
     key: Asked | None
     """None if none of the tables exists: nobody has asked much then."""
+
+    @property
+    def paths(self) -> str:
+        """Of the tables that exist."""
+        there = self.key.tables if self.key else ()
+        return " or ".join(each.path for each in there if each.version >= 0)
 
     def run(self) -> Any:  # Any: the reader of delta-rs has no types
         builder = deltalake.QueryBuilder()
@@ -211,7 +224,8 @@ def _asked(root: UPath, names: Sequence[str], sql: str) -> _Query:
     for name in names:
         path = delta_path(root / "ops" / name)
         if delta.is_table(path):
-            stored = delta.open_table(path)
+            with _told(OpsUnreadable.log_broken, path):
+                stored = delta.open_table(path)
             versions.append(Version(path, str(stored.metadata().id), stored.version()))
         else:
             stored = _without_rows(name)
@@ -225,6 +239,16 @@ def _asked(root: UPath, names: Sequence[str], sql: str) -> _Query:
     whole = f"WITH {', '.join(older)} {sql}" if older else sql
     known = any(each.version >= 0 for each in versions)
     return _Query(whole, tables, Asked(tuple(versions), whole) if known else None)
+
+
+@contextmanager
+def _told(damaged: Callable[..., OpsUnreadable], path: str) -> Iterator[None]:
+    """Whether it was the store within the block, or damage: delta-rs and Arrow raise these."""
+    try:
+        yield
+    except (DeltaError, OSError, ValueError) as error:
+        first = str(error).partition("\n")[0]
+        raise translate_store_error(error, path) or damaged(path=path, error=first) from error
 
 
 @cache

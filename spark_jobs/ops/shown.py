@@ -56,8 +56,8 @@ class PipelineLine(Part):
 
     pipeline: str = Described(description="the pipeline")
     runs: tuple[RunLine, ...] = Described(description="its last drains, newest first")
-    late: int = Described(description="rows in ops.late")
-    quarantined: int = Described(description="rows in ops.quarantine")
+    late: int | None = Described(description="rows in ops.late; null if they cannot be read")
+    quarantined: int | None = Described(description="rows in ops.quarantine; null likewise")
     late_waiting: int | None = Described(
         default=None,
         description="late records that no repair has used; null without a readable checkpoint",
@@ -72,6 +72,9 @@ class PipelineLine(Part):
     unpublished_rows: int | None = Described(
         default=None, description="the rows that these batches wrote; null likewise"
     )
+    lacking: str | None = Described(
+        default=None, description="why something of it could not be read; null if nothing lacks"
+    )
     next_run: datetime | None = Described(
         default=None,
         description="when Airflow creates the DAG's next run; null if none is due: it is paused, "
@@ -80,6 +83,11 @@ class PipelineLine(Part):
     paused: bool | None = Described(
         default=None, description="whether the DAG is paused; null if Airflow does not know it"
     )
+
+    @classmethod
+    def unread(cls, pipeline: str, why: str | None = None) -> PipelineLine:
+        """Of one of which nothing is known."""
+        return cls(pipeline=pipeline, runs=(), late=None, quarantined=None, lacking=why)
 
 
 class StepUse(Part):
@@ -170,6 +178,9 @@ class RunPage(Part):
     """One run, with all that is stored of it."""
 
     line: RunLine = Described(description="the run on a line")
+    lacking: str | None = Described(
+        default=None, description="why its report could not be read; null if it was"
+    )
     what: Problem | None = Described(description="the error that ended it, in words")
     account: Account = Described(description="what happened to each offset")
     cut_off: bool = Described(
@@ -240,6 +251,9 @@ class RejectedLine(Part):
 class Overview(Part):
     """All pipelines that a person may see."""
 
+    lacking: str | None = Described(
+        default=None, description="why nothing could be read of any; null if it could"
+    )
     pipelines: tuple[PipelineLine, ...] = Described(description="by name")
 
 

@@ -5,16 +5,18 @@ were not told of; without Spark, from the checkpoint's small files and the ops t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.published import read_published
-from spark_jobs.errors import SluiceError
+from spark_jobs.errors import RootNotWritable, RootRefused, RootUnreachable, SluiceError
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
+from spark_jobs.root.store import is_remote
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -22,17 +24,25 @@ if TYPE_CHECKING:
     from spark_jobs.ops.shown import BatchLine
 
 
-class Waits(NamedTuple):
-    """What waits of one pipeline."""
+Found = TypeVar("Found")
 
-    late: int = 0
+
+class Waits(NamedTuple):
+    """What waits of one pipeline. None: it is not known, and `lacking` says why."""
+
+    late: int | None
     """Late records of the checkpoint that no repair has used."""
-    quarantined: int = 0
+    quarantined: int | None
     """Quarantined records likewise."""
-    batches: int = 0
+    batches: int | None
     """Batches with rows in the table that consumers were not told of."""
-    rows: int = 0
+    rows: int | None
     """The rows that these batches wrote."""
+    lacking: str | None = None
+
+    @classmethod
+    def unknown(cls, why: SluiceError) -> Waits:
+        return cls(None, None, None, None, str(why))
 
 
 class _Checkpoint(NamedTuple):
@@ -41,12 +51,18 @@ class _Checkpoint(NamedTuple):
 
 
 def waiting(root: UPath, pipelines: Sequence[str]) -> dict[str, Waits]:
-    """Pipeline -> what waits. A pipeline without a checkpoint, or whose spec or checkpoint cannot
-    be read, is not among them.
-    """
-    known = {name: found for name in pipelines if (found := _checkpoint(root, name))}
-    if not known:
-        return {}
+    """Pipeline -> what waits. A pipeline without a checkpoint is not among them."""
+    known, unknown = dict[str, _Checkpoint](), dict[str, Waits]()
+    for name in pipelines:
+        found = or_why(root, partial(_checkpoint, root, name))
+        if isinstance(found, SluiceError):
+            unknown[name] = Waits.unknown(found)
+        elif found is not None:
+            known[name] = found
+    return unknown | (_of_checkpoints(root, known) if known else {})
+
+
+def _of_checkpoints(root: UPath, known: Mapping[str, _Checkpoint]) -> dict[str, Waits]:
     late, bad = _rejected(root, "late", known), _rejected(root, "quarantine", known)
     used = _used(root, known)
     told = _unpublished(root, known)
@@ -68,9 +84,11 @@ def was_told(root: UPath, pipeline: str, batches: Sequence[BatchLine]) -> bool |
     wrote = [batch for batch in batches if batch.table_version is not None]
     if not wrote:
         return None
-    try:
-        told = read_published(Paths(str(root), live_spec(registry.load(pipeline), str(root))))
-    except (SluiceError, OSError):
+    told = or_why(
+        root,
+        lambda: read_published(Paths(str(root), live_spec(registry.load(pipeline), str(root)))),
+    )
+    if isinstance(told, SluiceError):
         return None
     if told.generation not in {"", wrote[-1].generation}:
         return None
@@ -78,13 +96,25 @@ def was_told(root: UPath, pipeline: str, batches: Sequence[BatchLine]) -> bool |
     return version >= (wrote[-1].table_version or 0)
 
 
-def _checkpoint(root: UPath, name: str) -> _Checkpoint | None:
-    """An overview shows the other pipelines where the files of one are damaged."""
+def or_why(root: UPath, read: Callable[[], Found]) -> Found | SluiceError:
+    """What is read of one pipeline, or why it cannot be: an overview shows the others where the
+    files of one are damaged. Raises what all have in common: RootRefused, RootUnreachable.
+    """
     try:
-        paths = Paths(str(root), live_spec(registry.load(name), str(root)))
-        identity, told = read_identity(paths), read_published(paths)
-    except (SluiceError, OSError):
-        return None
+        return read()
+    except (RootRefused, RootUnreachable):
+        raise
+    except SluiceError as error:
+        return error
+    except OSError as error:
+        if is_remote(str(root)):
+            raise
+        return RootNotWritable.not_readable(error.filename or root, error.strerror or error)
+
+
+def _checkpoint(root: UPath, name: str) -> _Checkpoint | None:
+    paths = Paths(str(root), live_spec(registry.load(name), str(root)))
+    identity, told = read_identity(paths), read_published(paths)
     if identity is None:
         return None
     ours = told.generation in {"", *identity.generations}

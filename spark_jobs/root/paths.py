@@ -56,6 +56,7 @@ from spark_jobs.spec import Pipeline
 if TYPE_CHECKING:
     from upath import UPath
 
+CHECKPOINTS, OPS = "checkpoints", "ops"
 OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
 
 
@@ -116,7 +117,7 @@ class Paths:
 
     def ops(self, table: str) -> UPath:
         """The path of one ops table."""
-        return self.root / "ops" / table
+        return self.root / OPS / table
 
     def ensure_writable(self) -> None:
         """Create the state version's folder and write a probe into it.
@@ -136,7 +137,7 @@ class Paths:
 
 def checkpoints(root: str, pipeline: str) -> UPath:
     """The folder above a pipeline's checkpoints."""
-    return opened(root) / "checkpoints" / pipeline
+    return opened(root) / CHECKPOINTS / pipeline
 
 
 def report_path(root: str, pipeline: str, run_id: str) -> UPath:

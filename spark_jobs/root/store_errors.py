@@ -12,8 +12,8 @@ from spark_jobs.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.root.store import Store
 
 _CLIENTS: Final = re.compile(
-    r"botocore\.|s3fs\.|obstore\.|Generic S3|Generic \{ "
-    r"store|software\.amazon\.awssdk\.|hadoop\.fs\.s3a\.\w*Exception"
+    r"botocore\.|s3fs\.|obstore\.|Generic S3|Generic \{ store|Error performing |<Error><Code>|"
+    r"software\.amazon\.awssdk\.|hadoop\.fs\.s3a\.\w*Exception"
 )
 """A line without one of these is not about the store: a refused connection may be Kafka's, or the
 one to Spark's JVM.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import Field as Described
 
 from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.errors import StateUnreadable
 from spark_jobs.errors.visible import visible
 from spark_jobs.messages.part import Part
 
@@ -63,12 +64,14 @@ def cells(row: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def read_answer(paths: Paths) -> StateAnswer | None:
-    """The last kept one; None without one, or if it does not parse. Raises FormatNewer."""
+    """The last kept one; None without one. Raises StateUnreadable if it does not parse,
+    FormatNewer.
+    """
     path = paths.state_answer
     try:
         return StateAnswer.read(path) if path.exists() else None
     except ValueError:
-        return None
+        raise StateUnreadable.kept_unreadable(path=path, pipeline=paths.pipeline) from None
 
 
 def _without_rows(step: StepAnswer) -> StepAnswer:

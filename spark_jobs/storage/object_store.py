@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
 RETRIES = {"max_retries": 7, "retry_timeout": timedelta(seconds=ANSWER_SECONDS)}
+ONCE = {"max_retries": 1, "retry_timeout": timedelta(seconds=CONNECT_SECONDS)}
+"""Of a question that somebody waits for."""
 OTHER_TAG = '"00000000000000000000000000000000"'
 """A tag that no object has."""
 FRESH = timedelta(minutes=5)
@@ -45,23 +47,26 @@ def client(url: str) -> ObjectStore:
         return LocalStore(disk_path(url), mkdir=True)
     if not is_s3(url):
         return from_url(url)
+    return _client(url, Store.from_environment(), _now(), once=False)
+
+
+def _now() -> object:
     now = int(time.monotonic() / FRESH.total_seconds())
-    told = frozenset(os.environ.items()), os.getpid(), now
-    return _client(url, Store.from_environment(), told)
+    return frozenset(os.environ.items()), os.getpid(), now
 
 
 @lru_cache(maxsize=64)
-def _client(url: str, store: Store, _told: object) -> ObjectStore:
+def _client(url: str, store: Store, _told: object, *, once: bool) -> ObjectStore:
     """One for all who ask in a process of one environment, for FRESH: it keeps its connections."""
     options = {
         "connect_timeout": f"{CONNECT_SECONDS}s",
-        "timeout": f"{ANSWER_SECONDS}s",
+        "timeout": f"{CONNECT_SECONDS if once else ANSWER_SECONDS}s",
         "allow_http": store.endpoint.startswith("http://"),
     }
     asked: dict[str, Any] = {
         "config": store.obstore_options(url),
         "client_options": options,
-        "retry_config": RETRIES,
+        "retry_config": ONCE if once else RETRIES,
     }
     made: ObjectStore = from_url(url, credential_provider=_credentials(), **asked)
     return made
@@ -129,6 +134,25 @@ def require_readable(root: str) -> None:
     if is_remote(root):
         with _translated_errors(root):
             obstore.list_with_delimiter(client(root))
+
+
+def folders_in(url: str) -> set[str] | None:
+    """The names of the folders directly in this one; None where there is none.
+
+    It asks once, for somebody who waits. Raises RootRefused, RootUnreachable.
+    """
+    if not is_remote(url):
+        try:
+            with os.scandir(disk_path(url)) as found:
+                return {each.name for each in found if each.is_dir()}
+        except FileNotFoundError:
+            return None
+    with _translated_errors(url):
+        store = (
+            _client(url, Store.from_environment(), _now(), once=True) if is_s3(url) else client(url)
+        )
+        below = obstore.list_with_delimiter(store)["common_prefixes"]
+    return {each.rstrip("/").rpartition("/")[2] for each in below} or None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -31,8 +32,9 @@ class Threads:
     """At most so many, begun as they are needed. A server that stops does not wait for them."""
 
     def __init__(self, most: int) -> None:
-        self._left = most
+        self._most = self._left = most
         self._lock = threading.Lock()
+        self._at_work = dict[Future[Any], float]()
         self._waiting: SimpleQueue[tuple[Future[Any], Work]] = SimpleQueue()
 
     def submit(self, work: Work) -> Future[Any]:
@@ -45,15 +47,23 @@ class Threads:
             threading.Thread(target=self._work, name="sluice views", daemon=True).start()
         return answer
 
+    def stuck(self, seconds: float) -> bool:
+        """Whether all of them have been at what they do for longer."""
+        began = [*self._at_work.values()]
+        return len(began) == self._most and time.monotonic() - max(began) > seconds
+
     def _work(self) -> None:
         while True:
             answer, work = self._waiting.get()
             if not answer.set_running_or_notify_cancel():
                 continue
+            self._at_work[answer] = time.monotonic()
             try:
                 answer.set_result(work())
             except BaseException as error:  # noqa: BLE001 - it is the answer: whoever asked raises it
                 answer.set_exception(error)
+            finally:
+                del self._at_work[answer]
 
 
 THREADS: Final = Threads(MOST_THREADS)
@@ -73,6 +83,8 @@ class Apart(APIRoute):
 def _apart(endpoint: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     @wraps(endpoint)
     async def asked(**given: Any) -> Any:
+        if THREADS.stuck(SECONDS):
+            raise RootUnreachable.root_silent(root=root(), seconds=SECONDS)
         work = partial(copy_context().run, partial(endpoint, **given))
         answer = asyncio.wrap_future(THREADS.submit(work))
         done, _ = await asyncio.wait({answer}, timeout=SECONDS)

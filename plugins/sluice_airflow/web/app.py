@@ -39,6 +39,7 @@ def create_app() -> FastAPI:
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(SluiceError, _error)
+    app.add_exception_handler(Exception, _unforeseen)
     app.add_middleware(Headers)
     return app
 
@@ -75,6 +76,20 @@ def _error(request: Request, error: Exception) -> Response:
         return pages.message(code, error.code, f"{error.what} {error.remedy}")
     body = {"code": error.code, "what": error.what, "remedy": error.remedy}
     return JSONResponse(body, code)
+
+
+def _unforeseen(request: Request, error: Exception) -> Response:
+    """That something is wrong, and where it says what: Starlette raises the error again, for the
+    log. Its text may have values of records.
+    """
+    code = status.HTTP_500_INTERNAL_SERVER_ERROR
+    what = (
+        f"This could not be read, by an error that Sluice does not foresee: {type(error).__name__}."
+    )
+    remedy = "The log of the API server has it whole."
+    if pages.wants_page(request):
+        return pages.message(code, "UNEXPECTED", f"{what} {remedy}")
+    return JSONResponse({"code": "UNEXPECTED", "what": what, "remedy": remedy}, code)
 
 
 def _address(request: Request) -> str:

@@ -43,21 +43,21 @@ def overview(names: Readable) -> Response:
 @router.get("/pipelines/{pipeline}/runs", response_model=Runs)
 def runs(pipeline: Permitted, limit: Limit = 60, offset: Offset = 0) -> Response:
     """The runs of a pipeline, newest first."""
-    with installed() as root:
+    with installed(pipeline) as root:
         return _json(history.runs(root, pipeline, limit, offset))
 
 
 @router.get("/pipelines/{pipeline}/batches", response_model=Batches)
 def batches(pipeline: Permitted, limit: Limit = 100, offset: Offset = 0) -> Response:
     """The batches of a pipeline, newest first, each with its account and its state."""
-    with installed() as root:
+    with installed(pipeline) as root:
         return _json(history.batches(root, pipeline, limit, offset))
 
 
 @router.get("/pipelines/{pipeline}/phases", response_model=Phases)
 def phases(pipeline: Permitted, limit: Limit = 60, offset: Offset = 0) -> Response:
     """The seconds of each run by phase, newest first."""
-    with installed() as root:
+    with installed(pipeline) as root:
         return _json(ops_phases.phases(root, pipeline, limit, offset))
 
 

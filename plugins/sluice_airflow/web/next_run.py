@@ -24,14 +24,13 @@ class Due(NamedTuple):
 def with_next_runs(found: Overview) -> Overview:
     """The overview, with what Airflow knows of each DAG."""
     known = due([ids.drains(line.pipeline) for line in found.pipelines])
-    return Overview(
-        pipelines=tuple(
-            line.model_copy(update={"next_run": _at(each), "paused": each.paused})
-            if (each := known.get(ids.drains(line.pipeline)))
-            else line
-            for line in found.pipelines
-        )
+    lines = (
+        line.model_copy(update={"next_run": _at(each), "paused": each.paused})
+        if (each := known.get(ids.drains(line.pipeline)))
+        else line
+        for line in found.pipelines
     )
+    return found.model_copy(update={"pipelines": tuple(lines)})
 
 
 def _at(of: Due) -> datetime | None:

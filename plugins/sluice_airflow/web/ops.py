@@ -1,15 +1,22 @@
-"""The ops tables of this installation, for a request; a store that does not answer, in words."""
+"""The root of this installation, for a request: it has answered, and has what is asked for, or an
+error says why not. So a page that says "none" has looked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from sluice_airflow.web.asked import Asked
+from sluice_airflow.web.drained import drained
+from spark_jobs.errors import RootEmpty, RootNotWritable, RootUnreachable, SluiceError
 from spark_jobs.ops.results import Results, using
-from spark_jobs.root.store import opened
+from spark_jobs.root.paths import CHECKPOINTS, OPS
+from spark_jobs.root.store import is_remote, opened
 from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.settings.installation import root
+from spark_jobs.storage.object_store import folders_in
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -17,20 +24,51 @@ if TYPE_CHECKING:
 
 RESULTS = Results(64 * 2**20)
 """Of this server process. 5,000 batches take some 2 MB."""
+ASKED: Final = Asked[frozenset[str]]("pipelines of", wait=7.0, counts=1.0)
+"""Longer than one question to a store lasts: that says why there is no answer."""
 
 
 @contextmanager
-def installed(*, kept: bool = True) -> Iterator[UPath]:
-    """The root. `kept`: the server keeps what the block reads, for the next request.
+def installed(pipeline: str | None = None, *, kept: bool = True) -> Iterator[UPath]:
+    """The root. `pipeline`: whose data the block reads. `kept`: the server keeps what the block
+    reads, for the next request.
 
-    Raises SettingInvalid, RootRefused or RootUnreachable, of what the block asks.
+    Raises SettingInvalid; RootEmpty; RootRefused, RootUnreachable or RootNotWritable, also of what
+    the block asks.
     """
     where = root()
     try:
+        there = _answered(where)
+        if pipeline and pipeline not in there and drained([pipeline]):
+            raise RootEmpty.elsewhere(root=where, pipeline=pipeline)  # noqa: TRY301 - as any below
         with using(RESULTS if kept else None):
             yield opened(where)
+    except SluiceError:
+        raise
     except Exception as error:
         known = translate_store_error(error, where)
+        if known is None and isinstance(error, OSError):
+            at, why = error.filename or where, error.strerror or error
+            known = RootNotWritable.not_readable(path=at, error=why)
         if known is None:
             raise
         raise known from None
+
+
+def _answered(where: str) -> frozenset[str]:
+    try:
+        return ASKED.answer(where, lambda: _pipelines(where))
+    except TimeoutError:
+        raise RootUnreachable.root_silent(root=where, seconds=ASKED.wait) from None
+
+
+def _pipelines(where: str) -> frozenset[str]:
+    """Those of which a run has written. Raises RootEmpty where it is nothing at all."""
+    if found := folders_in(f"{where}/{CHECKPOINTS}"):
+        return frozenset(found)
+    above = folders_in(where)
+    if above is None and not is_remote(where):
+        raise RootEmpty.absent(root=where)
+    if OPS not in (above or ()):
+        raise RootEmpty.no_run(root=where)
+    return frozenset()

@@ -68,15 +68,15 @@ class Trend(NamedTuple):
 @router.get("/")
 def overview(names: Readable) -> Response:
     """All pipelines on a line each."""
-    lines = readings.overview(names).pipelines
-    trends = {line.pipeline: _trend(line) for line in lines}
-    return _page("overview.html", lines=lines, trends=trends, now=datetime.now(UTC))
+    found = readings.overview(names)
+    trends = {line.pipeline: _trend(line) for line in found.pipelines}
+    return _page("overview.html", found=found, trends=trends, now=datetime.now(UTC))
 
 
 @router.get("/pipelines/{pipeline}")
 def pipeline(pipeline: Permitted, page: Page = 0) -> Response:
     """A pipeline over time."""
-    with installed() as root:
+    with installed(pipeline) as root:
         found = figures(root, pipeline, ROWS, page * ROWS)
     return _page("pipeline.html", pipeline=pipeline, figures=found, page=page)
 
@@ -186,7 +186,7 @@ def of_dag_run(dag_id: str, dag_run_id: str, names: Readable, withheld: Withheld
     for each in readings.at_work(name) if drains else ():
         if history.is_try(each.run_id, dag_run_id) and each.standing != "ended":
             return _works(name, each)
-    with installed() as root:
+    with installed(name) as root:
         tries = history.tries(root, name, dag_run_id, drains=drains)
     found = readings.run(name, tries[0].run_id, withheld) if tries else None
     if found is None:
@@ -195,8 +195,8 @@ def of_dag_run(dag_id: str, dag_run_id: str, names: Readable, withheld: Withheld
 
 
 @router.get("/static/{name}")
-def static(name: str) -> Response:
-    """The style and the script of the pages."""
+async def static(name: str) -> Response:
+    """The style and the scripts of the pages; not behind what waits for a store."""
     path = STATIC.get(name)
     if path is None or not path.is_file():
         raise not_found()

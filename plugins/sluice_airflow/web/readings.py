@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from fastapi import Depends, Query
 
+from sluice_airflow.web.drained import elsewhere
 from sluice_airflow.web.next_run import with_next_runs
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.reach import earliest
+from sluice_airflow.web.readable import readable
 from sluice_airflow.web.rights import BytesWithheld, not_found
 from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
@@ -19,13 +21,14 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
+from spark_jobs.errors import RootEmpty
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
 from spark_jobs.ops.at_work import read as works
 from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.record import Declared
 from spark_jobs.ops.rejected import Only, Table
-from spark_jobs.ops.shown import Overview, RecordPage, Rejected, RunPage, Withheld
+from spark_jobs.ops.shown import Overview, PipelineLine, RecordPage, Rejected, RunPage, Withheld
 from spark_jobs.pages.at_work import words
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
@@ -99,9 +102,12 @@ class KeptState(NamedTuple):
 
 
 def overview(names: list[str]) -> Overview:
-    """All of these pipelines, with their next runs."""
-    with installed() as root:
-        found = history.overview(root, names)
+    """All of these pipelines, with their next runs; also where there is nothing to read."""
+    try:
+        with installed() as root:
+            found = elsewhere(readable(root, names), str(root))
+    except RootEmpty as empty:
+        found = Overview(pipelines=tuple(map(PipelineLine.unread, names)), lacking=str(empty))
     return with_next_runs(found)
 
 
@@ -109,7 +115,7 @@ def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPag
     """One rejected record. Raises HTTPException: 404."""
     known = partitions(pipeline).topic  # the record is there, whatever became of the spec
     topic = known.of_partition(place.partition) if known else None
-    with installed(kept=False) as root:
+    with installed(pipeline, kept=False) as root:
         declared = _declared(topic, root) if topic else Declared()
         found = ops_record.record(root, pipeline, place.table, place[1:], declared, withheld)
     if found is None:
@@ -119,7 +125,7 @@ def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPag
 
 def partitions(pipeline: str) -> Partitions:
     """How people know the partitions."""
-    with installed() as root:
+    with installed(pipeline) as root:
         return partitions_of(pipeline, str(root))
 
 
@@ -132,14 +138,14 @@ def _declared(topic: Topic, root: UPath) -> Declared:
 
 def run(pipeline: str, run_id: str, withheld: Withheld | None) -> RunPage | None:
     """One run; None without it."""
-    with installed() as root:
+    with installed(pipeline) as root:
         found = history.run(root, pipeline, run_id)
     return of_run(found) if found and withheld else found
 
 
 def at_work(pipeline: str) -> tuple[AtWork, ...]:
     """The drains that have not ended, in words too."""
-    with installed() as root:
+    with installed(pipeline) as root:
         found = works.at_work(root, pipeline, datetime.now(UTC))
     return tuple(each.model_copy(update={"words": words(each)}) for each in found)
 
@@ -148,7 +154,7 @@ def rejected(
     pipeline: str, table: Table, limit: int, offset: int, withheld: Withheld | None, only: Only
 ) -> Rejected:
     """Rejected records of a table."""
-    with installed() as root:
+    with installed(pipeline) as root:
         found = ops_rejected.rejected(root, pipeline, table, limit, offset, only)
     return of_rejected(found) if withheld else found
 
@@ -161,7 +167,7 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
     given: dict[str, Any] = {"from": start or None, "to": end or None}
     bound = Request(**given).span
     spec = registry.load(pipeline)
-    with installed() as root:
+    with installed(pipeline) as root:
         spec = live_spec(spec, str(root))
         paths = Paths(str(root), spec)
         first, unasked = earliest(spec, _drained(paths))
@@ -194,7 +200,7 @@ def older(found: Coverage) -> Span | None:
 def to_repair(pipeline: str) -> Touched:
     """What a repair would touch now. Raises RangeUnsupported, CheckpointBroken."""
     spec = registry.load(pipeline)
-    with installed() as root:
+    with installed(pipeline) as root:
         spec = live_spec(spec, str(root))
         return touched(spec, Paths(str(root), spec))
 
@@ -202,7 +208,7 @@ def to_repair(pipeline: str) -> Touched:
 def state(pipeline: str, withheld: Withheld | None) -> KeptState | None:
     """The last kept state, without its rows if those are withheld; None without one."""
     spec = registry.load(pipeline)
-    with installed() as root:
+    with installed(pipeline) as root:
         spec = live_spec(spec, str(root))
         paths = Paths(str(root), spec)
         found, identity = read_answer(paths), read_identity(paths)

@@ -6,7 +6,7 @@ import json
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.errors import SluiceError
+from spark_jobs.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Topic
 
@@ -37,5 +37,7 @@ def partitions_of(pipeline: str, root: str) -> Partitions:
     """By its spec, and the topics that its checkpoint has."""
     try:
         return Partitions(live_spec(registry.load(pipeline), root).topic)
+    except (RootRefused, RootUnreachable):
+        raise
     except SluiceError:
         return Partitions(None)

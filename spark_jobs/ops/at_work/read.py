@@ -16,6 +16,7 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.ops.at_work.pace import pace
 from spark_jobs.ops.at_work.shown import AtWork, Phase, Standing
+from spark_jobs.ops.waiting import or_why
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 
@@ -41,11 +42,10 @@ class _Read(NamedTuple):
 
 def at_work(root: UPath, pipeline: str, now: datetime) -> tuple[AtWork, ...]:
     """The drain, and the rebuild beside it, that left a note and have not removed it. Nothing of a
-    pipeline whose spec or notes cannot be read.
+    pipeline whose spec or notes cannot be read. Raises RootRefused, RootUnreachable.
     """
-    try:
-        found = [*_notes(root, pipeline)]
-    except SluiceError:
+    found = or_why(root, lambda: [*_notes(root, pipeline)])
+    if isinstance(found, SluiceError):
         return ()
     return tuple(_of(root, pipeline, paths, note, now) for paths, note in found)
 
