@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import DataFrame as SparkFrame
 
 from spark_jobs.analysis import state_checks
+from spark_jobs.checks.light_import import great_expectations
 from spark_jobs.checks.rows import unjudged_rows
 from spark_jobs.errors import CheckBroken
 from spark_jobs.messages.report import CheckResult
@@ -227,8 +228,7 @@ def _gx() -> Any:  # the module: its type would need the import
     # quarter of the import's time.
     gc.disable()
     try:
-        import great_expectations as gx  # noqa: PLC0415 - takes seconds, and a plan needs none
+        return great_expectations()
     finally:
         gc.freeze()
         gc.enable()
-    return gx
