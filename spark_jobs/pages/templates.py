@@ -15,6 +15,7 @@ from spark_jobs.messages.summary import told
 from spark_jobs.pages.amounts import amount, in_bytes, number
 from spark_jobs.pages.bands import drawing
 from spark_jobs.pages.charts.chart import drawn
+from spark_jobs.pages.charts.of_rejected import by_day
 from spark_jobs.pages.flow import SAID, sums
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.find.coverage import State
@@ -57,6 +58,7 @@ def environment(*more: Path) -> Environment:
         "share_of": share_of,
         "amount": amount,
         "drawn": drawn,
+        "by_day": by_day,
         "moment": moment,
     }
     made.globals |= {"STATES": get_args(State), "SAID": SAID}

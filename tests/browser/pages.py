@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 from tests.browser.installation import Installed
 
 OVERVIEW = "/sluice/"
-OF_A_PIPELINE = ("coverage", "late", "quarantine", "state", "repair")
+OF_A_PIPELINE = ("coverage", "rejected", "state", "repair")
 NAMES = ("overview", "pipeline", "run", *OF_A_PIPELINE, "record", "tab of a DAG", "nothing here")
 
 
@@ -20,7 +20,7 @@ def address(name: str, installed: Installed) -> str:
         "overview": OVERVIEW,
         "pipeline": of_it,
         "run": f"{of_it}/run?{run}",
-        "record": f"{of_it}/record?{urlencode({'table': 'late', **place})}",
+        "record": f"{of_it}/rejected?{urlencode({'table': 'late', **place})}",
         "tab of a DAG": f"/sluice/dags/{grows.name}",
         "nothing here": "/sluice/dags/sluice_maintain",
     }.get(name, f"{of_it}/{name}")

@@ -26,7 +26,7 @@ PICTURES = {
     "pipeline-dark": Picture("pipeline", 890, dark=True),
     "failed-check": Picture("run", 900),
     "coverage": Picture("coverage", 760),
-    "late": Picture("late", 660),
+    "rejected": Picture("rejected", 900),
     "record": Picture("record", 820, dark=True),
 }
 """Name -> the page, with made-up numbers (test_screenshots.py)."""

@@ -72,7 +72,10 @@ def test_a_table_sorts_and_a_field_filters_it(window, installed):
 
 def test_airflow_leads_to_the_views_in_its_navigation_and_in_the_tab_of_a_dag(window, installed):
     name = installed.grows.name
-    for path, heading in (("/", "Pipelines"), (f"/dags/{name}", name)):
+    for path, heading in (
+        ("/", "Pipelines"),
+        (f"/dags/{name}", f"Where did the records of {name} go?"),
+    ):
         with window() as opened:
             opened.go(path)
             # The tab of a DAG comes behind the navigation.
@@ -135,9 +138,13 @@ class TestQuestions:
     def test_how_many_records_of_a_day_were_late_and_by_how_much(self, window, installed):
         late = installed.grows.late
         with window() as opened:
-            opened.go(pages.address("late", installed))
-            days = {row["day"]: int(row["records"]) for row in opened.table("By day")}
-            [newest, *_] = opened.table("Records, newest first")
+            opened.go(pages.address("rejected", installed))
+            days = {
+                row["day"]: int(row["records"])
+                for row in opened.table("By day")
+                if row["reason"] == "deduplicate"
+            }
+            [newest, *_] = opened.table("Late records, newest first")
         assert days == Counter(f"{row['kafka_timestamp']:%F}" for row in late)
         record = max(late, key=lambda row: row["kafka_timestamp"])
         assert newest["offset"] == str(record["offset"])

@@ -4,20 +4,21 @@ Jinja, and no script or style of their own.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args
+from urllib.parse import quote, urlencode
 
 from airflow.api_fastapi.app import API_ROOT_PATH
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from sluice_airflow import ids
 from sluice_airflow.web import readings
 from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.prefix import PREFIX
-from sluice_airflow.web.readings import Asked, From, Place, To
+from sluice_airflow.web.readings import Asked, Chosen, From, Shown, To
 from sluice_airflow.web.rights import (
     BytesWithheld,
     MayTrigger,
@@ -33,11 +34,10 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import KINDS, STAGED_KINDS, AskedKind
 from spark_jobs.ops import history
 from spark_jobs.ops.at_work.shown import AtWork
-from spark_jobs.ops.rejected import Only, Table
-from spark_jobs.ops.shown import PipelineLine, RunPage, Withheld
+from spark_jobs.ops.rejected import Table
+from spark_jobs.ops.shown import PipelineLine, RunPage
 from spark_jobs.pages.charts.chart import Chart
 from spark_jobs.pages.charts.of_check import of_check
-from spark_jobs.pages.charts.of_rejected import by_day
 from spark_jobs.pages.charts.of_runs import reads, state_rows
 from spark_jobs.pages.figures import figures
 from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, flow_so_far, says
@@ -111,21 +111,6 @@ def coverage(pipeline: Permitted, start: From = None, end: To = None) -> Respons
     )
 
 
-@router.get("/pipelines/{pipeline}/record")
-def record(pipeline: Permitted, place: Place, withheld: BytesWithheld) -> Response:
-    """One late or quarantined record."""
-    found = readings.record(pipeline, place, withheld)
-    late_by = None if found.late_by_seconds is None else timedelta(seconds=found.late_by_seconds)
-    return _page(
-        "record.html",
-        pipeline=pipeline,
-        place=place,
-        record=found,
-        late_by=late_by,
-        partitions=readings.partitions(pipeline),
-    )
-
-
 @router.get("/pipelines/{pipeline}/state")
 def state(pipeline: Permitted, withheld: BytesWithheld) -> Response:
     """The state, as it was read last."""
@@ -138,18 +123,53 @@ def state(pipeline: Permitted, withheld: BytesWithheld) -> Response:
     )
 
 
-@router.get("/pipelines/{pipeline}/late")
-def late(pipeline: Permitted, withheld: BytesWithheld, only: Asked, page: Page = 0) -> Response:
-    """Late records."""
-    return _rejected(pipeline, "late", page, withheld, only)
-
-
-@router.get("/pipelines/{pipeline}/quarantine")
-def quarantine(
-    pipeline: Permitted, withheld: BytesWithheld, only: Asked, page: Page = 0
+@router.get("/pipelines/{pipeline}/rejected")
+def rejected(
+    pipeline: Permitted,
+    withheld: BytesWithheld,
+    only: Asked,
+    place: Chosen,
+    table: Shown = None,
+    page: Page = 0,
 ) -> Response:
-    """Malformed and premature records."""
-    return _rejected(pipeline, "quarantine", page, withheld, only)
+    """Late, malformed and premature records, and one of them whole."""
+    tables: tuple[Table, ...] = (table,) if table else get_args(Table)
+    found = {
+        each: readings.rejected(pipeline, each, ROWS, page * ROWS, withheld, only)
+        for each in tables
+    }
+    repair, lacking = _to_repair(pipeline) if "late" in tables else (None, "")
+    return _page(
+        "rejected.html",
+        pipeline=pipeline,
+        place=place,
+        record=readings.record(pipeline, place, withheld) if place else None,
+        found=found,
+        days=sorted(
+            (day for each in found.values() for day in each.days),
+            key=lambda day: day.day,
+            reverse=True,
+        ),
+        table=table,
+        page=page,
+        only=only,
+        withheld=withheld,
+        repair=repair,
+        lacking=lacking,
+        replayable=_replayable(pipeline),
+        partitions=readings.partitions(pipeline),
+    )
+
+
+@router.get("/pipelines/{pipeline}/late")
+@router.get("/pipelines/{pipeline}/quarantine")
+@router.get("/pipelines/{pipeline}/record")
+def moved(pipeline: Permitted, request: Request) -> Response:
+    """Addresses of before: each is a part of the page of rejected records."""
+    old = request.url.path.rpartition("/")[2]
+    table = [] if old == "record" else [("table", old)]
+    question = urlencode([*table, *request.query_params.multi_items()])
+    return RedirectResponse(f"{BASE}/pipelines/{quote(pipeline)}/rejected?{question}", 308)
 
 
 @router.get("/pipelines/{pipeline}/repair")
@@ -239,27 +259,6 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
 def _works(pipeline: str, work: AtWork) -> Response:
     """A run that has not ended. Of what it has done, the flow so far."""
     return _page("at_work.html", pipeline=pipeline, work=work, flow=flow_so_far(work.account))
-
-
-def _rejected(
-    pipeline: str, table: Table, page: int, withheld: Withheld | None, only: Only
-) -> Response:
-    found = readings.rejected(pipeline, table, ROWS, page * ROWS, withheld, only)
-    repair, lacking = _to_repair(pipeline) if table == "late" else (None, "")
-    return _page(
-        "rejected.html",
-        pipeline=pipeline,
-        table=table,
-        found=found,
-        by_day=by_day(found.days),
-        page=page,
-        only=only,
-        withheld=withheld,
-        repair=repair,
-        lacking=lacking,
-        replayable=_replayable(pipeline),
-        partitions=readings.partitions(pipeline),
-    )
 
 
 def _replayable(pipeline: str) -> bool:

@@ -73,6 +73,22 @@ def _place(
 
 
 Place = Annotated[_Place, Depends(_place)]
+Shown = Annotated[Table | None, Query(alias="table", description="one of the tables; else both")]
+
+
+def _chosen(
+    table: Shown = None,
+    generation: Annotated[str | None, Query(max_length=200)] = None,
+    partition: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
+    offset: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None,
+) -> _Place | None:
+    """The one record that a page shows; None unless it is named whole."""
+    if table is None or generation is None or partition is None or offset is None:
+        return None
+    return _Place(table, generation, partition, offset)
+
+
+Chosen = Annotated[_Place | None, Depends(_chosen)]
 
 
 def _only(

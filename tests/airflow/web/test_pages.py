@@ -13,7 +13,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import Coverage, Interval
 from spark_jobs.root.paths import Paths
 from spark_jobs.root.store import opened
-from tests.airflow.web.written import HOSTILE, MINE, OTHER
+from tests.airflow.web.written import HOSTILE, LATE, MINE, OTHER
 
 
 def charts(page: str) -> list[dict[str, Any]]:
@@ -62,16 +62,33 @@ def test_a_run_has_its_account_its_batches_and_each_check_with_what_it_observed_
 def test_the_late_records_of_a_day_are_counted_and_each_says_by_how_much(get):
     found = get(f"/api/pipelines/{MINE}/late").json()
     assert found["days"] == [{"day": "2026-03-01", "reason": "deduplicate", "records": 1}]
-    assert "0:10:00" in get(f"/pipelines/{MINE}/late", page=True).text
+    assert "0:10:00" in get(f"/pipelines/{MINE}/rejected?table=late", page=True).text
+
+
+def test_late_and_quarantined_records_are_on_one_page_and_the_addresses_of_before_lead_to_it(get):
+    both = get(f"/pipelines/{MINE}/rejected", page=True).text
+    [chart] = charts(both)
+    assert "deduplicate" in [each["label"] for each in chart["series"]]
+    assert both.count("&amp;offset=") == 3
+    for table, records in (("late", 1), ("quarantine", 2)):
+        answer = get(f"/pipelines/{MINE}/{table}?page=0&run_id=", page=True)
+        assert answer.headers["location"].endswith(f"/rejected?table={table}&page=0&run_id=")
+        page = get(answer.headers["location"].removeprefix("/sluice"), page=True).text
+        assert page.count("&amp;offset=") == records
+    old = get(f"/pipelines/{MINE}/record{LATE}", page=True).headers["location"]
+    assert old == f"/sluice/pipelines/{MINE}/rejected{LATE}"
+    assert "offset 7" in get(old.removeprefix("/sluice"), page=True).text
 
 
 def test_rejected_records_of_a_run_are_shown_alone_and_nobody_guesses_a_value_by_a_reason(
     get, monkeypatch
 ):
-    address = f"/pipelines/{MINE}/quarantine?kind=malformed&run_id="
-    found = get(f"/api{address}scheduled__2%2B00:00-try1").json()
+    question = "?kind=malformed&run_id="
+    address = f"/pipelines/{MINE}/rejected{question}"
+    data = f"/api/pipelines/{MINE}/quarantine{question}"
+    found = get(f"{data}scheduled__2%2B00:00-try1").json()
     assert [each["offset"] for each in found["records"]] == [9, 8]
-    assert get(f"/api{address}another").json()["records"] == []
+    assert get(f"{data}another").json()["records"] == []
     reasons = re.compile(r'href="/sluice(/pipelines/[^"]*[?&][^"]*reason=[^"]*)"')
     assert not reasons.search(get(f"{address}scheduled__2%2B00:00-try1", page=True).text)
     guess = get(f"/api/pipelines/{MINE}/quarantine?reason=none").json()
@@ -79,7 +96,9 @@ def test_rejected_records_of_a_run_are_shown_alone_and_nobody_guesses_a_value_by
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
     page = get(f"{address}scheduled__2%2B00:00-try1", page=True, role="user").text
     for link in reasons.findall(page):
-        one = get(html.unescape(f"/api{link}"), role="user").json()
+        one = get(
+            html.unescape(f"/api{link}").replace("/rejected?", "/quarantine?"), role="user"
+        ).json()
         assert len(one["records"]) == 1
     assert len(reasons.findall(page)) == 2
 
@@ -142,9 +161,9 @@ def test_a_run_that_was_not_published_says_why_and_what_to_do(get):
     assert f"sluice accept {MINE} --check 'expect_column_values_to_not_be_null(origin)'" in text
     # 100 of 100 offsets were read; 10 were late, 5 copies. The records are a click away.
     assert "100 read = 10 late + 90 accepted; 90 accepted = 5 duplicates + 85 accepted." in text
-    links = re.findall(r'href="/sluice([^"]*/late\?run_id=[^"]*)"', text)
+    links = re.findall(r'href="/sluice([^"]*/rejected\?run_id=[^"]*&table=late)"', text)
     assert len(links) == 1
-    assert len(get(f"/api{links[0]}").json()["records"]) == 1
+    assert get(links[0], page=True).text.count("&amp;offset=") == 1
     assert "Consumers were not told of them yet." in text
     assert len(charts(text)) == 3, "each check's history"
 

@@ -11,7 +11,10 @@ def test_hostile_text_is_text_and_is_cut_and_no_page_has_a_script_or_a_record_s_
     for address in addresses(MINE):
         if address.startswith(("/api/", "/static/")):
             continue
-        text = get(address, page=True).text
+        answer = get(address, page=True)
+        if answer.status_code == 308:  # to one of the others
+            continue
+        text = answer.text
         assert len(text) < 60_000
         assert "<script>" not in text
         assert text.count("<script") == text.count('<script src="/sluice/static/') == 3
@@ -35,7 +38,7 @@ def test_no_page_and_no_json_has_a_value_of_a_record_for_those_who_may_not_see_i
     run = f"/pipelines/{MINE}/run?run_id=scheduled__2%2B00:00-try1"
     for address in (
         run,
-        f"/pipelines/{MINE}/quarantine",
+        f"/pipelines/{MINE}/rejected",
         f"/dags/{MINE}/runs/scheduled__2%2B00:00",
     ):
         assert VALUE_OF in get(address, role="user", page=True).text, address
@@ -46,7 +49,7 @@ def test_a_record_s_bytes_are_shown_to_nobody_unless_a_setting_says_so(get):
     for role in ("viewer", "user", "admin"):
         found = get(f"/api/pipelines/{MINE}/record{LATE}", role=role)
         assert (found.json()["withheld"], found.json()["late_by_seconds"]) == ("setting", 600)
-        for address in (f"record{LATE}", "state"):
+        for address in (f"rejected{LATE}", "state"):
             text = get(f"/pipelines/{MINE}/{address}", role=role, page=True).text
             assert "SLUICE_RECORD_BYTES" in text
             assert "secret" not in text + found.text
@@ -54,14 +57,18 @@ def test_a_record_s_bytes_are_shown_to_nobody_unless_a_setting_says_so(get):
 
 def test_with_the_setting_they_are_shown_to_those_who_may_edit_the_dag_alone(get, monkeypatch):
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
-    for address in (f"record{LATE}", "state"):
-        for prefix, page in (("/api", False), ("", True)):
-            path = f"{prefix}/pipelines/{MINE}/{address}"
-            assert "secret" not in get(path, page=page).text
-            assert "secret of a person" in get(path, page=page, role="user").text
-            assert get(path.replace(MINE, OTHER), page=page, role="user").status_code == 404
+    of_it = f"pipelines/{MINE}"
+    for path, page in (
+        (f"/api/{of_it}/record{LATE}", False),
+        (f"/{of_it}/rejected{LATE}", True),
+        (f"/api/{of_it}/state", False),
+        (f"/{of_it}/state", True),
+    ):
+        assert "secret" not in get(path, page=page).text
+        assert "secret of a person" in get(path, page=page, role="user").text
+        assert get(path.replace(MINE, OTHER), page=page, role="user").status_code == 404
     assert get(f"/api/pipelines/{MINE}/record{LATE}").json()["withheld"] == "right"
-    assert "those who may edit the DAG" in get(f"/pipelines/{MINE}/record{LATE}", page=True).text
+    assert "those who may edit the DAG" in get(f"/pipelines/{MINE}/rejected{LATE}", page=True).text
 
 
 def test_hostile_bytes_are_text_and_hexadecimal_and_bounded(get, monkeypatch):
@@ -88,7 +95,7 @@ def test_hostile_bytes_are_text_and_hexadecimal_and_bounded(get, monkeypatch):
     )
     assert whole["value"]["not_decoded"] == "it has more than 1,048,576 bytes"
     for question in (LATE, BAD):
-        text = get(f"/pipelines/{MINE}/record{question}", role="user", page=True).text
+        text = get(f"/pipelines/{MINE}/rejected{question}", role="user", page=True).text
         assert len(text) < 60_000
         assert text.count("<script") == 3
         assert not any(found in text for found in ("\u202e", "\x1b", "\x00"))

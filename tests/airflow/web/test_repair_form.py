@@ -24,11 +24,11 @@ def test_coverage_says_which_day_waits_for_a_repair_and_leads_to_its_form(get):
         "2026-03-01T12:00:00Z",
         1,
     )
-    late = html.unescape(get(f"/pipelines/{MINE}/late", page=True).text)
+    late = html.unescape(get(f"/pipelines/{MINE}/rejected?table=late", page=True).text)
     of_it = f"/sluice/pipelines/{MINE}/repair"
     assert f'href="{of_it}"' in late
     assert f'href="{of_it}?from=2026-03-01T11%3A00%3A00Z&to=2026-03-01T12%3A00%3A00Z"' in late
-    assert f'href="{of_it}?kind=replay"' in get(f"/pipelines/{MINE}/quarantine", page=True).text
+    assert f'href="{of_it}?kind=replay"' in get(f"/pipelines/{MINE}/rejected", page=True).text
     page = get(f"/pipelines/{MINE}/coverage", page=True).text
     assert page.count('<rect x="') == 2, "the two alike are one"
     assert "no longer has is not known here. SETTING_INVALID" in page, "no variable names brokers"
@@ -102,7 +102,7 @@ def test_an_archive_has_no_form_since_it_has_no_such_dag(get, monkeypatch):
     assert "an archive has the records themselves, and computes nothing" in text
     assert "<form" not in text
     assert "__backfill" not in text
-    assert "Open the form" not in get(f"/pipelines/{MINE}/quarantine", page=True).text
+    assert "Open the form" not in get(f"/pipelines/{MINE}/rejected", page=True).text
     assert "__backfill" not in get(f"/pipelines/{MINE}/coverage", page=True).text
 
 
@@ -110,9 +110,9 @@ def test_a_replay_is_offered_only_where_ranges_can_be_computed(get, monkeypatch)
     from sluice_airflow.web import pages  # noqa: PLC0415 - the home comes first
 
     offer = "Open the form of a replay"
-    assert offer in get(f"/pipelines/{MINE}/quarantine", page=True).text
+    assert offer in get(f"/pipelines/{MINE}/rejected", page=True).text
     monkeypatch.setattr(pages, "unranged", lambda _: "it has none")
-    assert offer not in get(f"/pipelines/{MINE}/quarantine", page=True).text
+    assert offer not in get(f"/pipelines/{MINE}/rejected", page=True).text
 
 
 def test_what_is_wrong_with_a_range_is_said_and_is_no_failure_of_the_server(get):

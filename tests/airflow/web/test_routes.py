@@ -35,6 +35,8 @@ def test_every_route_answers_for_ones_own_pipeline_and_none_names_or_shows_anoth
     own, others = addresses(MINE), addresses(OTHER)
     for mine, other in zip(own, others, strict=True):
         answer = get(mine)
+        if answer.status_code == 308:  # an address of before
+            answer = get(answer.headers["location"].removeprefix("/sluice"))
         assert answer.status_code == 200, mine
         assert OTHER not in answer.text, mine
         if mine != other:
@@ -48,9 +50,11 @@ def test_every_route_answers_for_ones_own_pipeline_and_none_names_or_shows_anoth
 
 def test_the_tabs_of_a_dag_and_of_its_backfills_show_the_pipeline_of_each(get):
     everything = "everything"
-    assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}", everything, page=True).text
-    assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}__backfill", everything, page=True).text
-    assert f"<h1>{MINE}</h1>" in get(f"/dags/{MINE}__accept", everything, page=True).text
+    assert f"records of {MINE} go?</h1>" in get(f"/dags/{MINE}", everything, page=True).text
+    assert (
+        f"records of {MINE} go?</h1>" in get(f"/dags/{MINE}__backfill", everything, page=True).text
+    )
+    assert f"records of {MINE} go?</h1>" in get(f"/dags/{MINE}__accept", everything, page=True).text
     assert get("/dags/sluice_maintain", everything, page=True).status_code == 404
     run = "scheduled__2%2B00%3A00"
     assert "CHECK_FAILED" in get(f"/dags/{MINE}/runs/{run}", everything, page=True).text

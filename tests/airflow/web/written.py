@@ -25,7 +25,7 @@ PAGE = {"accept": "text/html"}
 VALUE_OF = "secret of a person"
 LATE = "?table=late&generation=g1&partition=0&offset=7"
 BAD = "?table=quarantine&generation=g1&partition=0&offset=8"
-QUESTIONS = {"run": "?run_id={run}", "record": LATE}
+QUESTIONS = {"run": "?run_id={run}", "record": LATE, "rejected": LATE}
 """The end of a path -> what it must be asked with."""
 VALUE = rb'{"event_id": 7, "name": "secret of a person <script>", "\u001b[31m": "\u202e"}'
 Client = Any
