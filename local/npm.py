@@ -6,6 +6,7 @@ without npm gets one by pip, in an environment of its own. `make wheel` needs it
 else up: so it needs no package.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -30,7 +31,10 @@ def fetch() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", known.name):
         shutil.copy(LOCKED / name, FOLDER / name)
-    subprocess.run([*_npm(), *CI], cwd=FOLDER, stdout=subprocess.DEVNULL, check=True)
+    # Node has a list of authorities of its own: it trusts those of this machine, too, as pip does.
+    trusted = os.environ.get("SSL_CERT_FILE")
+    variables = {"NODE_EXTRA_CA_CERTS": trusted} | os.environ if trusted else None
+    subprocess.run([*_npm(), *CI], cwd=FOLDER, stdout=subprocess.DEVNULL, check=True, env=variables)
     # Whole or not at all: that it is there says that it is done.
     unfinished = SERVED.with_name(f"{SERVED.name}.unfinished")
     unfinished.mkdir(exist_ok=True)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
+
 from local.airflow import Airflow
 from local.airflow_api import Api
 from local.ports import free_port
@@ -106,11 +108,22 @@ class Stack(NamedTuple):
         )
         return into
 
+    def page(self, path: str) -> httpx.Response:
+        """What a view answers the administrator's browser."""
+        at = f"http://127.0.0.1:{self.port}"
+        with httpx.Client(base_url=at, timeout=60) as client:
+            login = {"username": USER, "password": self._password()}
+            token = client.post("/auth/token", json=login).json()["access_token"]
+            headers = {"authorization": f"Bearer {token}", "accept": "text/html"}
+            return client.get(f"/sluice{path}", headers=headers)
+
+    def _password(self) -> str:
+        file = self.home / ".stack" / "secrets" / "airflow_passwords"
+        return str(json.loads(file.read_text())[USER])
+
     def airflow(self) -> Api:
         """A session with its Airflow."""
-        password = json.loads((self.home / ".stack" / "secrets" / "airflow_passwords").read_text())[
-            USER
-        ]
+        password = self._password()
         return Api(Airflow(self.home / "nowhere", f"http://127.0.0.1:{self.port}", USER, password))
 
     def canaries(self) -> dict[str, set[str]]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import socket
+import threading
 import time
 from typing import Any
 
@@ -130,6 +131,28 @@ def test_a_page_says_that_the_store_stands_still_and_others_are_answered(get, mo
                 assert time.monotonic() - began < 10, "it has waited for the store"
             assert get("/nowhere").status_code == 404
     monkeypatch.setattr(apart, "THREADS", apart.Threads(2))
+    assert get(f"/api/pipelines/{MINE}/runs").status_code == 200
+
+
+def test_where_all_threads_wait_for_longer_than_a_page_the_next_is_answered_at_once(
+    get, monkeypatch
+):
+    from sluice_airflow.web import apart  # noqa: PLC0415 - the home comes first
+
+    monkeypatch.setattr(apart, "SECONDS", 0.2)
+    monkeypatch.setattr(apart, "THREADS", threads := apart.Threads(2))
+    goes_on = threading.Event()
+    waiting = [threads.submit(goes_on.wait) for _ in range(2)]
+    try:
+        assert get(f"/api/pipelines/{MINE}/runs").json()["code"] == "ROOT_UNREACHABLE"
+        monkeypatch.setattr(apart, "SECONDS", 0.1)
+        queued = threads._waiting.qsize()  # noqa: SLF001 - what nobody has begun
+        assert get(f"/api/pipelines/{MINE}/runs").json()["code"] == "ROOT_UNREACHABLE"
+        assert threads._waiting.qsize() == queued, "it has waited behind the others"  # noqa: SLF001
+    finally:
+        goes_on.set()
+    assert all(each.result() for each in waiting)
+    monkeypatch.setattr(apart, "SECONDS", 15.0)
     assert get(f"/api/pipelines/{MINE}/runs").status_code == 200
 
 
