@@ -111,7 +111,7 @@ class Stack(NamedTuple):
     def page(self, path: str) -> httpx.Response:
         """What a view answers the administrator's browser."""
         at = f"http://127.0.0.1:{self.port}"
-        with httpx.Client(base_url=at, timeout=60) as client:
+        with httpx.Client(base_url=at, timeout=60, follow_redirects=True) as client:
             login = {"username": USER, "password": self._password()}
             token = client.post("/auth/token", json=login).json()["access_token"]
             headers = {"authorization": f"Bearer {token}", "accept": "text/html"}

@@ -12,7 +12,7 @@ from spark_jobs.registry import find as registry
 from tests.harness.stack import Stack
 
 NAME = "departure_delays"
-TABS = ("", "/coverage", "/late", "/quarantine", "/state", "/repair")
+TABS = ("", "/coverage", "/rejected", "/state", "/repair")
 DEMO = "run --rm producer python -m local.stack.demo --months 1 --deliveries 6 --last 1"
 REFUSES = """
 import json

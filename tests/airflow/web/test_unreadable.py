@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -45,6 +46,12 @@ def policy(user: str, bucket: str, *actions: str) -> str:
         "Resource": [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"],
     }
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+@pytest.fixture
+def get(get) -> Callable[..., Any]:
+    """To where addresses of before lead."""
+    return partial(get, follow_redirects=True)
 
 
 @pytest.fixture(autouse=True)
