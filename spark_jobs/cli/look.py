@@ -28,6 +28,7 @@ from spark_jobs.launch import relay
 from spark_jobs.messages.job import ShowState, StateQuery
 from spark_jobs.ops import views
 from spark_jobs.registry import find as registry
+from spark_jobs.root.store import opened
 from spark_jobs.settings.installation import root
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -90,20 +91,32 @@ def state(
 ) -> None:
     """Show the state of the stateful steps: keys, groups, variables, timers.
 
+    Without a key: also the sizes of keys, when rows expire, and when the budget is reached.
+
     Without --keep it writes nothing. It does not disturb a run.
     """
     from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
+    from spark_jobs.pages import growth_words  # noqa: PLC0415 - as below
+    from spark_jobs.pages.growth import growth  # noqa: PLC0415 - as below
     from spark_jobs.state.query import resolve  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         spec = registry.load(pipeline)
         settings = installation(spec)
         spec = live_spec(spec, settings.root)
-        query = StateQuery(tuple(key or ()), step, at_batch, changes, batches, limit, keep)
+        whole = not key and not changes
+        query = StateQuery(
+            tuple(key or ()), step, at_batch, changes, batches, limit, keep, measured=whole
+        )
         resolve(spec, settings, query)
         words = command(settings, ShowState(pipeline=pipeline, query=query))
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(relay.run(words, variables))
+        status = relay.run(words, variables)
+        if status == 0 and query == StateQuery(limit=limit, keep=keep, measured=True):
+            found = growth(opened(settings.root), pipeline)
+            for line in growth_words.lines(found, datetime.now(UTC)):
+                typer.echo(line)
+    raise typer.Exit(status)
 
 
 @commands.command(

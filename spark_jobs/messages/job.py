@@ -87,6 +87,8 @@ class StateQuery(NamedTuple):
     """The number of rows to show: of each variable, or of each batch's changes."""
     keep: bool = False
     """Keep the answer for the views (state/answer.py)."""
+    measured: bool = False
+    """Tell the sizes of keys, and when rows expire: each reads the state once more."""
 
 
 class ShowState(_OfPipeline):

@@ -1,4 +1,5 @@
-// Draws what a figure of html/chart.html has in its data-chart, by uPlot: axes, hover, zoom, keys. All of a page's charts show the same range of time.
+// Draws what a figure of html/chart.html has in its data-chart, by uPlot: axes, hover, zoom, keys. All of a page's charts show the same range of time, but
+// for those with data-apart, which are of another one.
 // Names are text of others: they become text nodes, and nothing else.
 "use strict";
 (() => {
@@ -77,6 +78,7 @@
       this.it = JSON.parse(place.dataset.chart);
       this.unit = UNITS[this.it.unit];
       this.small = "small" in place.dataset;
+      this.apart = apart(place);
       this.stacked = this.it.form === "stacked" && !this.it.log;
       this.x = this.small ? this.it.x.map((_, at) => at) : this.it.x;
       this.at = this.x.length;
@@ -87,6 +89,19 @@
       this.u = new uPlot(this.options(), [this.x, ...this.order.map((at) => this.column(at))], place);
       new ResizeObserver(() => this.u.setSize(this.size())).observe(place);
       if (!this.small) this.listen();
+      if (this.apart && !this.small) this.all();
+    }
+
+    show(from, to) {
+      if (this.apart) this.u.setScale("x", { min: from, max: to });
+      else show(from, to);
+    }
+
+    all() {
+      if (!this.apart) return range_all();
+      const [from, to] = [this.x[0], this.x.at(-1)];
+      const edge = Math.max(30, (0.6 * (to - from)) / this.x.length);
+      this.show(from - edge, to + edge);
     }
 
     size() {
@@ -139,7 +154,7 @@
           { ...axis, label: it.log ? `${it.unit}, log` : it.unit, labelSize: 18, size: (_, shown) => 22 + 7 * Math.max(3, ...(shown ?? []).map((each) => String(each ?? "").length)), values: (_, ticks) => ticks.map((each) => (each === null ? "" : unit.tick(each))), incrs: unit.steps },
         ],
         series: [{}, ...this.order.map((at) => this.line(it.series[at]))],
-        hooks: { draw: [(u) => this.bounds(u)], setCursor: [(u) => this.hover(u)], setScale: [(u, key) => key === "x" && !small && range.length && show(u.scales.x.min, u.scales.x.max)] },
+        hooks: { draw: [(u) => this.bounds(u)], setCursor: [(u) => this.hover(u)], setScale: [(u, key) => key === "x" && !this.apart && range.length && show(u.scales.x.min, u.scales.x.max)] },
       };
     }
 
@@ -231,14 +246,14 @@
       u.over.addEventListener("click", () => this.open(this.at));
       place.addEventListener("blur", () => u.setCursor({ left: -10, top: -10 }));
       place.addEventListener("keydown", (event) => this.key(event));
-      u.over.addEventListener("dblclick", () => range_all());
+      u.over.addEventListener("dblclick", () => this.all());
     }
 
     key(event) {
       const last = this.x.length - 1;
       const to = { ArrowLeft: this.at - 1, ArrowRight: this.at + 1, PageUp: this.at - 10, PageDown: this.at + 10, Home: 0, End: last }[event.key];
       if (event.key === "Enter") this.open(this.at);
-      else if (event.key === "Escape") range_all();
+      else if (event.key === "Escape") this.all();
       else if (to === undefined) return;
       else this.go(Math.max(0, Math.min(last, to)));
       event.preventDefault();
@@ -247,24 +262,26 @@
     go(at) {
       const { min, max } = this.u.scales.x;
       const x = this.x[at];
-      if (x < min || x > max) show(x - (max - min) / 2, x + (max - min) / 2);
+      if (x < min || x > max) this.show(x - (max - min) / 2, x + (max - min) / 2);
       this.u.setCursor({ left: this.u.valToPos(x, "x"), top: 10 });
       this.at = at;
       says.textContent = this.figures(at).map(([text]) => text).join(", ");
     }
   }
 
+  const apart = (place) => "small" in place.dataset || "apart" in place.dataset;
+  const together = places.filter((place) => !apart(place));
   const drawn = [];
   let range = [];
   // The same range in all charts. Each tells of its own change, later: that is none then.
   function show(from, to, button = null) {
     if (from === range[0] && to === range[1]) return;
     range = [from, to];
-    for (const each of drawn) if (!each.small) each.u.setScale("x", { min: from, max: to });
+    for (const each of drawn) if (!each.apart) each.u.setScale("x", { min: from, max: to });
     for (const each of buttons) each.setAttribute("aria-pressed", String(each === button));
   }
 
-  const times = places.filter((place) => !("small" in place.dataset)).flatMap((place) => JSON.parse(place.dataset.chart).x);
+  const times = together.flatMap((place) => JSON.parse(place.dataset.chart).x);
   const oldest = times.reduce((a, b) => Math.min(a, b), Infinity);
   const newest = times.reduce((a, b) => Math.max(a, b), -Infinity);
   const edge = Math.max(30, 0.02 * (newest - oldest)); // the first and the last bar are whole
@@ -291,7 +308,7 @@
     bar.setAttribute("role", "group");
     bar.setAttribute("aria-label", "Range and zone of the charts");
     for (const each of [...buttons, choice]) each.type = "button";
-    const first = places.find((place) => !("small" in place.dataset)).closest("figure");
+    const first = together[0].closest("figure");
     (first.parentElement.classList.contains("charts") ? first.parentElement : first).before(bar);
     range_all();
   }

@@ -9,7 +9,6 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.shown import Batches, Runs
 from spark_jobs.pages.charts.chart import Chart
-from spark_jobs.pages.charts.of_batches import bytes_of_state, rows_in_state
 from spark_jobs.pages.charts.of_runs import accounts, by_phase, lags, late_shares
 from spark_jobs.registry import find as registry
 
@@ -25,35 +24,27 @@ class Figures(NamedTuple):
     charts: list[Chart]
 
 
-class _Bounds(NamedTuple):
-    """Of the spec, as it is today."""
-
-    budget_bytes: int | None = None
-    late_share: float | None = None
-
-
 def figures(root: UPath, pipeline: str, limit: int, offset: int) -> Figures:
     """Of `limit` runs and batches, after the newest `offset`."""
     found = history.runs(root, pipeline, limit, offset)
     batches = history.batches(root, pipeline, limit, offset)
-    bounds = _bounds(pipeline)
     charts = [
         accounts(found.runs),
         lags(found.runs),
-        late_shares(found.runs, bounds.late_share),
+        late_shares(found.runs, _late_share(pipeline)),
         by_phase(ops_phases.phases(root, pipeline, limit, offset).runs),
-        rows_in_state(batches.batches),
-        bytes_of_state(batches.batches, bounds.budget_bytes),
     ]
     return Figures(found, batches, charts)
 
 
-def _bounds(pipeline: str) -> _Bounds:
-    """None where the spec does not load: the history is there all the same."""
+def _late_share(pipeline: str) -> float | None:
+    """The most that its check allows; None where the spec does not load: the history is there all
+    the same.
+    """
     try:
         spec = registry.load(pipeline)
     except SluiceError:
-        return _Bounds()
+        return None
     share = next(
         (
             check.kwargs.get("max_value")
@@ -62,6 +53,4 @@ def _bounds(pipeline: str) -> _Bounds:
         ),
         None,
     )
-    return _Bounds(
-        spec.state.budget_bytes, float(share) if isinstance(share, int | float) else None
-    )
+    return float(share) if isinstance(share, int | float) else None

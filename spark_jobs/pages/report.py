@@ -18,7 +18,9 @@ from spark_jobs import __version__
 from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history
 from spark_jobs.ops.shown import CheckLine, RunPage
+from spark_jobs.pages import growth_words
 from spark_jobs.pages.figures import figures
+from spark_jobs.pages.growth import growth
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.repair.find.coverage import Coverage, coverage
@@ -40,12 +42,15 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
         .render(
             pipeline=spec.name,
             made_at=now,
+            now=now,
             version=__version__,
             style=_own(STYLES),
             script=_own(SCRIPTS),
             digest=_digest,
             base=None,
             figures=found,
+            growth=growth(paths.root, spec.name),
+            words=growth_words,
             run=_run(history.run(paths.root, spec.name, runs[0].run_id)) if runs else None,
             covered=covered,
             segments=segments(covered) if covered else [],

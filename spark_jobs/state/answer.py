@@ -5,7 +5,7 @@ views: a page starts no Spark.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field as Described
 
@@ -22,6 +22,9 @@ MOST_ROWS: Final = 200
 MOST_CELL: Final = 200
 """Characters of one value that are kept."""
 
+What = Literal["rows", "timers", "timeouts"]
+Clock = Literal["watermark", "clock", "processor", "nothing"]
+
 
 class VariableAnswer(Part):
     """One variable of a step, or the whole state of a step without named variables."""
@@ -34,6 +37,68 @@ class VariableAnswer(Part):
     )
 
 
+class Power(Part):
+    """Keys of about one size."""
+
+    power: int = Described(description="keys of 2**power bytes or more, and less than twice that")
+    keys: int = Described(description="how many")
+
+
+class LargeKey(Part):
+    """One of the largest keys of a step."""
+
+    key: tuple[str, ...] = Described(
+        description="its values as text; none if SLUICE_RECORD_BYTES is hidden"
+    )
+    rows: int = Described(description="its rows of all variables")
+    bytes: int = Described(description="their bytes")
+
+
+class KeySizes(Part):
+    """How much of a step's state which key holds. state/key_sizes.py says what a key is."""
+
+    columns: tuple[str, ...] = Described(description="names of the key's columns")
+    keys: int = Described(description="how many keys")
+    rows: int = Described(description="rows of all variables")
+    bytes: int = Described(
+        description="bytes of keys and values before they are compressed, with Spark's indexes"
+    )
+    untimed: int | None = Described(
+        description="keys without a timer; null where the step sets none"
+    )
+    powers: tuple[Power, ...] = Described(description="the keys by size, small ones first")
+    largest: tuple[LargeKey, ...] = Described(description="the largest keys, ten at most")
+
+
+class Expiring(Part):
+    """Rows that expire within the hours before a time."""
+
+    hours: int = Described(description="the time, in hours behind `since`; 0: they are due")
+    rows: int = Described(description="how many, of those not in an earlier span")
+
+
+class Expiry(Part):
+    """When the rows of a variable expire."""
+
+    variable: str = Described(description="the variable; empty for a step without named ones")
+    what: What = Described(
+        description="rows that are removed, or calls of the processor, which may remove rows"
+    )
+    by: Clock = Described(
+        description="what they wait for: event time, the clock, the processor's code, nothing"
+    )
+    since: datetime | None = Described(
+        description="the watermark, or when it was read; null before the first watermark"
+    )
+    spans: tuple[Expiring, ...] = Described(description="by time, without empty ones")
+    later: int = Described(description="rows that expire later than in ten years, or nobody knows")
+    never: int = Described(description="rows with no such time")
+
+    def within(self, hours: int) -> int:
+        """Rows that expire when `since` has moved so far: 0, hours up to 48, or whole days."""
+        return sum(each.rows for each in self.spans if each.hours <= hours)
+
+
 class StepAnswer(Part):
     """One stateful step."""
 
@@ -42,6 +107,25 @@ class StepAnswer(Part):
     operator: str = Described(description="Spark's name of it")
     partitions: int = Described(description="its state stores")
     variables: tuple[VariableAnswer, ...] = Described(description="what it stores")
+    sizes: KeySizes | None = Described(
+        default=None,
+        description="its keys by size; null if the heap's store does not tell, or an older Sluice "
+        "kept the answer",
+    )
+    expiry: tuple[Expiry, ...] | None = Described(
+        default=None,
+        description="of each variable; null if an older Sluice kept the answer",
+    )
+
+    def without_rows(self) -> StepAnswer:
+        """It, with no value of a record."""
+        sizes = self.sizes and self.sizes.model_copy(
+            update={
+                "largest": tuple(each.model_copy(update={"key": ()}) for each in self.sizes.largest)
+            }
+        )
+        variables = tuple(each.model_copy(update={"rows": ()}) for each in self.variables)
+        return self.model_copy(update={"variables": variables, "sizes": sizes})
 
 
 class StateAnswer(Stored):
@@ -55,7 +139,7 @@ class StateAnswer(Stored):
 
     def without_rows(self) -> StateAnswer:
         """What a person may see who may not see the bytes of records."""
-        return self.model_copy(update={"steps": tuple(map(_without_rows, self.steps))})
+        return self.model_copy(update={"steps": tuple(step.without_rows() for step in self.steps)})
 
 
 def cells(row: tuple[str, ...]) -> tuple[str, ...]:
@@ -72,8 +156,3 @@ def read_answer(paths: Paths) -> StateAnswer | None:
         return StateAnswer.read(path) if path.exists() else None
     except ValueError:
         raise StateUnreadable.kept_unreadable(path=path, pipeline=paths.pipeline) from None
-
-
-def _without_rows(step: StepAnswer) -> StepAnswer:
-    variables = tuple(each.model_copy(update={"rows": ()}) for each in step.variables)
-    return step.model_copy(update={"variables": variables})

@@ -94,17 +94,7 @@ def read(
 
     Raises StateUnreadable if a column is not in the key, or if its text does not parse.
     """
-    source = (
-        spark.read.format("statestore").option("batchId", batch).option("operatorId", operator.id)
-    )
-    if variable.kind == "TimerState":
-        source = source.option("readRegisteredTimers", "true")
-    elif variable.name:
-        source = source.option("stateVarName", variable.name)
-    stored = source.load(checkpoint)
-    if isinstance(step, GroupState) and step.form == "buckets":
-        stored = by_key(stored, step)
-    columns = store_columns(stored, operator.name, step, ttl=variable.ttl)
+    stored, columns = opened(spark, checkpoint, batch, operator, variable, step)
     flat = stored.select(
         *(column.expression.alias(f"c{index}") for index, column in enumerate(columns)),
         F.monotonically_increasing_id().alias("position"),
@@ -123,6 +113,28 @@ def read(
         tuple(tuple(map(_zoned, row[:-1])) for row in first),
         counted.get["rows"],
     )
+
+
+def opened(
+    spark: SparkSession,
+    checkpoint: SparkPath,
+    batch: int,
+    operator: StateOperator,
+    variable: Variable,
+    step: Step | None,
+) -> tuple[DataFrame, list[StoreColumn]]:
+    """All rows of a variable, and the columns that can be selected of them."""
+    source = (
+        spark.read.format("statestore").option("batchId", batch).option("operatorId", operator.id)
+    )
+    if variable.kind == "TimerState":
+        source = source.option("readRegisteredTimers", "true")
+    elif variable.name:
+        source = source.option("stateVarName", variable.name)
+    stored = source.load(checkpoint)
+    if isinstance(step, GroupState) and step.form == "buckets":
+        stored = by_key(stored, step)
+    return stored, store_columns(stored, operator.name, step, ttl=variable.ttl)
 
 
 def shown(variables: Iterable[Variable], step: Step) -> list[Variable]:

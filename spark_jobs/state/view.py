@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -23,6 +24,9 @@ from spark_jobs.state.answer import (
     cells,
 )
 from spark_jobs.state.changes import row_changes
+from spark_jobs.state.expiry import Instants, expiry
+from spark_jobs.state.key_sizes import key_sizes
+from spark_jobs.state.measures import Measures, told
 from spark_jobs.state.query import StateTarget, format_batches, resolve
 from spark_jobs.state.reader import StateOperator, operators, read, shown
 from spark_jobs.state.table import Table, Variable
@@ -43,7 +47,7 @@ def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterato
     Raises StateUnreadable or StateIncompatible. Takes no lease; writes nothing under the root but
     the answer, if the query says to keep it.
     """
-    target = resolve(spec, settings, query)
+    target, now = resolve(spec, settings, query), datetime.now(UTC)
     spark = session(spec.name, target.spec.state, settings.root)
     answered = list[StepAnswer]()
     for index, number in enumerate(target.steps):
@@ -51,19 +55,24 @@ def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterato
             yield ""
         if query.changes:
             yield from _changes(spark, target, number, query)
-        else:
-            operator, reading = _read_variables(spark, target, number, target.batch, query.limit)
-            yield from _state(target, number, operator, reading)
-            answered.append(_answer(target, number, operator, reading, settings))
+            continue
+        operator, reading = _read_variables(spark, target, number, target.batch, query.limit)
+        yield from _state(target, number, operator, reading)
+        if query.keep or query.measured:
+            measures = _measures(spark, target, number, operator, reading, now)
+            yield from told(measures)
+            answered.append(_answer(target, number, operator, reading, measures))
     if query.keep:
         path = Paths(settings.root, spec).state_answer
-        StateAnswer(
+        answer = StateAnswer(
             generation=target.generation,
             batch=target.batch,
             watermark=target.checkpoint.watermark(target.batch),
-            read_at=datetime.now(UTC),
+            read_at=now,
             steps=tuple(answered),
-        ).write(path)
+        )
+        # Rows only where the installation shows bytes of records: keys are such.
+        (answer if settings.record_bytes == "shown" else answer.without_rows()).write(path)
         yield f"kept for the views: {path}"
 
 
@@ -76,15 +85,36 @@ def _state(
         yield from text.format_rows(table)
 
 
+def _measures(
+    spark: SparkSession,
+    target: StateTarget,
+    number: int,
+    operator: StateOperator,
+    reading: Reading,
+    now: datetime,
+) -> Measures:
+    checkpoint, batch = state_url(target.checkpoint.folder), target.batch
+    since = Instants(target.checkpoint.watermark(batch), now)
+    with _purged_meanwhile(target, batch):
+        return Measures(
+            key_sizes(spark, checkpoint, batch, operator)
+            if target.spec.state.provider == "rocksdb"
+            else None,
+            tuple(
+                expiry(spark, checkpoint, batch, operator, target.spec, number, table, since)
+                for table in reading.values()
+            ),
+        )
+
+
 def _answer(
     target: StateTarget,
     number: int,
     operator: StateOperator,
     reading: Reading,
-    settings: Settings,
+    measures: Measures,
 ) -> StepAnswer:
-    """As it is kept. Rows only where the installation shows bytes of records: keys are such."""
-    shown = settings.record_bytes == "shown"
+    """As it is kept."""
     return StepAnswer(
         step=number,
         kind=target.spec.steps[number - 1].kind,
@@ -96,12 +126,13 @@ def _answer(
                 total=table.total,
                 columns=table.names,
                 rows=tuple(
-                    cells(tuple(map(text.format_value, row)))
-                    for row in (table.rows[:MOST_ROWS] if shown else ())
+                    cells(tuple(map(text.format_value, row))) for row in table.rows[:MOST_ROWS]
                 ),
             )
             for table in reading.values()
         ),
+        sizes=measures.sizes,
+        expiry=measures.expiry,
     )
 
 
@@ -149,10 +180,9 @@ def _read_variables(
     """The first `limit` matching rows of all variables of a step, after a batch."""
     checkpoint = state_url(target.checkpoint.folder)
     steps = target.spec.steps
-    purged = _Purged(f"the state of batch {batch} is purged.", "Name a later batch.")
     if batch not in target.readable:
-        raise purged
-    try:
+        raise _purged(batch)
+    with _purged_meanwhile(target, batch):
         stateful = [position for position, step in enumerate(steps, 1) if step.stateful]
         operator = dict(zip(stateful, operators(spark, checkpoint, batch), strict=True))[number]
         # Spark's own note is of the first batch, unless the step is a transformWithState.
@@ -164,11 +194,22 @@ def _read_variables(
             )
             for variable in shown(operator.variables, steps[number - 1])
         }
+    return operator, tables
+
+
+@contextmanager
+def _purged_meanwhile(target: StateTarget, batch: int) -> Iterator[None]:
+    """Whatever a reading says of a state that a run has purged since: that it is purged."""
+    try:
+        yield
     except Exception as error:
         if isinstance(error, SluiceError) or batch in target.checkpoint.readable():
             raise
-        raise purged from error  # a run has purged it in the meantime
-    return operator, tables
+        raise _purged(batch) from error
+
+
+def _purged(batch: int) -> _Purged:
+    return _Purged(f"the state of batch {batch} is purged.", "Name a later batch.")
 
 
 def _read_all_rows(

@@ -24,7 +24,16 @@ from spark_jobs.runs.run_record import append_row
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Check
-from spark_jobs.state.answer import StateAnswer, StepAnswer, VariableAnswer
+from spark_jobs.state.answer import (
+    Expiring,
+    Expiry,
+    KeySizes,
+    LargeKey,
+    Power,
+    StateAnswer,
+    StepAnswer,
+    VariableAnswer,
+)
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 EVERY: Final = timedelta(hours=6)
@@ -256,7 +265,12 @@ class History:
                 "state_rows": rows,
                 "state_bytes": rows * 120,
                 "table_version": place,
-                "operators": [{"step": 1, "kind": "deduplicate", "numRowsTotal": rows}],
+                "operators": [
+                    {"step": 1, "kind": "deduplicate", "numRowsTotal": rows - 2_000}
+                    | {"memoryUsedBytes": 0, "rocksdbSstFileSize": 100 * rows},
+                    {"step": 2, "kind": "aggregate", "numRowsTotal": 2_000}
+                    | {"memoryUsedBytes": 20 * rows, "rocksdbSstFileSize": 0},
+                ],
             }
         )
 
@@ -338,16 +352,54 @@ class History:
         variable = VariableAnswer(
             title=f"{total:,} rows", total=total, columns=("event_id", "value"), rows=rows
         )
-        step = StepAnswer(
-            step=2, kind="deduplicate", operator="dedupe", partitions=2, variables=(variable,)
-        )
         StateAnswer(
             generation=GENERATION,
             batch=self.last,
             watermark=self.watermark(self.last),
             read_at=self.began[self.last] + timedelta(minutes=9),
-            steps=(step,),
+            steps=(self._remembered(variable),),
         ).write(self.paths.state_answer)
+
+    def _remembered(self, variable: VariableAnswer) -> StepAnswer:
+        """The keys of the step, of which a few are long, and when they expire."""
+        keys, long = variable.total, 40
+        due = tuple(
+            Expiring(hours=hours, rows=keys // 70 * (1 + hours % 4)) for hours in range(1, 28)
+        )
+        return StepAnswer(
+            step=2,
+            kind="deduplicate",
+            operator="dedupe",
+            partitions=2,
+            variables=(variable,),
+            sizes=KeySizes(
+                columns=("event_id",),
+                keys=keys,
+                rows=keys,
+                bytes=keys * 64 + long * 4_000,
+                untimed=None,
+                powers=(
+                    Power(power=5, keys=keys // 3),
+                    Power(power=6, keys=keys - keys // 3 - long),
+                    Power(power=12, keys=long),
+                ),
+                largest=tuple(
+                    LargeKey(key=(f"{self.last}-{number:09}-{'x' * number}",), rows=1, bytes=4_200)
+                    for number in range(10)
+                ),
+            ),
+            expiry=(
+                Expiry(
+                    variable="",
+                    what="rows",
+                    by="watermark",
+                    since=self.watermark(self.last),
+                    spans=due,
+                    later=0,
+                    never=keys - sum(each.rows for each in due),
+                ),
+            ),
+        )
 
 
 def write(root: Path) -> tuple[History, History]:

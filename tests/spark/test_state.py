@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import math
 import os
 import re
 import sys
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from spark_jobs.launch.submit import environment
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.spec import State
-from spark_jobs.state.answer import read_answer
+from spark_jobs.state.answer import StepAnswer, read_answer
 from spark_jobs.state.reader import operators, read
 from spark_jobs.state.view import state_view
 from tests.harness import oracle
@@ -52,6 +54,22 @@ def scenes(kafka, tmp_path_factory):
             scene.run()
             made[pipeline] = scene
         return made[pipeline]
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def kept(scenes):
+    """Pipeline -> the steps of the answer that is kept for the views, with values."""
+
+    @cache
+    def of(pipeline: str) -> tuple[StepAnswer, ...]:
+        scene = scenes(pipeline)
+        settings = scene.settings._replace(record_bytes="shown")
+        list(state_view(scene.spec, settings, StateQuery(keep=True)))
+        found = read_answer(scene.paths)
+        scene.paths.state_answer.unlink()
+        return found.steps
 
     return of
 
@@ -285,9 +303,81 @@ def test_a_kept_answer_has_the_counts_that_are_shown_and_rows_only_where_bytes_m
         assert [len(each.rows) for each in variables] == [
             min(3, each.total) if shown == "shown" else 0 for each in variables
         ]
+        sizes = [step.sizes for step in kept.steps]
+        assert all(each.keys and len(each.largest) == min(10, each.keys) for each in sizes)
+        assert {len(key.key) for each in sizes for key in each.largest} == {
+            1 if shown == "shown" else 0
+        }
         first = next((row for each in variables for row in each.rows), None)
         assert first is None or any(first[0] in line for line in told)
     scene.paths.state_answer.unlink()
+
+
+def row_bytes(*texts: str, fixed: int = 0, windows: int = 0) -> int:
+    """Of Spark's UnsafeRow: a word for each field and for their nulls, then texts in whole words,
+    and of each window a row of two.
+    """
+    words = 1 + len(texts) + fixed + windows
+    return 8 * (words + 3 * windows + sum(-(-len(each.encode()) // 8) for each in texts))
+
+
+def test_keys_are_counted_by_their_bytes_as_plain_python_says(scenes, kept):
+    scene = scenes("departure_delays")
+    batch = batches(scene)[-1]
+    ids, groups = (step.sizes for step in kept(scene.spec.name))
+    size = Counter[tuple[str, str]]()
+    for row in open_groups(scene, batch):
+        key = (row["carrier"], row["origin"])
+        buffers = len(scene.spec.steps[2].measures) + 1  # a mean is a sum and a count
+        size[key] += row_bytes(*key, windows=1) + row_bytes(fixed=buffers)
+    assert (groups.keys, groups.rows) == (len(size), len(open_groups(scene, batch)))
+    assert groups.bytes == size.total()
+    powers = Counter(math.floor(math.log2(each)) for each in size.values())
+    assert {each.power: each.keys for each in groups.powers} == powers
+    assert groups.columns == ("carrier", "origin")
+    assert [each.bytes for each in groups.largest] == sorted(size.values(), reverse=True)[:10]
+    assert all(size[each.key] == each.bytes for each in groups.largest)
+    assert (ids.keys, ids.untimed) == (ids.rows, None)
+
+
+def test_rows_expire_in_the_hours_that_plain_python_says(scenes, kept):
+    for name, step in (("flight_events", 0), ("departure_delays", 1)):
+        scene = scenes(name)
+        batch = batches(scene)[-1]
+        now = watermark(scene, batch)
+        due = (
+            {row["event_id"]: row["event_time"] + DELAY for row in entered(scene, batch)}.values()
+            if name == "flight_events"
+            else [row["window_end"].astimezone(UTC) for row in open_groups(scene, batch)]
+        )
+        [found] = kept(name)[step].expiry
+        assert (found.by, found.since, found.later, found.never) == ("watermark", now, 0, 0)
+        hours = Counter(math.ceil((each - now) / timedelta(hours=1)) for each in due if each > now)
+        assert {each.hours: each.rows for each in found.spans} == hours
+        assert max(hours) > 1, "all in one hour proves little"
+
+
+def test_timers_fire_in_the_hours_that_their_rows_say_and_keys_without_one_are_told(
+    spark, scenes, kept
+):
+    scene = scenes("aircraft_rotations")
+    batch = batches(scene)[-1]
+    now = watermark(scene, batch)
+    rows = remembered(spark, scene, 3, batch, "event-time timers")
+    step = kept("aircraft_rotations")[-1]
+    timers = {each.variable: each for each in step.expiry}["event-time timers"]
+    assert timers.what == "timers"
+    for hours in (0, 1, 24, 48):
+        until = now + timedelta(hours=hours)
+        assert timers.within(hours) == sum(row["due"] <= until for row in rows)
+    assert timers.within(24) > timers.within(1) > 0
+    tails = {row["tail_number"] for row in rows}
+    held = {
+        row["tail_number"]
+        for name in ("waiting", "out")
+        for row in remembered(spark, scene, 3, batch, name)
+    }
+    assert (step.sizes.keys, step.sizes.untimed) == (len(held | tails), len(held - tails))
 
 
 def test_a_session_is_shown_once_with_its_bounds(spark, scene):
@@ -327,7 +417,10 @@ def test_the_heaps_store_is_read_too(spark, scene):
     made.deliver_all()
     made.run()
     assert Checkpoint(made.paths.checkpoint).readable()[0] == 0
-    assert asked(made, batch=0)[1].startswith(f"{len(entered(made, 0)):,} rows")
+    _, rows, *_, sizes, expiry = asked(made, batch=0, measured=True)
+    assert rows.startswith(f"{len(entered(made, 0)):,} rows")
+    assert sizes.startswith("key sizes: the store on the heap")
+    assert expiry.startswith("rows expire with the watermark: ")
 
 
 def test_what_spark_has_purged_is_refused_with_what_there_is(scene, monkeypatch):

@@ -96,7 +96,7 @@ def test_the_lag_is_the_time_from_the_watermark_to_the_run_s_end_and_the_share_i
 def test_the_state_has_a_series_for_each_step_and_the_bytes_have_the_budget():
     def batch(number: int, rows: dict[int, int], size: int, at: datetime | None) -> BatchLine:
         steps = tuple(
-            StepUse(step=step, kind="deduplicate", rows=count, memory=0, files=0)
+            StepUse(step=step, kind="deduplicate", rows=count, memory=size, files=count)
             for step, count in rows.items()
         )
         return BatchLine(
@@ -106,11 +106,16 @@ def test_the_state_has_a_series_for_each_step_and_the_bytes_have_the_budget():
         )  # fmt: skip
 
     batches = [batch(2, {1: 5, 2: 7}, 9, NOON), batch(1, {1: 4}, 8, NOON), batch(0, {}, 7, None)]
-    rows = rows_in_state(batches)
+    rows = rows_in_state(batches, None)
     assert [each.values for each in rows.series] == [[4, 5], [None, 7]]
+    assert rows.bounds == []
     size = bytes_of_state(batches, 100)
-    assert (size.names, size.series[0].values) == (["batch 1", "batch 2"], [8, 9])
+    assert size.names == ["batch 1", "batch 2"]
+    assert [each.values for each in size.series] == [[12, 14], [None, 16]]
     assert size.bounds == [Bound("budget", 100)]
+    assert not bytes_of_state(batches, 1000).bounds, "a line far above would press all of it down"
+    [unknown] = bytes_of_state([batch(3, {}, 9, NOON)], 100).series
+    assert (unknown.label, unknown.values) == ("state", [9])
 
 
 HOSTILE = """</script><script>alert(1)</script>'"><img src=x onerror=alert(1)>\u202e&amp;"""

@@ -36,15 +36,19 @@ from spark_jobs.ops import history
 from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import PipelineLine, RunPage
+from spark_jobs.pages import growth_words
+from spark_jobs.pages.charts import of_state
 from spark_jobs.pages.charts.chart import Chart
 from spark_jobs.pages.charts.of_check import of_check
 from spark_jobs.pages.charts.of_runs import reads, state_rows
 from spark_jobs.pages.figures import figures
 from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, flow_so_far, says
+from spark_jobs.pages.growth import growth
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.touched import Touched
+from spark_jobs.state.measures import expires
 
 router = APIRouter(route_class=Apart, include_in_schema=False)
 BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"
@@ -113,12 +117,23 @@ def coverage(pipeline: Permitted, start: From = None, end: To = None) -> Respons
 
 @router.get("/pipelines/{pipeline}/state")
 def state(pipeline: Permitted, withheld: BytesWithheld) -> Response:
-    """The state, as it was read last."""
+    """How the state grew, and what it was when it was read last."""
+    spec = registry.load(pipeline)
+    kept = readings.state(pipeline, withheld)
+    with installed() as root:
+        found = growth(root, pipeline)
     return _page(
         "state.html",
         pipeline=pipeline,
-        kept=readings.state(pipeline, withheld),
+        spec=spec,
+        stateful=any(step.stateful for step in spec.steps),
+        growth=found,
+        kept=kept,
+        behind=kept.behind(found.after) if kept else 0,
         withheld=withheld,
+        words=growth_words,
+        expires=expires,
+        of_state=of_state,
         now=datetime.now(UTC),
     )
 

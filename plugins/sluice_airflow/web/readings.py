@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -28,7 +29,15 @@ from spark_jobs.ops.at_work import read as works
 from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.record import Declared
 from spark_jobs.ops.rejected import Only, Table
-from spark_jobs.ops.shown import Overview, PipelineLine, RecordPage, Rejected, RunPage, Withheld
+from spark_jobs.ops.shown import (
+    BatchLine,
+    Overview,
+    PipelineLine,
+    RecordPage,
+    Rejected,
+    RunPage,
+    Withheld,
+)
 from spark_jobs.pages.at_work import words
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
@@ -115,6 +124,12 @@ class KeptState(NamedTuple):
     answer: StateAnswer
     current: bool
     """Whether it is of the checkpoint's generation, and not from before a reset or a rewind."""
+
+    def behind(self, after: Sequence[BatchLine]) -> int:
+        """Batches that came since, as far as the ops tables tell: oldest first."""
+        if not after or after[-1].generation != self.answer.generation:
+            return 0
+        return max(0, after[-1].batch - self.answer.batch)
 
 
 def overview(names: list[str]) -> Overview:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal
 
-from spark_jobs.ops.shown import BatchLine
-from spark_jobs.pages.amounts import Unit
-from spark_jobs.pages.charts.chart import Bound, Chart, Form, Series
+from spark_jobs.ops.shown import BatchLine, StepUse
+from spark_jobs.pages.charts.chart import Bound, Chart, Series
+
+FAR = 20
+"""Times the highest value."""
+FAR_ABOVE = " The budget is far above."
 
 
-def rows_in_state(batches: Sequence[BatchLine]) -> Chart:
-    """The rows in the state of each step."""
-    steps = {use.step: use.kind for batch in batches for use in batch.steps}
-    of = [{use.step: use.rows for use in batch.steps} for batch in _known(batches)]
-    series = [
-        Series(f"step {step} ({kind})", [each.get(step) for each in of], f"part{place % 6}")
-        for place, (step, kind) in enumerate(sorted(steps.items()))
-    ] or [Series("state", [batch.state_rows for batch in _known(batches)], "part0")]
-    return _of(batches, "How many rows are in state?", "rows", "stacked", series)
+def rows_in_state(batches: Sequence[BatchLine], budget: int | None) -> Chart:
+    """The rows in the state of each step, newest batch first, and the budget of all."""
+    return _of(batches, "rows", lambda use: use.rows, lambda batch: batch.state_rows, budget)
 
 
 def bytes_of_state(batches: Sequence[BatchLine], budget: int | None) -> Chart:
-    """The bytes of the state, and the budget."""
-    series = [Series("state", [batch.state_bytes for batch in _known(batches)], "part0")]
-    bounds = [] if budget is None else [Bound("budget", budget)]
-    return _of(batches, "How large is the state?", "bytes", "line", series, bounds)
+    """Their bytes likewise."""
+    return _of(batches, "bytes", stored_bytes, lambda batch: batch.state_bytes, budget)
+
+
+def stored_bytes(use: StepUse) -> int | None:
+    """Memory and files of a step; None if neither is known."""
+    if use.memory is None and use.files is None:
+        return None
+    return (use.memory or 0) + (use.files or 0)
 
 
 def _known(batches: Sequence[BatchLine]) -> list[BatchLine]:
@@ -34,13 +37,28 @@ def _known(batches: Sequence[BatchLine]) -> list[BatchLine]:
 
 def _of(
     batches: Sequence[BatchLine],
-    title: str,
-    unit: Unit,
-    form: Form,
-    series: Sequence[Series],
-    bounds: Sequence[Bound] = (),
+    unit: Literal["rows", "bytes"],
+    of_step: Callable[[StepUse], int | None],
+    of_all: Callable[[BatchLine], int | None],
+    budget: int | None,
 ) -> Chart:
     known = _known(batches)
-    x = [each.audited_at.timestamp() for each in known if each.audited_at]
-    names = [f"batch {each.batch}" for each in known]
-    return Chart(title, unit, form, x, names, [each.run_id for each in known], series, bounds)
+    steps = {use.step: use.kind for batch in known for use in batch.steps}
+    by_step = [{use.step: of_step(use) for use in batch.steps} for batch in known]
+    series = [
+        Series(f"step {step} ({kind})", [each.get(step) for each in by_step], f"part{place % 6}")
+        for place, (step, kind) in enumerate(sorted(steps.items()))
+    ] or [Series("state", [of_all(batch) for batch in known], "part0")]
+    most = max((of_all(batch) or 0 for batch in known), default=0)
+    # Below a line that is so much higher, all of it would be a line on the ground.
+    far = budget is not None and budget > FAR * most
+    return Chart(
+        f"How many {unit} does it remember?" + (FAR_ABOVE if far else ""),
+        unit,
+        "stacked",
+        [each.audited_at.timestamp() for each in known if each.audited_at],
+        [f"batch {each.batch}" for each in known],
+        [each.run_id for each in known],
+        series,
+        [] if far or budget is None else [Bound("budget", budget)],
+    )

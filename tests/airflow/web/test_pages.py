@@ -6,6 +6,8 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.ops import ops_tables
@@ -108,15 +110,70 @@ def test_the_state_page_says_when_it_was_read_and_by_which_command_it_is_read_ag
     assert "after batch 2" in page
     assert f"sluice state {MINE} --keep" in page
     assert "another generation" not in page
+    assert "came since" not in page
     path = Paths(str(root), registry.load(MINE)).state_answer
     kept = path.read_text()
     path.unlink()
     try:
         assert get(f"/api/pipelines/{MINE}/state").status_code == 404
         none = get(f"/pipelines/{MINE}/state", page=True)
-        assert (none.status_code, "Nobody has read it" in none.text) == (200, True)
+        assert (none.status_code, "nobody has read" in none.text) == (200, True)
+        assert f"sluice state {MINE} --keep" in none.text
     finally:
         path.write_text(kept)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"batch": 0}, "2 batches came since"),
+        ({"generation": "g0"}, "another generation"),
+        ({"steps": []}, "after batch 2"),
+    ],
+    ids=["long ago", "of a generation that is gone", "of nothing"],
+)
+def test_of_an_answer_that_is_old_the_page_says_so(get, root, changed, said):
+    path = Paths(str(root), registry.load(MINE)).state_answer
+    kept = path.read_text()
+    path.write_text(json.dumps(json.loads(kept) | changed))
+    try:
+        page = get(f"/pipelines/{MINE}/state", page=True).text
+        assert said in page
+        assert f"sluice state {MINE} --keep" in page
+    finally:
+        path.write_text(kept)
+
+
+def test_an_answer_of_an_older_sluice_lacks_sizes_and_the_page_says_what_brings_them(get, root):
+    path = Paths(str(root), registry.load(MINE)).state_answer
+    kept = path.read_text()
+    old = json.loads(kept)
+    for step in old["steps"]:
+        del step["sizes"], step["expiry"]
+    path.write_text(json.dumps(old))
+    try:
+        assert "An older Sluice kept" in get(f"/pipelines/{MINE}/state", page=True).text
+    finally:
+        path.write_text(kept)
+
+
+def test_the_state_page_tells_growth_sizes_and_expiry_and_names_no_key(get):
+    page = get(f"/pipelines/{MINE}/state", page=True).text
+    for said in (
+        "3,000 rows", "No forecast: 3 runs so far", "64 B to 128 B", "not shown",
+        "1 due", "6 within a day", "1 never",
+    ):  # fmt: skip
+        assert said in page
+    [step] = get(f"/api/pipelines/{MINE}/state").json()["steps"]
+    assert [each["key"] for each in step["sizes"]["largest"]] == [[]]
+    assert [each["hours"] for each in step["expiry"][0]["spans"]] == [0, 9]
+    charts = [json.loads(html.unescape(each)) for each in re.findall("data-chart='([^']*)'", page)]
+    assert [(each["form"], each["unit"], len(each["x"])) for each in charts] == [
+        ("stacked", "rows", 3),
+        ("stacked", "bytes", 3),
+        ("stacked", "rows", 10),
+    ]
+    assert charts[2]["series"][0]["values"] == [1, *[0] * 8, 5]
 
 
 def test_the_overview_says_what_waits_what_is_not_published_and_when_the_next_run_is(get):

@@ -14,7 +14,16 @@ from spark_jobs.messages.report import Account, Problem, Report, StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
-from spark_jobs.state.answer import StateAnswer, StepAnswer, VariableAnswer
+from spark_jobs.state.answer import (
+    Expiring,
+    Expiry,
+    KeySizes,
+    LargeKey,
+    Power,
+    StateAnswer,
+    StepAnswer,
+    VariableAnswer,
+)
 from tests.harness import roots
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
@@ -48,9 +57,18 @@ def checkpoint_of(folder: Path, name: str):
     Published(number=1, table_version=2, batch=1).fix(paths)
     rows = (("secret of a person", HOSTILE[:1000]),)
     variable = VariableAnswer(title="7 rows", total=7, columns=("carrier", HOSTILE), rows=rows)
-    step = StepAnswer(
-        step=2, kind="deduplicate", operator="dedupe", partitions=2, variables=(variable,)
+    sizes = KeySizes(
+        columns=("carrier", HOSTILE), keys=7, rows=7, bytes=700, untimed=None,
+        powers=(Power(power=6, keys=7),), largest=(LargeKey(key=rows[0], rows=1, bytes=120),),
+    )  # fmt: skip
+    due = (Expiring(hours=0, rows=1), Expiring(hours=9, rows=5))
+    expiry = Expiry(
+        variable=HOSTILE[:60], what="rows", by="watermark", since=NOON, spans=due, later=0, never=1
     )
+    step = StepAnswer(
+        step=2, kind="deduplicate", operator="dedupe", partitions=2, variables=(variable,),
+        sizes=sizes, expiry=(expiry,),
+    )  # fmt: skip
     StateAnswer(
         generation="g1", batch=2, watermark=NOON, read_at=NOON + timedelta(hours=1), steps=(step,)
     ).write(paths.state_answer)

@@ -1,0 +1,38 @@
+"""After runs: the state after the last batch of each run, as ops.batches has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.ops import history
+from spark_jobs.ops.growth.trend import Point
+from spark_jobs.ops.shown import BatchLine
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+MOST: Final = 2_000
+"""The newest batches that are read."""
+
+
+def after_runs(root: UPath, pipeline: str) -> list[BatchLine]:
+    """The last batch of each run, oldest first. Of the newest MOST batches."""
+    newest = history.batches(root, pipeline, MOST, 0).batches
+    last: dict[str | int, BatchLine] = {}
+    for batch in newest:
+        last.setdefault(batch.run_id or batch.batch, batch)
+    return [*reversed(last.values())]
+
+
+def points(after: Sequence[BatchLine], of: Callable[[BatchLine], int | None]) -> list[Point]:
+    """What it counts after each run, of the newest generation alone: a reset begins at nothing, and
+    a rewind goes back. Runs of which it is not known are left out.
+    """
+    return [
+        Point(batch.audited_at.timestamp(), float(value))
+        for batch in after
+        if batch.generation == after[-1].generation
+        and batch.audited_at is not None
+        and (value := of(batch)) is not None
+    ]

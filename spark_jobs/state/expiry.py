@@ -1,0 +1,121 @@
+"""Expiry: how many rows of a step's state expire when, in one more reading of a variable that has
+such times.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
+
+from spark_jobs.root.path_forms import SparkPath
+from spark_jobs.spans.span import EPOCH, MICROSECOND
+from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Pipeline
+from spark_jobs.state.answer import Clock, Expiring, Expiry, What
+from spark_jobs.state.reader import StateOperator, opened
+from spark_jobs.state.store_columns import StoreColumn
+from spark_jobs.state.table import Table
+
+HOUR: Final = 3_600_000_000
+"""Microseconds."""
+LADDER: Final = ((48, 1), (60 * 24, 24), (10 * 365 * 24, 30 * 24))
+"""Up to so many hours, spans of so many hours: whoever counts the next day needs its hours."""
+LATER: Final = -1
+
+
+class Instants(NamedTuple):
+    """The two times from which it is counted."""
+
+    watermark: datetime | None
+    clock: datetime
+
+
+class When(NamedTuple):
+    """The column that says when a variable's rows expire; empty if none does."""
+
+    column: str
+    by: Clock
+    what: What = "rows"
+
+
+def expiry(
+    spark: SparkSession,
+    checkpoint: SparkPath,
+    batch: int,
+    operator: StateOperator,
+    spec: Pipeline,
+    number: int,
+    table: Table,
+    now: Instants,
+) -> Expiry:
+    """Of one variable of a step, after a batch."""
+    step, variable = spec.steps[number - 1], table.variable
+    when = when_of(spec, number, table)
+    since = {"watermark": now.watermark, "clock": now.clock}.get(when.by)
+    rows: dict[int | None, int] = {LATER if when.column else None: table.total}
+    if when.column and since is not None:
+        stored, columns = opened(spark, checkpoint, batch, operator, variable, step)
+        rows = _by_span(stored, next(each for each in columns if each.name == when.column), since)
+    return Expiry(
+        variable=variable.name,
+        what=when.what,
+        by=when.by,
+        since=since,
+        spans=tuple(
+            Expiring(hours=hours, rows=rows[hours])
+            for hours in sorted(each for each in rows if each is not None and each != LATER)
+        ),
+        later=rows.get(LATER, 0),
+        never=rows.get(None, 0),
+    )
+
+
+def _by_span(stored: DataFrame, column: StoreColumn, since: datetime) -> dict[int | None, int]:
+    """Hours to the end of a span -> rows in it; LATER, and None for those without a time."""
+    # As a double, which is exact for two centuries and overflows for no time.
+    behind = F.unix_micros(column.expression).cast("double") - (since - EPOCH) / MICROSECOND
+    counts = stored.groupBy(_span(behind).alias("hours")).count().collect()
+    return {row["hours"]: row["count"] for row in counts}
+
+
+def _span(behind: Column) -> Column:
+    """The end of the span of the ladder that ends last at that time or before."""
+    found = F.when(behind.isNull(), None).when(behind <= 0, 0)
+    for most, hours in LADDER:
+        end = (F.ceil(behind / (hours * HOUR)) * hours).cast("int")
+        found = found.when(behind <= most * HOUR, end)
+    return found.otherwise(LATER)
+
+
+def when_of(spec: Pipeline, number: int, table: Table) -> When:
+    match step := spec.steps[number - 1]:
+        case Deduplicate(scope="watermark"):
+            return When("expires_at", "watermark")
+        case Deduplicate(scope="event_time"):
+            return When(_event_time(spec, number), "watermark")
+        case Aggregate() if step.window and spec.output_mode != "complete":
+            return When("window_end", "watermark")
+        case GroupState():
+            return _of_group_state(step, table)
+        case _:
+            return When("", "nothing")
+
+
+def _of_group_state(step: GroupState, table: Table) -> When:
+    clock: Clock = "watermark" if step.time_mode == "event" else "clock"
+    if table.variable.kind == "TimerState":
+        return When("due", clock, "timers")
+    if table.variable.ttl:
+        return When("expires_at", "clock")
+    if "timeout_at" in table.names:
+        return When("timeout_at", clock, "timeouts")
+    return When("", "processor")
+
+
+def _event_time(spec: Pipeline, number: int) -> str:
+    """The event-time column that a step gets."""
+    time: str | None = spec.topic.event_time
+    for step in spec.steps[: number - 1]:
+        time = step.time_after(time)
+    return time or ""
