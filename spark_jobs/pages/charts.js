@@ -230,9 +230,10 @@
       tip.hidden = false;
       const over = u.over.getBoundingClientRect();
       const x = over.left + u.valToPos(this.x[at], "x");
-      const right = x + 14 + tip.offsetWidth < innerWidth;
-      tip.style.left = `${Math.max(4, right ? x + 14 : x - 14 - tip.offsetWidth)}px`;
-      tip.style.top = `${Math.max(4, Math.min(over.top + 4, innerHeight - tip.offsetHeight - 4))}px`;
+      const left = [x + 14, x - 14 - tip.offsetWidth].find((each) => each > 0 && each + tip.offsetWidth < innerWidth);
+      // Where there is room beside the point; else below the chart, which stays to be seen.
+      tip.style.left = `${left ?? Math.max(4, (innerWidth - tip.offsetWidth) / 2)}px`;
+      tip.style.top = `${Math.max(4, Math.min(left === undefined ? over.bottom + 4 : over.top + 4, innerHeight - tip.offsetHeight - 4))}px`;
     }
 
     listen() {
@@ -275,7 +276,7 @@
   let range = [];
   // The same range in all charts. Each tells of its own change, later: that is none then.
   function show(from, to, button = null) {
-    if (from === range[0] && to === range[1]) return;
+    if (from === range[0] && to === range[1] && !button) return;
     range = [from, to];
     for (const each of drawn) if (!each.apart) each.u.setScale("x", { min: from, max: to });
     for (const each of buttons) each.setAttribute("aria-pressed", String(each === button));

@@ -3,10 +3,23 @@
 // All of it is text in, text out.
 "use strict";
 
-try {
-  const theme = localStorage.getItem("theme"); // where Airflow's UI keeps it
-  if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
-} catch { /* a frame without storage: the system's choice */ }
+const takeTheme = () => {
+  try {
+    const theme = localStorage.getItem("theme"); // where Airflow's UI keeps it
+    if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+  } catch { /* a frame without storage: the system's choice */ }
+};
+takeTheme();
+window.addEventListener("storage", takeTheme); // it was changed around this frame
+
+// A table that is wider than its place is reached by the keyboard too, so that its columns are.
+const scrolls = new ResizeObserver((all) => {
+  for (const { target } of all) {
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+for (const place of document.querySelectorAll(".wide")) scrolls.observe(place);
 
 const key = (row, column) => {
   const text = row.cells[column].dataset.sort ?? row.cells[column].textContent.trim();

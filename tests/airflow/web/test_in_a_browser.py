@@ -1,0 +1,152 @@
+"""The views in Chromium: charts that are drawn, and pages that axe has nothing against."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from spark_jobs.pages.templates import LIBRARY
+from tests.airflow.web.written import LATE, MINE, addresses
+from tests.browser import axe
+from tests.browser.chromium import ABSENT, PATH, chromium
+from tests.browser.window import Window
+from tests.harness.long_form import LONG
+
+HOST = "http://airflow.test"
+HERE = f"/sluice/pipelines/{MINE}"
+RUN = "scheduled__2+00:00-try1"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if PATH is None:
+        pytest.skip(ABSENT)
+    if not (LIBRARY.is_file() and axe.SCRIPT.is_file()):
+        pytest.skip(axe.ABSENT)
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(browser, get) -> Iterator[Callable[..., Window]]:
+    """A window on the app of this process: what it asks for, the test's client fetches."""
+    contexts = []
+
+    def serve(route: Any, lacks: str) -> None:
+        path = route.request.url.removeprefix(f"{HOST}/sluice")
+        page = route.request.resource_type == "document"
+        answer = get(path, page=page, follow_redirects=True)
+        status = 404 if lacks and lacks in path else answer.status_code
+        route.fulfill(status=status, headers=dict(answer.headers), body=answer.content)
+
+    def made(path: str, *, lacks: str = "", **of_context: Any) -> Window:
+        context = browser.new_context(
+            **{
+                "base_url": HOST,
+                "timezone_id": "Europe/Berlin",
+                "viewport": {"width": 1280, "height": 900},
+            }
+            | of_context
+        )
+        contexts.append(context)
+        context.route("**/*", lambda route: serve(route, lacks))
+        window = Window(context.new_page())
+        window.go(path)
+        return window
+
+    yield made
+    for each in contexts:
+        each.close()
+
+
+def inked(window: Window) -> list[bool]:
+    """Of each chart, whether more than one colour is in its canvas."""
+    return window.page.evaluate("""() => [...document.querySelectorAll("[data-chart] canvas")].map((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return new Set(new Uint32Array(data.buffer)).size > 3;
+    })""")
+
+
+def test_a_chart_is_drawn_and_says_its_figures_to_the_mouse_and_to_the_keys_and_opens_the_run(
+    opened,
+):
+    window = opened(HERE)
+    assert inked(window) == [True] * 6
+    account = window.page.get_by_role("application").first
+    assert "3 points of 7 series in records" in account.get_attribute("aria-label")
+    account.hover(position={"x": 560, "y": 60})
+    tip = window.page.locator(".tip")
+    assert re.search(r"late: 10\n.*all: 100", tip.inner_text(), re.DOTALL)
+    account.focus()
+    said = window.page.locator("p.unseen")
+    for key, run in (("End", 2), ("ArrowLeft", 1), ("Home", 0), ("End", 2)):
+        window.page.keyboard.press(key)
+        assert said.inner_text().startswith(
+            f"scheduled__{run}+00:00-try1, 2026-03-01 1{2 + run}:00:00 UTC, accepted: "
+        )
+    window.page.keyboard.press("Enter")
+    window.page.wait_for_url(
+        lambda url: f"run_id={RUN}" in url.replace("%2B", "+").replace("%3A", ":")
+    )
+    assert window.wrong == []
+
+
+def test_all_charts_show_one_range_of_time_in_the_zone_that_was_chosen_once(opened):
+    window = opened(HERE)
+    pressed = window.page.locator(".ranges [aria-pressed=true]")
+    assert pressed.inner_text() == "all"
+    window.page.get_by_role("button", name="24 h").click()
+    assert pressed.inner_text() == "24 h"
+    place = window.page.locator(".u-over").first.bounding_box()
+    window.page.mouse.move(place["x"] + 50, place["y"] + 50)
+    window.page.mouse.down()
+    window.page.mouse.move(place["x"] + 200, place["y"] + 50, steps=3)
+    window.page.mouse.up()
+    window.page.wait_for_function("() => !document.querySelector('.ranges [aria-pressed=true]')")
+    window.page.keyboard.press("Escape")
+    zone = window.page.get_by_role("button", name="times:")
+    assert zone.inner_text() == "times: UTC"
+    zone.click()
+    window.page.reload()
+    assert zone.inner_text() == "times: Europe/Berlin"
+    window.page.get_by_role("application").first.focus()
+    window.page.keyboard.press("End")
+    assert "15:00:00 Europe/Berlin" in window.page.locator("p.unseen").inner_text()
+    assert window.wrong == []
+
+
+def test_a_chart_whose_library_is_not_there_says_so_and_its_table_is_open(opened):
+    window = opened(HERE, lacks="uPlot.iife")
+    assert window.page.get_by_text("cannot be drawn").count() == 6
+    assert window.page.locator("figure td:visible").count() > 0
+
+
+SHORT = [
+    f"/pipelines/{MINE}{each}"
+    for each in ("", f"/run?run_id={quote(RUN)}", f"/rejected{LATE}", "/coverage")
+]
+
+
+def pages() -> list[str]:
+    """One of each route that answers with a page of its own."""
+    return [each for each in addresses(MINE) if not each.startswith(("/api", "/static"))]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_and_hostile_values_run_nothing(opened, dark, monkeypatch):
+    monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown")
+    wrong = []
+    for path in pages() if LONG else (SHORT[dark::2]):
+        for width in (360, 3840) if LONG else (1280,):
+            window = opened(
+                f"/sluice{path}",
+                color_scheme="dark" if dark else "light",
+                viewport={"width": width, "height": 900},
+            )
+            wrong += [f"{path} {width}: {each}" for each in axe.violations(window.page)]
+            wrong += [f"{path} {width}: {each}" for each in window.wrong]
+            over = window.page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+            wrong += [f"{path} {width}: {over} px too wide"] * (over > 0)
+    assert wrong == []
