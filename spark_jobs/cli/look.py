@@ -24,9 +24,11 @@ from spark_jobs.cli.terminal import (
     require_readable,
     terminal_width,
 )
+from spark_jobs.errors.visible import visible
 from spark_jobs.launch import relay
 from spark_jobs.messages.job import ShowState, StateQuery
 from spark_jobs.ops import views
+from spark_jobs.pages.at_work import words
 from spark_jobs.registry import find as registry
 from spark_jobs.root.store import opened
 from spark_jobs.settings.installation import root
@@ -181,14 +183,28 @@ def show(
         where = root()
         require_readable(where)
         rows = views.select(where, table, pipeline, limit, names)
+        people = table is views.Table.runs and output is Format.table
+        now = [*_at_work(where, pipeline)] if pipeline and people else []
     title = f"{table}, newest first" + (f", of {pipeline}" if pipeline else "")
     lines = {Format.json: as_json, Format.csv: as_csv}.get(output)
     if table is views.Table.growth and lines is None:
         rows = with_bars(rows)
     if lines is None:
         rows = with_topics(rows, pipeline, where)
-    for line in lines(rows) if lines else _table(title, rows, chosen=columns is not None):
+    shown = lines(rows) if lines else _table(title, rows, chosen=columns is not None)
+    for line in (*now, *shown):
         typer.echo(line)
+
+
+def _at_work(where: str, pipeline: str) -> Iterator[str]:
+    """A line for a run that has not ended: ops.runs has no row of it."""
+    from spark_jobs.ops.at_work.read import at_work  # noqa: PLC0415 - pyarrow, which the help does not need
+
+    for work in at_work(opened(where), pipeline, datetime.now(UTC)):
+        told = words(work)
+        parts = (told["standing"], told["phase"], f"So far {told['batches']}, left {told['left']};")
+        line = " ".join(filter(None, (*parts, f"{told['rate']}; {told['when']}")))
+        yield from fold(f"now: {visible(work.run_id)}: {line}", terminal_width() or 10_000)
 
 
 def _chosen(table: views.Table, given: str | None) -> tuple[str, ...]:

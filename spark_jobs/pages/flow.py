@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.kind import STAGED_KINDS
 
 if TYPE_CHECKING:
     from spark_jobs.messages.held_back import HeldBack
     from spark_jobs.messages.report import Account
+    from spark_jobs.ops.at_work.shown import AtWork
     from spark_jobs.ops.shown import RunPage, TopicLine
 
 SAID = {
     "held": "behind open transactions when the run began",
-    "left": "left by a limit: the next run reads them",
+    "left": "not read: the next run reads them",
+    "to come": "not read, or not accounted for yet",
     "aborted": "of aborted transactions: no records",
     "markers": "markers of transactions: no records",
     "removed": "gone before Spark read them",
@@ -44,6 +47,7 @@ KIND = {
     "changed": "late",
     "added": "filtered",
     "removed rows": "malformed",
+    "to come": "come",
 }
 """Part -> the colour's class, if that has another name."""
 
@@ -122,20 +126,31 @@ def flow_of(found: RunPage) -> Flow | None:
     else:
         ends = found.offsets_end
         held = sum(still_held(each, ends.get(p)) for p, each in found.held_back.items())
-        made = _drained(found.account, held, found.waiting)
+        made = _drained(found.account, held, _left(found))
     return made if made.whole else None
 
 
-def flow_so_far(account: Account) -> Flow | None:
-    """Of a drain's batches up to now; None before the first."""
-    made = _drained(account, 0, 0)
+def flow_so_far(work: AtWork) -> Flow | None:
+    """Of a drain that works: of the batches that it has accounted for, and of what is to come."""
+    left = work.offsets_left
+    if left is not None:
+        left += max(0, work.offsets_done - work.account.covered)
+    made = _drained(work.account, 0, left, "to come")
     return made if made.whole else None
+
+
+def _left(found: RunPage) -> int | None:
+    """None of a run that failed before it was at the end, unless a limit ended it."""
+    whole = found.line.status == "succeeded" or found.line.problem == CheckFailed.code
+    return found.waiting if found.bounded_by or (whole and not found.cut_off) else None
 
 
 def says(found: RunPage) -> dict[str, str]:
     """Part -> what it means in this run, where that is more than SAID has."""
     account, said = found.account, dict[str, str]()
-    if found.waiting:
+    if _left(found) is None:
+        said["left"] = "it did not come to the end, and does not say how far that was"
+    elif found.waiting:
         said["left"] = f"left by {found.bounded_by}: the next run reads them"
     if account.unkept:
         kept = f"the bytes of {account.unkept:,} bad ones are not kept"
@@ -181,15 +196,15 @@ def flow_of_rows(found: RunPage) -> Flow | None:
     return made if made.whole else None
 
 
-def _drained(account: Account, held: int, left: int) -> Flow:
+def _drained(account: Account, held: int, left: int | None, name: str = "left") -> Flow:
     told = account.aborted + account.markers + account.removed
     lacks = account.covered - account.gaps - account.read
     start = Stage(
         "offsets",
-        account.covered + held + left,
+        account.covered + held + (left or 0),
         (
             Part("held", held),
-            Part("left", left),
+            Part(name, left),
             Part("aborted", account.aborted),
             Part("markers", account.markers),
             Part("removed", account.removed),

@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 from upath import UPath
 
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.checkpoint.sign import DEAD, SILENT, sign
+from spark_jobs.cli import app
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.at_work.read import at_work
@@ -133,6 +135,16 @@ def test_before_its_first_batch_the_last_drains_say_how_long_it_takes_and_no_lon
     assert seen.seconds_left == 150 - 50
     assert late.seconds_left is None
     assert "longer" in words(late)["when"]
+
+
+def test_the_terminal_has_a_line_of_it_above_the_runs_that_have_ended(works, monkeypatch):
+    monkeypatch.setenv("SLUICE_ROOT", str(works.paths.root))
+    works.knows()
+    with lease(works.paths.lease, "r"):
+        found = CliRunner().invoke(app, ["show", "runs", "--pipeline", NAME])
+        other = CliRunner().invoke(app, ["show", "runs", "--pipeline", NAME, "--format", "json"])
+    assert "now: r: It works. Spark starts" in " ".join(found.output.split())
+    assert (found.exit_code, other.exit_code, other.output.strip()) == (0, 0, "")
 
 
 def test_when_all_is_read_it_closes_and_nothing_is_left(works):

@@ -134,6 +134,30 @@ def test_what_is_not_known_is_told_and_neither_drawn_nor_summed():
     assert says(page(lost)).keys() == {"duplicates"}
 
 
+@pytest.mark.parametrize(
+    ("status", "problem", "more", "left"),
+    [
+        ("succeeded", None, {}, 0),
+        ("failed", "CHECK_FAILED", {}, 0),
+        ("succeeded", None, {"bounded_by": "max_batches=1", "waiting": 4}, 4),
+        ("failed", "STOPPED", {"bounded_by": "SIGTERM", "waiting": 4}, 4),
+        ("failed", "KAFKA_UNREACHABLE", {}, None),
+        ("failed", "REPORT_MISSING", {"cut_off": True}, None),
+        ("succeeded", None, {"cut_off": True}, None),
+    ],
+)
+def test_what_a_run_left_is_known_of_one_that_came_to_the_end_or_to_a_limit(
+    status, problem, more, left
+):
+    found = page(Account(covered=3, read=3, accepted=3), **more)
+    line = found.line.model_copy(update={"status": status, "problem": problem})
+    found = found.model_copy(update={"line": line})
+    known = leaves(flow_of(found))
+    assert known.get("left", 0) == left
+    assert ("left" in says(found)) == (left != 0)
+    assert flow_of(found).wrong == 0
+
+
 def test_a_run_without_an_offset_or_a_record_has_no_flow():
     assert flow_of(page(Account(rows_out=7))) is None
     assert flow_of(page(Account(), "backfill")) is None

@@ -82,7 +82,13 @@ def pipeline(pipeline: Permitted, page: Page = 0) -> Response:
     """A pipeline over time."""
     with installed(pipeline) as root:
         found = figures(root, pipeline, ROWS, page * ROWS)
-    return _page("pipeline.html", pipeline=pipeline, figures=found, page=page)
+    return _page(
+        "pipeline.html",
+        pipeline=pipeline,
+        figures=found,
+        page=page,
+        works=[each for each in readings.at_work(pipeline) if each.standing != "ended"],
+    )
 
 
 @router.get("/pipelines/{pipeline}/run")
@@ -273,7 +279,7 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
 
 def _works(pipeline: str, work: AtWork) -> Response:
     """A run that has not ended. Of what it has done, the flow so far."""
-    return _page("at_work.html", pipeline=pipeline, work=work, flow=flow_so_far(work.account))
+    return _page("at_work.html", pipeline=pipeline, work=work, flow=flow_so_far(work))
 
 
 def _replayable(pipeline: str) -> bool:

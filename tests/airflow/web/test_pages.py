@@ -248,6 +248,7 @@ def test_a_run_that_works_has_a_page_that_says_how_far_it_is_and_one_that_died_i
                 assert "100 of 100 offsets" in text
                 assert "<script>" not in text
                 assert "\u202e" not in text
+            assert "It works." in get(f"/pipelines/{MINE}", page=True).text
             other = get(f"/pipelines/{MINE}/run?run_id=scheduled__1%2B00:00-try1", page=True).text
             assert "data-live" not in other, "that one has ended"
         assert (found["standing"], found["offsets_left"]) == ("works", 100)

@@ -128,15 +128,15 @@ for (const live of document.querySelectorAll("[data-live]")) {
   const EVERY = 3000, SLOWER = 15000;
   const says = live.querySelector("[data-says]");
   const tell = (element, text) => { if (element && element.textContent !== text) element.textContent = text; };
-  const unfocused = (element) => !element.contains(document.activeElement) || document.activeElement === document.body;
   let batches = Number(live.dataset.batches), since = null, timer = 0, over = false;
 
   // The drawing comes as the page has it. Who is in it by the keyboard is not thrown out.
   const redraw = async () => {
     const old = document.getElementById("so-far");
+    if (!old || old.contains(document.activeElement)) return false;
     const answer = await fetch(location.href, { headers: { accept: "text/html" } });
     const made = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("so-far");
-    if (!old || !made || !unfocused(old)) return false;
+    if (!made || old.contains(document.activeElement)) return false;
     const open = [...old.querySelectorAll("details")].map((each) => each.open);
     [...made.querySelectorAll("details")].forEach((each, place) => { each.open = open[place] ?? false; });
     old.replaceWith(document.adoptNode(made));
