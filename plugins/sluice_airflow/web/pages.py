@@ -270,6 +270,7 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
         rows_flow=flow_of_rows(found),
         topic_flows=[(each.topic, flow_of_topic(each)) for each in found.topics],
         says=says(found),
+        records=_records(pipeline, found.line.run_id),
         STAGED_KINDS=STAGED_KINDS,
         partitions=readings.partitions(pipeline),
         charts=list(map(of_check, found.checks)),
@@ -279,7 +280,23 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
 
 def _works(pipeline: str, work: AtWork) -> Response:
     """A run that has not ended. Of what it has done, the flow so far."""
-    return _page("at_work.html", pipeline=pipeline, work=work, flow=flow_so_far(work))
+    records = _records(pipeline, work.run_id)
+    flow = flow_so_far(work)
+    return _page("at_work.html", pipeline=pipeline, work=work, flow=flow, records=records)
+
+
+def _records(pipeline: str, run_id: str) -> dict[str, str]:
+    """Part of a flow -> the address of its records."""
+    questions = {
+        "late": {"table": "late"},
+        "malformed": {"table": "quarantine", "kind": "malformed"},
+        "premature": {"table": "quarantine", "kind": "premature"},
+    }
+    of = f"{BASE}/pipelines/{quote(pipeline)}/rejected"
+    return {
+        part: f"{of}?{urlencode(question | {'run_id': run_id})}"
+        for part, question in questions.items()
+    }
 
 
 def _replayable(pipeline: str) -> bool:
