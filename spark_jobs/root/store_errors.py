@@ -18,7 +18,9 @@ _CLIENTS: Final = re.compile(
 """A line without one of these is not about the store: a refused connection may be Kafka's, or the
 one to Spark's JVM.
 """
-_FRAME: Final = re.compile(r"^\s*(?:at |File ).*$", re.MULTILINE)
+_NOT_SAID: Final = re.compile(r"^\s*(?:at |File ).*$| in [\d.]+[mnµ]?s\b", re.MULTILINE)
+"""Frames of a stack, and how long a request took: no status, whatever its digits are.
+"""
 _MORE: Final = "↳"
 """In delta-rs' messages, the mark of a line that continues the line before it."""
 _CLOCK: Final = "the clocks of this machine and of the store are too far apart"
@@ -175,7 +177,7 @@ def _meaning(text: str, table: Mapping[str, tuple[str, ...]]) -> str | None:
 def _of_the_store(text: str) -> Iterator[str]:
     """The lines of the store's clients, out of all that Spark and Python print with an error."""
     of_store = False
-    for line in _FRAME.sub("", text).splitlines():
+    for line in _NOT_SAID.sub("", text).splitlines():
         of_store = bool(_CLIENTS.search(line)) or (of_store and _MORE in line)
         if of_store:
             yield line

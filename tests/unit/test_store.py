@@ -236,6 +236,9 @@ RootRefused | obstore.exceptions.PermissionDeniedError: 403 Forbidden: <Code>Req
 RootRefused | Generic S3 error: Received redirect without LOCATION, this normally indicates an incorrectly configured region | Set AWS_REGION to the bucket's
 RootRefused | botocore.exceptions.ClientError: An error occurred (AuthorizationHeaderMalformed) when calling the PutObject operation | another region
 RootRefused | Generic S3 error: Server returned non-2xx status code: 501 Not Implemented | conditional puts
+RootRefused | Generic S3 error: Server returned non-2xx status code: 404 Not Found: <?xml version="1.0"?>\n<Error><Code>NoSuchBucket</Code> | the bucket does not exist
+RootRefused | Kernel error -> The operation lacked the necessary privileges\n  ↳ Error performing GET http://h/b in 2ms - Server returned non-2xx status code: 403 Forbidden | does not allow
+NoneType | Parquet error: Error performing GET http://h/b/part.parquet in 503.1ms: Requested range was invalid | None
 NoneType | [Errno 111] Connection refused | None
 NoneType | kafka.errors.TimeoutException: timed out\n\tat org.apache.hadoop.fs.s3a.S3AException.x | None
 NoneType | botocore.exceptions.ClientError: An error occurred (404) when calling the HeadObject operation: Not Found | None

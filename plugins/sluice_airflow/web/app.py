@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from sluice_airflow.web import data, pages
-from sluice_airflow.web.headers import Headers
+from sluice_airflow.web.headers import HEADERS, Headers
 from sluice_airflow.web.prefix import PREFIX
 from spark_jobs.errors import RangeInvalid, RangeOpen, RangeUnsupported, SluiceError
 
@@ -87,9 +87,11 @@ def _unforeseen(request: Request, error: Exception) -> Response:
         f"This could not be read, by an error that Sluice does not foresee: {type(error).__name__}."
     )
     remedy = "The log of the API server has it whole."
+    answer: Response = JSONResponse({"code": "UNEXPECTED", "what": what, "remedy": remedy}, code)
     if pages.wants_page(request):
-        return pages.message(code, "UNEXPECTED", f"{what} {remedy}")
-    return JSONResponse({"code": "UNEXPECTED", "what": what, "remedy": remedy}, code)
+        answer = pages.message(code, "UNEXPECTED", f"{what} {remedy}")
+    answer.headers.update(HEADERS)  # no middleware sees it
+    return answer
 
 
 def _address(request: Request) -> str:

@@ -338,6 +338,7 @@ def test_an_error_that_nobody_foresaw_is_a_page_without_its_text(get, server, mo
         answer = get("/" if page else "/api/pipelines", page=page)
         assert (answer.status_code, "ValueError" in answer.text) == (500, True)
         assert "secret" not in answer.text
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
 @contextmanager
