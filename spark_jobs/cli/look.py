@@ -12,7 +12,7 @@ import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.tables.formats import Format, as_csv, as_json, as_table
-from spark_jobs.cli.tables.growth import with_bars
+from spark_jobs.cli.tables.growth import growth
 from spark_jobs.cli.tables.layout import fold
 from spark_jobs.cli.tables.places import with_topics
 from spark_jobs.cli.terminal import (
@@ -188,7 +188,7 @@ def show(
     title = f"{table}, newest first" + (f", of {pipeline}" if pipeline else "")
     lines = {Format.json: as_json, Format.csv: as_csv}.get(output)
     if table is views.Table.growth and lines is None:
-        rows = with_bars(rows)
+        now = [*growth(rows), ""]
     if lines is None:
         rows = with_topics(rows, pipeline, where)
     shown = lines(rows) if lines else _table(title, rows, chosen=columns is not None)

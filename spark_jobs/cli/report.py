@@ -1,4 +1,4 @@
-"""The command that writes the pictures of a pipeline into a file."""
+"""The command that shows the charts of a pipeline in a terminal, or writes them into a file."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.registry import find as registry
 from spark_jobs.root.files import replacing
+from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import root
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -27,6 +28,7 @@ PANEL = "Inspect"
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
+        "sluice report departure_delays",
         "sluice report departure_delays --html departure_delays.html",
         "sluice report departure_delays --html report.html --last 500",
     ),
@@ -34,28 +36,36 @@ PANEL = "Inspect"
 def report(
     pipeline: PipelineName,
     html: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             metavar="FILE",
-            help="The file to write. A file of this name is replaced.",
+            help="The file to write. A file of this name is replaced. Without it, the charts are "
+            "shown as lines of blocks.",
             dir_okay=False,
         ),
-    ],
+    ] = None,
     last: Annotated[
         int, typer.Option(help="Number of newest runs and batches to show.", min=1, max=5_000)
     ] = 60,
 ) -> None:
-    """Write what Airflow's UI shows of a pipeline over time into one HTML file.
+    """Show the charts of a pipeline over time, or write them into one HTML file.
 
-    The file needs no network and no script. It has no keys and no values of records. Starts no JVM,
+    The file needs no network. It has no keys and no values of records. Starts no JVM,
     and writes nothing under the root.
     """
+    from spark_jobs.pages.charts.blocks import lines  # noqa: PLC0415
+    from spark_jobs.pages.figures import figures  # noqa: PLC0415
     from spark_jobs.pages.report import report as written  # noqa: PLC0415 - Delta and Jinja, which the help does not need
 
     with one_line_errors():
         spec, where = registry.load(pipeline), root()
         require_readable(where)
         spec = live_spec(spec, where)
+        if html is None:
+            for each in figures(Paths(where, spec).root, pipeline, last, 0).charts:
+                for line in lines(each):
+                    say(line)
+            return
         text = written(spec, where, datetime.now(UTC), last)
         try:
             with replacing(html.absolute()) as partial:

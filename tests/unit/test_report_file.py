@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from spark_jobs.cli import app
-from spark_jobs.cli.tables.growth import CELLS, bar
 from spark_jobs.messages.report import Account, Report, StateUse
+from spark_jobs.pages.charts.blocks import CELLS, blocks
 from spark_jobs.runs.run_record import append_row
 from tests.harness import roots
 from tests.harness.roots import ROOT
@@ -123,17 +123,23 @@ def test_a_report_that_cannot_be_written_is_refused_in_words(root, tmp_path):
     assert "Traceback" not in done.output
 
 
-def test_growth_has_a_bar_beside_each_number_as_long_as_it_is_of_the_largest(root):
+def test_growth_is_a_line_of_blocks_oldest_left_with_its_least_most_and_last(root):
     shown = sluice(root, "show", "growth", "--pipeline", NAME, width=140).stdout
-    lines = [line for line in shown.splitlines() if "█" in line]
-    assert [line.split("█")[0].split()[-1] for line in lines] == [
-        "4,000",
-        "3,000",
-        "2,000",
-        "1,000",
-    ]
-    assert lines[0].count("█") == 2 * CELLS
-    assert lines[3].count("█") == CELLS // 4
+    [state, written, read] = [line for line in shown.splitlines() if "least" in line]
+    assert state == "state   ▃▅▇█  least 1,000, most 4,000, last 4,000 rows"
+    assert written.split()[1] == "▁▄▆█", "0 is no height"
+    assert read.endswith("████  least 100, most 100, last 100 records")
+
+
+def test_the_report_in_a_terminal_has_the_charts_of_the_page_as_lines(root, tmp_path):
+    done = sluice(root, "report", NAME)
+    assert done.exit_code == 0, done.output
+    told = done.stdout.splitlines()
+    assert "  accepted  ████  least 97, most 100, last 97 records" in told
+    assert "  late      ▁▄▆█  least 0, most 3, last 3 records" in told
+    assert not any("malformed" in line for line in told), "only zeros"
+    assert "  check: 5.00 %" in told
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_growth_for_programs_has_numbers_and_no_bars(root):
@@ -142,5 +148,9 @@ def test_growth_for_programs_has_numbers_and_no_bars(root):
     assert "█" not in shown
 
 
-def test_a_bar_of_what_is_not_nothing_is_seen():
-    assert (bar(1, 10**9), bar(0, 1), bar(None, 1), bar(5, 5)) == ("▏", "", "", "█" * CELLS)
+def test_of_more_points_than_cells_each_block_is_the_largest_of_its_neighbours():
+    assert blocks([0] * 999 + [1]) == "▁" * (CELLS - 1) + "█"
+    assert blocks([*range(1, 8)]) == "".join(sorted(blocks([*range(1, 8)])))
+    assert blocks([1, None, 10**9]) == "▂ █", (
+        "what is not nothing is seen; what is not known is not"
+    )
