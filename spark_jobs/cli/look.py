@@ -115,7 +115,7 @@ def state(
         variables = {**os.environ, **environment(settings)}
         status = relay.run(words, variables)
         if status == 0 and query == StateQuery(limit=limit, keep=keep, measured=True):
-            found = growth(opened(settings.root), pipeline)
+            found = growth(opened(settings.root), spec)
             for line in growth_words.lines(found, datetime.now(UTC)):
                 typer.echo(line)
     raise typer.Exit(status)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.errors import SluiceError
 from spark_jobs.ops.growth.after_runs import after_runs, points
 from spark_jobs.ops.growth.forecast import Forecast, forecast
 from spark_jobs.ops.shown import BatchLine, StepUse
 from spark_jobs.pages.charts.chart import Chart
 from spark_jobs.pages.charts.of_batches import bytes_of_state, rows_in_state, stored_bytes
-from spark_jobs.registry import find as registry
-from spark_jobs.spec import State
+from spark_jobs.root.paths import Paths
 
 if TYPE_CHECKING:
     from upath import UPath
+
+    from spark_jobs.spec import Pipeline
 
 Unit = Literal["rows", "bytes"]
 
@@ -44,29 +46,41 @@ class StepGrowth(NamedTuple):
 class Growth(NamedTuple):
     """Of a pipeline."""
 
-    after: list[BatchLine]
-    """The last batch of each run, oldest first."""
+    live: list[BatchLine]
+    """The last batch of each run of the checkpoint's generation, oldest first."""
     measured: tuple[Measured, ...]
     steps: tuple[StepGrowth, ...]
     charts: tuple[Chart, ...]
 
 
-def growth(root: UPath, pipeline: str) -> Growth:
-    """Of the newest generation, as the ops tables have it. Budgets are the spec's of today."""
-    after = after_runs(root, pipeline)
-    state = _state(pipeline)
+def growth(root: UPath, spec: Pipeline) -> Growth:
+    """Of the place that the spec has, as the ops tables have it. The charts begin where its state
+    did, and so before a rewind. What is said is of its generation alone.
+    """
+    after, generations = after_runs(root, spec.name), _generations(root, spec)
+    if generations:  # a rebuild beside it writes batches too
+        after = [batch for batch in after if batch.generation in generations]
+    last = generations[-1] if generations else after[-1].generation if after else ""
+    live = [batch for batch in after if batch.generation == last]
+    rows, size = spec.state.budget_rows, spec.state.budget_bytes
     return Growth(
-        after,
+        live,
         (
-            _measured(after, "rows", lambda batch: batch.state_rows, state.budget_rows),
-            _measured(after, "bytes", lambda batch: batch.state_bytes, state.budget_bytes),
+            _measured(live, "rows", lambda batch: batch.state_rows, rows),
+            _measured(live, "bytes", lambda batch: batch.state_bytes, size),
         ),
-        tuple(_step(after, use) for use in after[-1].steps) if after else (),
-        (
-            rows_in_state(after[::-1], state.budget_rows),
-            bytes_of_state(after[::-1], state.budget_bytes),
-        ),
+        tuple(_step(live, use) for use in live[-1].steps) if live else (),
+        (rows_in_state(after[::-1], rows), bytes_of_state(after[::-1], size)),
     )
+
+
+def _generations(root: UPath, spec: Pipeline) -> tuple[str, ...]:
+    """Of the checkpoint's batches, its own last; () if there is none that can be read."""
+    try:
+        identity = read_identity(Paths(str(root), spec))
+    except SluiceError:
+        return ()
+    return identity.generations if identity else ()
 
 
 def _measured(
@@ -82,11 +96,3 @@ def _step(after: list[BatchLine], last: StepUse) -> StepGrowth:
 
     found = forecast(points(after, rows), None)
     return StepGrowth(last.step, last.kind, last.rows, stored_bytes(last), found)
-
-
-def _state(pipeline: str) -> State:
-    """The defaults where the spec does not load: the history is there all the same."""
-    try:
-        return registry.load(pipeline).state
-    except SluiceError:
-        return State()

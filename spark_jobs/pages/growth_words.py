@@ -26,7 +26,7 @@ WHY_NONE: Final = {
 
 def lines(growth: Growth, now: datetime) -> Iterator[str]:
     """A few, for a terminal."""
-    if not growth.after:
+    if not growth.live:
         yield "growth: no run has told of its state yet"
         return
     for each in growth.measured:

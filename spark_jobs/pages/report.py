@@ -49,7 +49,7 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
             digest=_digest,
             base=None,
             figures=found,
-            growth=growth(paths.root, spec.name),
+            growth=growth(paths.root, spec),
             words=growth_words,
             run=_run(history.run(paths.root, spec.name, runs[0].run_id)) if runs else None,
             covered=covered,

@@ -135,6 +135,25 @@ class TestQuestions:
         assert check["check"] == "expect_column_values_to_be_between(flights)"
         assert (check["failing"], check["sample"]) == ("3", "[214, 0, 231]")
 
+    def test_which_keys_are_large_and_when_do_rows_expire(self, window, installed):
+        with window() as opened:
+            opened.go(pages.address("state", installed))
+            largest = opened.table("The largest keys")
+            assert largest[0]["bytes"] == "4.1 KiB"
+            assert largest[0]["event_id"].startswith(f"{installed.grows.last}-")
+            pressed = opened.page.get_by_role("button", name="all", exact=True)
+            for plots, its_own in (("[data-apart]", "true"), (":not([data-apart])", "false")):
+                plot = opened.page.locator(f"{plots}.plot").first
+                plot.scroll_into_view_if_needed()
+                box = plot.bounding_box()
+                middle = box["y"] + box["height"] / 2
+                opened.page.mouse.move(box["x"] + box["width"] / 3, middle)
+                opened.page.mouse.down()
+                opened.page.mouse.move(box["x"] + box["width"] / 2, middle, steps=4)
+                opened.page.mouse.up()
+                opened.page.wait_for_timeout(200)
+                assert pressed.get_attribute("aria-pressed") == its_own
+
     def test_how_many_records_of_a_day_were_late_and_by_how_much(self, window, installed):
         late = installed.grows.late
         with window() as opened:

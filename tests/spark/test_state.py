@@ -531,13 +531,19 @@ def test_the_command_reads_it_in_a_session_that_never_streamed(kafka, tmp_path):
     made.deliver_all()
     made.run()
     before = hashes(Path(made.settings.root))
-    words = ("state", "departure_delays", "--key", "origin=JFK", "--limit", "2")
+    words = ("state", "departure_delays", "--limit", "2")
     env = {**os.environ, **environment(made.settings)}
     result = ran(Path(sys.executable).parent / "sluice", *words, env=env, cwd=None)
     assert result.returncode == 0, result.stdout + result.stderr
-    context, total, names, *rows = result.stdout.splitlines()
-    assert "step 3 aggregate" in context
+    told = result.stdout.splitlines()
+    at = next(place for place, line in enumerate(told) if "step 3 aggregate" in line)
+    total, names, *rows = told[at + 1 : at + 5]
     assert total.endswith("the first 2 are shown")
     assert "mean_delay_minutes.sum" in names
     assert len(rows) == 2
+    assert [line.partition(":")[0] for line in told[at + 5 :]] == [
+        "keys", "bytes of a key", "largest key", "rows expire with the watermark",
+        "state", "state", "step 2 deduplicate", "step 3 aggregate",
+    ]  # fmt: skip
+    assert sum("No forecast: 1 runs so far" in line for line in told) == 2
     assert hashes(Path(made.settings.root)) == before

@@ -1,18 +1,24 @@
 """The growth of a state, of real ops tables: what is read, and what is said of it."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from upath import UPath
 
+from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.growth.after_runs import after_runs, points
 from spark_jobs.ops.growth.forecast import Forecast
 from spark_jobs.pages import growth_words
 from spark_jobs.pages.growth import Measured, growth
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import Paths
 from spark_jobs.spec import State
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 NAME = "departure_delays"
+SPEC = registry.load(NAME)
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 MEBI = 2**20
 
@@ -51,7 +57,7 @@ def test_the_last_batch_of_each_run_counts_oldest_first(drained):
 
 
 def test_each_step_is_told_by_itself_with_its_bytes(drained):
-    found = growth(drained, NAME)
+    found = growth(drained, SPEC)
     dedup, groups = found.steps
     assert (dedup.step, dedup.kind, dedup.rows) == (2, "deduplicate", 12_601)
     assert dedup.bytes == MEBI + 12_701
@@ -61,39 +67,67 @@ def test_each_step_is_told_by_itself_with_its_bytes(drained):
 
 
 def test_rows_have_no_day_without_a_budget_and_bytes_have_the_default_one(drained):
-    rows, size = growth(drained, NAME).measured
+    rows, size = growth(drained, SPEC).measured
     assert (rows.now, rows.budget, rows.forecast.verdict) == (12_701, None, "grows")
     assert (size.now, size.budget) == (2 * MEBI + 12_701, State().budget_bytes)
     assert size.forecast.soonest is None  # at 1,200 bytes a day
 
 
-def test_a_new_generation_begins_anew(drained):
-    reset = [
-        batch(41 + run, run, 50 + run, generation="g2", run_id=f"run-0{run}") for run in range(3)
-    ]
-    ops_tables.append(drained, "batches", reset)
-    found = growth(drained, NAME)
-    assert len(found.after) == 43
+def of_generation(root: UPath, name: str, *rewound: str):
+    """A checkpoint of this generation."""
+    paths = Paths(str(root), SPEC)
+    paths.ensure_writable()
+    spark = begin(Path(str(paths.checkpoint)), {0: 0}, SPEC.topic.name)
+    plan_batch(spark, 0, {0: 10}, 0, SPEC.topic.name)
+    commit_batch(spark, 0)
+    Identity(generation=name, rewound=rewound, topic_id="t", fingerprint={}).write(paths.identity)
+
+
+def others(name: str, *runs: int) -> list[dict]:
+    """Runs behind the forty, of another generation."""
+    return [batch(41 + run, run, 50 + run, generation=name, run_id=f"{name}-{run}") for run in runs]
+
+
+def test_behind_a_reset_it_begins_anew(drained):
+    of_generation(drained, "g2")
+    ops_tables.append(drained, "batches", others("g2", 0, 1, 2))
+    found = growth(drained, SPEC)
+    assert [each.state_rows for each in found.live] == [50, 51, 52]
     assert [each.forecast.verdict for each in found.measured] == ["few", "few"]
-    assert [each.value for each in points(found.after, lambda each: each.state_rows)] == [
-        50,
-        51,
-        52,
-    ]
+    assert [len(each.x) for each in found.charts] == [3, 3]
+
+
+def test_behind_a_rewind_the_charts_show_what_was_before_and_the_forecast_counts_what_came_since(
+    drained,
+):
+    of_generation(drained, "g2", "g1")
+    assert [each.now for each in growth(drained, SPEC).measured] == [None, None], "nobody ran yet"
+    ops_tables.append(drained, "batches", others("g2", 0, 1))
+    found = growth(drained, SPEC)
+    assert [each.state_rows for each in found.live] == [50, 51]
+    assert [each.forecast.verdict for each in found.measured] == ["few", "few"]
+    assert [len(each.x) for each in found.charts] == [42, 42]
+
+
+def test_a_rebuild_beside_it_is_none_of_its_growth(drained):
+    of_generation(drained, "g1")
+    before = growth(drained, SPEC)
+    ops_tables.append(drained, "batches", others("next", 0, 1, 2))
+    assert growth(drained, SPEC) == before
 
 
 def test_a_batch_whose_progress_was_lost_is_no_zero(drained):
     lost = batch(41, 80, 0, state_rows=None, state_bytes=None, operators=None)
     ops_tables.append(drained, "batches", [lost])
-    found = growth(drained, NAME)
+    found = growth(drained, SPEC)
     assert [each.now for each in found.measured] == [None, None]
-    assert len(points(found.after, lambda each: each.state_rows)) == 40
+    assert len(points(found.live, lambda each: each.state_rows)) == 40
     assert "not known" in "\n".join(growth_words.lines(found, BEGAN))
 
 
 def test_nothing_is_said_of_nothing(tmp_path):
-    found = growth(UPath(tmp_path), NAME)
-    assert (found.after, found.steps) == ([], ())
+    found = growth(UPath(tmp_path), SPEC)
+    assert (found.live, found.steps) == ([], ())
     assert len([*growth_words.lines(found, BEGAN)]) == 1
 
 
@@ -128,7 +162,7 @@ def test_a_range_is_told_and_why_there_is_none(forecast, says):
 
 
 def test_the_basis_is_told_with_its_runs_its_days_and_its_rate(drained):
-    [rows, _, dedup, _] = growth_words.lines(growth(drained, NAME), BEGAN + 11 * timedelta(days=1))
+    [rows, _, dedup, _] = growth_words.lines(growth(drained, SPEC), BEGAN + 11 * timedelta(days=1))
     assert "From 40 runs over 10 days: +1,200 rows a day." in rows
     assert "state.budget_rows" in rows
     assert dedup.startswith("step 2 deduplicate: 12,601 rows. From 40 runs")

@@ -43,7 +43,6 @@ from spark_jobs.pages.charts.of_check import of_check
 from spark_jobs.pages.charts.of_runs import reads, state_rows
 from spark_jobs.pages.figures import figures
 from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, flow_so_far, says
-from spark_jobs.pages.growth import growth
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
@@ -124,18 +123,15 @@ def coverage(pipeline: Permitted, start: From = None, end: To = None) -> Respons
 @router.get("/pipelines/{pipeline}/state")
 def state(pipeline: Permitted, withheld: BytesWithheld) -> Response:
     """How the state grew, and what it was when it was read last."""
-    spec = registry.load(pipeline)
-    kept = readings.state(pipeline, withheld)
-    with installed() as root:
-        found = growth(root, pipeline)
+    spec, growth, kept = readings.remembered(pipeline, withheld)
     return _page(
         "state.html",
         pipeline=pipeline,
         spec=spec,
         stateful=any(step.stateful for step in spec.steps),
-        growth=found,
+        growth=growth,
         kept=kept,
-        behind=kept.behind(found.after) if kept else 0,
+        behind=kept.behind(growth.live) if kept else 0,
         withheld=withheld,
         words=growth_words,
         expires=expires,

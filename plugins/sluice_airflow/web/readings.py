@@ -39,12 +39,13 @@ from spark_jobs.ops.shown import (
     Withheld,
 )
 from spark_jobs.pages.at_work import words
+from spark_jobs.pages.growth import Growth, growth
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
 from spark_jobs.repair.find.touched import Touched, touched
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import Span
-from spark_jobs.spec import Topic
+from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.formats.format import JSON
 from spark_jobs.state.answer import StateAnswer, read_answer
 
@@ -125,11 +126,9 @@ class KeptState(NamedTuple):
     current: bool
     """Whether it is of the checkpoint's generation, and not from before a reset or a rewind."""
 
-    def behind(self, after: Sequence[BatchLine]) -> int:
-        """Batches that came since, as far as the ops tables tell: oldest first."""
-        if not after or after[-1].generation != self.answer.generation:
-            return 0
-        return max(0, after[-1].batch - self.answer.batch)
+    def behind(self, live: Sequence[BatchLine]) -> int:
+        """How many of these batches came since; oldest first."""
+        return max(0, live[-1].batch - self.answer.batch) if live and self.current else 0
 
 
 def overview(names: list[str]) -> Overview:
@@ -240,9 +239,28 @@ def state(pipeline: str, withheld: Withheld | None) -> KeptState | None:
     """The last kept state, without its rows if those are withheld; None without one."""
     spec = registry.load(pipeline)
     with installed(pipeline) as root:
+        return _kept(root, live_spec(spec, str(root)), withheld)
+
+
+class Remembered(NamedTuple):
+    """The live spec, how its state grew, and the last kept answer."""
+
+    spec: Pipeline
+    growth: Growth
+    kept: KeptState | None
+
+
+def remembered(pipeline: str, withheld: Withheld | None) -> Remembered:
+    """All that is known of the state, without Spark."""
+    spec = registry.load(pipeline)
+    with installed(pipeline) as root:
         spec = live_spec(spec, str(root))
-        paths = Paths(str(root), spec)
-        found, identity = read_answer(paths), read_identity(paths)
+        return Remembered(spec, growth(root, spec), _kept(root, spec, withheld))
+
+
+def _kept(root: UPath, spec: Pipeline, withheld: Withheld | None) -> KeptState | None:
+    paths = Paths(str(root), spec)
+    found, identity = read_answer(paths), read_identity(paths)
     if found is None:
         return None
     current = identity is not None and identity.generation == found.generation

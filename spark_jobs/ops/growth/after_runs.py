@@ -26,13 +26,9 @@ def after_runs(root: UPath, pipeline: str) -> list[BatchLine]:
 
 
 def points(after: Sequence[BatchLine], of: Callable[[BatchLine], int | None]) -> list[Point]:
-    """What it counts after each run, of the newest generation alone: a reset begins at nothing, and
-    a rewind goes back. Runs of which it is not known are left out.
-    """
+    """What it counts after each run. Runs of which it is not known are left out."""
     return [
         Point(batch.audited_at.timestamp(), float(value))
         for batch in after
-        if batch.generation == after[-1].generation
-        and batch.audited_at is not None
-        and (value := of(batch)) is not None
+        if batch.audited_at is not None and (value := of(batch)) is not None
     ]
