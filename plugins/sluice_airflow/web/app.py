@@ -73,7 +73,7 @@ def _error(request: Request, error: Exception) -> Response:
     assert isinstance(error, SluiceError)
     code = STATUS.get(error.code, status.HTTP_503_SERVICE_UNAVAILABLE)
     if pages.wants_page(request):
-        return pages.message(code, error.code, f"{error.what} {error.remedy}")
+        return pages.message(code, f"This cannot be shown: {error.code}", error.what, error.remedy)
     body = {"code": error.code, "what": error.what, "remedy": error.remedy}
     return JSONResponse(body, code)
 
@@ -89,7 +89,7 @@ def _unforeseen(request: Request, error: Exception) -> Response:
     remedy = "The log of the API server has it whole."
     answer: Response = JSONResponse({"code": "UNEXPECTED", "what": what, "remedy": remedy}, code)
     if pages.wants_page(request):
-        answer = pages.message(code, "UNEXPECTED", f"{what} {remedy}")
+        answer = pages.message(code, "This cannot be shown: UNEXPECTED", what, remedy)
     answer.headers.update(HEADERS)  # no middleware sees it
     return answer
 

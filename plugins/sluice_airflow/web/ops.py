@@ -38,9 +38,7 @@ def installed(pipeline: str | None = None, *, kept: bool = True) -> Iterator[UPa
     """
     where = root()
     try:
-        there = _answered(where)
-        if pipeline and pipeline not in there and drained([pipeline]):
-            raise RootEmpty.elsewhere(root=where, pipeline=pipeline)  # noqa: TRY301 - as any below
+        _require(where, pipeline)
         with using(RESULTS if kept else None):
             yield opened(where)
     except SluiceError:
@@ -53,6 +51,21 @@ def installed(pipeline: str | None = None, *, kept: bool = True) -> Iterator[UPa
         if known is None:
             raise
         raise known from None
+
+
+def _require(where: str, pipeline: str | None) -> None:
+    """Raise RootEmpty for a root without any run, or without one of this pipeline that Airflow
+    knows.
+    """
+    empty = None
+    try:
+        there = _answered(where)
+    except RootEmpty as error:
+        there, empty = frozenset(), error
+    if pipeline and pipeline not in there and drained([pipeline]):
+        raise RootEmpty.elsewhere(root=where, pipeline=pipeline)
+    if empty is not None:
+        raise empty
 
 
 def _answered(where: str) -> frozenset[str]:

@@ -240,9 +240,9 @@ async def static(name: str) -> Response:
     return Response(path.read_bytes(), media_type=KINDS_OF_FILES[path.suffix])
 
 
-def message(status: int, title: str, text: str) -> Response:
-    """A page with one sentence, for what could not be shown."""
-    return _page("message.html", status, title=title, text=text)
+def message(status: int, title: str, text: str, remedy: str = "") -> Response:
+    """A page for what could not be shown: why, and what mends it."""
+    return _page("message.html", status, title=title, text=text, remedy=remedy)
 
 
 def wants_page(request: Request) -> bool:

@@ -44,6 +44,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
 from spark_jobs.repair.find.touched import Touched, touched
 from spark_jobs.root.paths import Paths
+from spark_jobs.settings.installation import root
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.formats.format import JSON
@@ -134,11 +135,11 @@ class KeptState(NamedTuple):
 def overview(names: list[str]) -> Overview:
     """All of these pipelines, with their next runs; also where there is nothing to read."""
     try:
-        with installed() as root:
-            found = elsewhere(readable(root, names), str(root))
+        with installed() as where:
+            found = readable(where, names)
     except RootEmpty as empty:
         found = Overview(pipelines=tuple(map(PipelineLine.unread, names)), lacking=str(empty))
-    return with_next_runs(found)
+    return with_next_runs(elsewhere(found, root()))
 
 
 def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:

@@ -222,6 +222,15 @@ def test_a_root_without_a_pipeline_that_airflow_has_drained_is_another_root(
     monkeypatch.setenv("SLUICE_ROOT", str(other))
     assert "no run yet" in get("/", page=True).text
     assert get(f"/api/pipelines/{MINE}/runs").json()["runs"] == []
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / "nowhere"))
+    with a_drain_of(MINE):
+        assert f"nowhere has nothing of {MINE}. Airflow has" in get("/", page=True).text
+        assert (
+            get(f"/pipelines/{MINE}")
+            .json()["what"]
+            .endswith("Airflow has drains of it that succeeded.")
+        )
+    monkeypatch.setenv("SLUICE_ROOT", str(other))
     with a_drain_of(MINE):
         text = html.unescape(get("/", page=True).text)
         assert f"{other} has nothing of {MINE}. Airflow has drains" in text
