@@ -2,7 +2,7 @@
 views of them.
 
 May import: analysis, checkpoint, errors, messages, registry, root, source, spans, storage.
-Imported by: admin, audit, cli, decode, pages, proof, rebuild, repair, runs, sink, sluice_airflow,
-steps.
+Imported by: admin, audit, cli, decode, overview, pages, proof, rebuild, repair, runs, sink,
+sluice_airflow, steps.
 Never here: a decision by what they say.
 """

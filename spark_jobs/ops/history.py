@@ -18,18 +18,16 @@ from spark_jobs.messages.report import UNKNOWABLE, Account, Report, StateUse, pa
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.check_history import check_lines
 from spark_jobs.ops.next_steps import next_steps
+from spark_jobs.ops.or_why import was_told
 from spark_jobs.ops.shown import (
     Batches,
     BatchLine,
-    Overview,
-    PipelineLine,
     RunLine,
     RunPage,
     Runs,
     TopicLine,
 )
 from spark_jobs.ops.views import NEWEST, OF_A_TOPIC, moment
-from spark_jobs.ops.waiting import waiting, was_told
 from spark_jobs.spans.span import MICROSECOND
 
 if TYPE_CHECKING:
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
     from spark_jobs.ops.schema import Row
 
-LAST = 20
-"""Runs of a pipeline in the overview."""
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 _TRY = re.compile(r"([a-z]+-)?try\d+")
 LINE = ", ".join(name for name in RunLine.model_fields if name != "filtered")
@@ -64,38 +60,6 @@ STEP = {
 """Field of StepUse -> the field of the structs in ops.batches."""
 _LIVE = ops_tables.among("kind", LIVE_KINDS)
 _LINES = TypeAdapter(list[BatchLine])
-
-
-def overview(root: UPath, pipelines: Sequence[str]) -> Overview:
-    """The last drains of these pipelines, and how many records wait."""
-    if not pipelines:
-        return Overview(pipelines=())
-    these = ops_tables.among("pipeline", pipelines)
-    rows = ops_tables.query(
-        root,
-        "runs",
-        f"SELECT {LINE} FROM (SELECT {LINE}, row_number() OVER "
-        "(PARTITION BY pipeline ORDER BY started_at DESC) AS place FROM runs "
-        f"WHERE {these} AND {_LIVE}) WHERE place <= {LAST} ORDER BY started_at DESC",
-    ).to_pylist()
-    late, quarantined = (_kept(root, table, these) for table in ("late", "quarantine"))
-    waits = waiting(root, pipelines)
-    return Overview(
-        pipelines=tuple(
-            PipelineLine(
-                pipeline=name,
-                runs=tuple(_line(row) for row in rows if row["pipeline"] == name),
-                late=late.get(name, 0),
-                quarantined=quarantined.get(name, 0),
-                late_waiting=each.late if (each := waits.get(name)) else None,
-                quarantined_waiting=each.quarantined if each else None,
-                unpublished_batches=each.batches if each else None,
-                unpublished_rows=each.rows if each else None,
-                lacking=each.lacking if each else None,
-            )
-            for name in pipelines
-        )
-    )
 
 
 def runs(root: UPath, pipeline: str, limit: int, offset: int) -> Runs:
@@ -222,13 +186,6 @@ def _topics(accounts: Iterable[str | None]) -> tuple[TopicLine, ...]:
         )
         for name, of in counts.items()
     )
-
-
-def _kept(root: UPath, table: str, where: str) -> dict[str, int]:
-    rows = ops_tables.query(
-        root, table, f"SELECT pipeline, count(*) AS n FROM {table} WHERE {where} GROUP BY pipeline"
-    ).to_pylist()
-    return {row["pipeline"]: row["n"] for row in rows}
 
 
 def _filtered(root: UPath, where: str) -> dict[str, int]:

@@ -51,45 +51,6 @@ class RunLine(Part):
     )
 
 
-class PipelineLine(Part):
-    """One pipeline on a line of the overview."""
-
-    pipeline: str = Described(description="the pipeline")
-    runs: tuple[RunLine, ...] = Described(description="its last drains, newest first")
-    late: int | None = Described(description="rows in ops.late; null if they cannot be read")
-    quarantined: int | None = Described(description="rows in ops.quarantine; null likewise")
-    late_waiting: int | None = Described(
-        default=None,
-        description="late records that no repair has used; null without a readable checkpoint",
-    )
-    quarantined_waiting: int | None = Described(
-        default=None, description="quarantined records that no repair has used; null likewise"
-    )
-    unpublished_batches: int | None = Described(
-        default=None,
-        description="batches with rows in the table that consumers were not told of; null likewise",
-    )
-    unpublished_rows: int | None = Described(
-        default=None, description="the rows that these batches wrote; null likewise"
-    )
-    lacking: str | None = Described(
-        default=None, description="why something of it could not be read; null if nothing lacks"
-    )
-    next_run: datetime | None = Described(
-        default=None,
-        description="when Airflow creates the DAG's next run; null if none is due: it is paused, "
-        "or has no schedule",
-    )
-    paused: bool | None = Described(
-        default=None, description="whether the DAG is paused; null if Airflow does not know it"
-    )
-
-    @classmethod
-    def unread(cls, pipeline: str, why: str | None = None) -> PipelineLine:
-        """Of one of which nothing is known."""
-        return cls(pipeline=pipeline, runs=(), late=None, quarantined=None, lacking=why)
-
-
 class StepUse(Part):
     """One stateful step at the end of a batch."""
 
@@ -246,15 +207,6 @@ class RejectedLine(Part):
     )
     batch: int = Described(description="the batch that rejected it")
     run_id: str | None = Described(description="the run that rejected it")
-
-
-class Overview(Part):
-    """All pipelines that a person may see."""
-
-    lacking: str | None = Described(
-        default=None, description="why nothing could be read of any; null if it could"
-    )
-    pipelines: tuple[PipelineLine, ...] = Described(description="by name")
 
 
 class Runs(Part):

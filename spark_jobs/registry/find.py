@@ -92,7 +92,8 @@ def load(name: str) -> Pipeline:
     """
     if name.startswith(PREFIX):
         return _archive(name)
-    if name not in names():
+    # Not `in names()`: who loads all of them would look at each folder once for each.
+    if Path(name).name != name or not (folder() / name / "spec.py").exists():
         close = difflib.get_close_matches(name, names(), n=1)
         hint = (
             f"Did you mean {close[0]}?"

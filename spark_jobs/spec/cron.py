@@ -9,6 +9,10 @@ seconds).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from functools import cache
+from itertools import pairwise
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -24,6 +28,8 @@ _BOUNDS = {
     "day of week": (0, 7),
 }
 _PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d{1,2}))?", re.ASCII)
+_FIRST, _DAYS = date(2024, 1, 1), 5 * 366
+"""Days with two 29ths of February."""
 _LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -47,6 +53,37 @@ def invalid_because(text: str) -> str | None:
     if weekday == "*" and min(_all("day of month", day)) > longest:
         return "none of its months has that day, so it never fires"
     return None
+
+
+@cache
+def longest_wait(text: str) -> timedelta:
+    """The longest time between two firings of a valid expression.
+
+    >>> str(longest_wait("30 6 * * mon-fri")), str(longest_wait("0 6,18 * * *"))
+    ('3 days, 0:00:00', '12:00:00')
+    """
+    minute, hour, *day = text.split(" ")
+    times = sorted(
+        timedelta(hours=hours, minutes=minutes)
+        for hours in _all("hour", hour)
+        for minutes in _all("minute", minute)
+    )
+    days = [*_days(*day)]
+    within = [later - one for one, later in pairwise(times)]
+    over = [later - one for one, later in pairwise(days)]
+    return max(*within, *(each + times[0] - times[-1] for each in over), timedelta())
+
+
+def _days(day: str, month: str, weekday: str) -> Iterator[date]:
+    """Those on which it fires. If both name days, one of the two is enough."""
+    days, months = {*_all("day of month", day)}, {*_all("month", month)}
+    weekdays = {number % 7 for number in _all("day of week", weekday)}
+    either = not day.startswith("*") and not weekday.startswith("*")
+    for number in range(_DAYS):
+        at = _FIRST + timedelta(days=number)
+        by = at.day in days, at.isoweekday() % 7 in weekdays
+        if at.month in months and (any(by) if either else all(by)):
+            yield at
 
 
 def _all(name: str, field: str) -> list[int]:

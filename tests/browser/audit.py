@@ -35,7 +35,9 @@ def audit(page: Any) -> Audit:
 
 ACTIVE = "a[href], button, input, select, textarea, summary"
 REACHABLE = f"""() => [...document.querySelectorAll("{ACTIVE}")]
-  .filter((each) => each.tabIndex >= 0 && !each.disabled && each.checkVisibility()).length"""
+  .filter((each) => each.tabIndex >= 0 && !each.disabled && each.checkVisibility())
+  .filter((each) => each.type !== "radio" || each.checked).length"""
+# The others of a group of radio buttons are reached by the arrow keys.
 # Chromium also stops at a table that scrolls: so its columns are reached.
 FOCUSED = """(active) => {
   const each = document.activeElement;

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.browser.audit import audit, tabbed
 from tests.harness.long_form import long_form
 
 NARROW = 400
+PIPELINES = "Pipelines, those in trouble first"
 Windows = Callable[..., Any]
 pytestmark = long_form
 
@@ -57,13 +59,13 @@ def test_every_link_of_the_views_leads_to_a_page_without_an_error(window):
 def test_a_table_sorts_and_a_field_filters_it(window, installed):
     with window() as opened:
         opened.go(pages.OVERVIEW)
-        names = [row["pipeline"] for row in opened.table("The last drain")]
+        names = [row["pipeline"] for row in opened.table(PIPELINES)]
         assert {installed.grows.name, installed.well.name} < set(names)
         button = opened.page.get_by_role("button", name="pipeline", exact=True)
         button.focus()
         for up in (True, False):
             opened.page.keyboard.press("Enter")
-            found = [row["pipeline"] for row in opened.table("The last drain")]
+            found = [row["pipeline"] for row in opened.table(PIPELINES)]
             assert found == sorted(names, reverse=not up)
         opened.page.get_by_label("Filter").fill(installed.well.name[:6])
         visible = opened.page.locator("#pipelines tbody tr:visible th").all_inner_texts()
@@ -73,7 +75,7 @@ def test_a_table_sorts_and_a_field_filters_it(window, installed):
 def test_airflow_leads_to_the_views_in_its_navigation_and_in_the_tab_of_a_dag(window, installed):
     name = installed.grows.name
     for path, heading in (
-        ("/", "Pipelines"),
+        ("/", "What needs you?"),
         (f"/dags/{name}", f"Where did the records of {name} go?"),
     ):
         with window() as opened:
@@ -106,23 +108,20 @@ class TestQuestions:
         with window() as opened:
             opened.go(pages.OVERVIEW)
             growth = {
-                row["pipeline"]: row["since 20 runs"].replace(",", "")
-                for row in opened.table("The last drain")
+                row["pipeline"]: row["state rows"].replace(",", "").partition(" ")[2]
+                for row in opened.table(PIPELINES)
             }
         rows = installed.grows.state_rows
-        assert growth == {
-            "aircraft_rotations": "",  # it has no run yet
-            # The first of its 20 found no broker, and so knows of no state.
-            installed.grows.name: f"+{rows[-1] - rows[-19]}",
-            installed.well.name: "+0",
-        }
+        assert growth[installed.grows.name] == f"(+{rows[-1] - rows[-30]})"
+        assert {each for name, each in growth.items() if name != installed.grows.name} == {""}
 
     def test_why_was_a_run_not_published(self, window, installed):
         grows = installed.grows
         with window() as opened:
             opened.go(pages.OVERVIEW)
-            [row] = [row for row in opened.table("The last drain") if row["pipeline"] == grows.name]
-            assert row["verdict"] == "failed CHECK_FAILED"
+            row = opened.table(PIPELINES)[0]
+            assert row["pipeline"] == grows.name
+            assert row["what is wrong, what to do"].startswith("failed: CHECK_FAILED")
             opened.page.get_by_role("link", name=grows.name, exact=True).click()
             run = grows.run_id(grows.last)
             opened.page.get_by_role("link", name=run, exact=True).first.click()
@@ -185,3 +184,46 @@ class TestQuestions:
         assert days <= found | {
             f"{row['event_time'] + timedelta(1):%F}" for row in installed.grows.late
         }
+
+
+class TestOverview:
+    """All pipelines, those in trouble first."""
+
+    def test_one_sees_what_is_wrong_and_gets_there_by_one_click(self, window, installed):
+        grows = installed.grows
+        with window() as opened:
+            opened.go(pages.OVERVIEW)
+            assert "need" in opened.page.locator(".sum").inner_text()
+            opened.page.get_by_role("link", name="Open the run").first.click()
+            run = urlencode({"run_id": grows.run_id(grows.last)})
+            opened.page.wait_for_url(f"**/run?{run}")
+
+    def test_the_troubles_are_chosen_by_the_arrow_keys(self, window, installed):
+        with window() as opened:
+            opened.go(pages.OVERVIEW)
+            opened.page.get_by_label("all ").focus()
+            rows = opened.page.locator("#pipelines tbody tr:visible th")
+            every = rows.count()
+            for _ in range(2):  # those in trouble, then those that failed
+                opened.page.keyboard.press("ArrowRight")
+            assert rows.all_inner_texts() == [installed.grows.name]
+            assert f"1 of {every}" in opened.page.locator("output").inner_text()
+
+    def test_each_drain_of_a_strip_is_a_link_with_a_name_that_the_arrow_keys_reach(
+        self, window, installed
+    ):
+        with window() as opened:
+            opened.go(pages.OVERVIEW)
+            strip = opened.page.get_by_role("group", name=f"Last drains of {installed.grows.name}")
+            links = strip.get_by_role("link")
+            assert links.count() == 30
+            assert "a check failed" in links.last.text_content()
+            links.last.focus()
+            for _ in range(19):
+                opened.page.keyboard.press("ArrowLeft")
+            assert opened.page.evaluate("() => document.activeElement.textContent").endswith(
+                "KAFKA_UNREACHABLE"
+            )
+            opened.page.keyboard.press("Enter")
+            run = urlencode({"run_id": installed.grows.run_id(installed.grows.unreached)})
+            opened.page.wait_for_url(f"**/run?{run}")

@@ -14,7 +14,8 @@ from sluice_airflow.web.readings import Asked, Place
 from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
 from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.at_work.shown import WorksNow
-from spark_jobs.ops.shown import Batches, Overview, Phases, RecordPage, Rejected, RunPage, Runs
+from spark_jobs.ops.shown import Batches, Phases, RecordPage, Rejected, RunPage, Runs
+from spark_jobs.overview.shown import Overview
 from spark_jobs.repair.find.coverage import Coverage
 from spark_jobs.repair.find.touched import Touched
 from spark_jobs.state.answer import StateAnswer
@@ -36,7 +37,7 @@ def schema(request: Request) -> dict[str, Any]:
 
 @router.get("/pipelines", response_model=Overview)
 def overview(names: Readable) -> Response:
-    """All pipelines that you may see, with their last runs."""
+    """All pipelines that you may see, those in trouble first, with their last runs."""
     return _json(readings.overview(names))
 
 

@@ -4,7 +4,7 @@ nothing of one of them is another root.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
@@ -14,7 +14,9 @@ from sqlalchemy import select
 from sluice_airflow import ids
 from sluice_airflow.tasks.xcom import DRAIN
 from spark_jobs.errors import RootEmpty
-from spark_jobs.ops.shown import Overview
+from spark_jobs.overview.lines import unread
+from spark_jobs.overview.reading import Due
+from spark_jobs.overview.shown import PipelineLine
 
 
 def drained(pipelines: Sequence[str]) -> set[str]:
@@ -33,16 +35,15 @@ def drained(pipelines: Sequence[str]) -> set[str]:
         return {of_dags[dag_id] for (dag_id,) in found}
 
 
-def elsewhere(found: Overview, root: str) -> Overview:
-    """The overview, with a word on each pipeline of which Airflow knows a drain, and the root no
-    run.
-    """
-    without = [line.pipeline for line in found.pipelines if not (line.runs or line.lacking)]
+def elsewhere(
+    found: Sequence[PipelineLine], root: str, due: Mapping[str, Due]
+) -> list[PipelineLine]:
+    """These, with a word on each pipeline of which Airflow knows a drain, and the root no run."""
+    without = [line.pipeline for line in found if not (line.runs or line.lacking)]
     ran = drained(without) if without else ()
-    lines = (
-        line.model_copy(update={"lacking": str(RootEmpty.elsewhere(root, line.pipeline))})
+    return [
+        unread(line.pipeline, due.get(line.pipeline), RootEmpty.elsewhere(root, line.pipeline))
         if line.pipeline in ran
         else line
-        for line in found.pipelines
-    )
-    return found.model_copy(update={"pipelines": tuple(lines)})
+        for line in found
+    ]

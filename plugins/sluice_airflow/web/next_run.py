@@ -1,49 +1,34 @@
-"""Next run: when Airflow makes the next run of each pipeline's DAG, from its metadata."""
+"""Next run: what Airflow's metadata says of each pipeline's DAG: when it runs next, and whether it
+runs now.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple
 
 from airflow.models.dag import DagModel
+from airflow.models.dagrun import DagRun
 from airflow.utils.session import create_session
-from sqlalchemy import select
+from airflow.utils.state import State
+from sqlalchemy import func, select
 
 from sluice_airflow import ids
-from spark_jobs.ops.shown import Overview
+from spark_jobs.overview.reading import Due
 
 
-class Due(NamedTuple):
-    """Of one DAG."""
-
-    paused: bool
-    at: datetime | None
-
-
-def with_next_runs(found: Overview) -> Overview:
-    """The overview, with what Airflow knows of each DAG."""
-    known = due([ids.drains(line.pipeline) for line in found.pipelines])
-    lines = (
-        line.model_copy(update={"next_run": _at(each), "paused": each.paused})
-        if (each := known.get(ids.drains(line.pipeline)))
-        else line
-        for line in found.pipelines
+def due(pipelines: Sequence[str]) -> dict[str, Due]:
+    """Pipeline -> that of its DAG. One whose DAG Airflow does not know is not among them."""
+    of_dags = {ids.drains(name): name for name in pipelines}
+    known = select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after)
+    working = select(DagRun.dag_id, func.min(DagRun.run_after)).where(
+        DagRun.state.in_(State.unfinished_dr_states)
     )
-    return found.model_copy(update={"pipelines": tuple(lines)})
-
-
-def _at(of: Due) -> datetime | None:
-    """A paused DAG keeps the time of the run that it does not make."""
-    return None if of.paused else of.at
-
-
-def due(dag_ids: Sequence[str]) -> dict[str, Due]:
-    """DAG -> what Airflow's metadata says of it. One that it does not know is not among them."""
     with create_session(scoped=False) as session:
-        rows = session.execute(
-            select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after).where(
-                DagModel.dag_id.in_(dag_ids)
-            )
+        active = dict(
+            session.execute(working.where(DagRun.dag_id.in_(of_dags)).group_by(DagRun.dag_id)).all()
         )
-        return {name: Due(bool(paused), at) for name, paused, at in rows}
+        rows = session.execute(known.where(DagModel.dag_id.in_(of_dags)))
+        return {
+            of_dags[dag_id]: Due(bool(paused), at, active.get(dag_id))
+            for dag_id, paused, at in rows
+        }

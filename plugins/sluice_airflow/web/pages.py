@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Annotated, Any, get_args
 from urllib.parse import quote, urlencode
 
 from airflow.api_fastapi.app import API_ROOT_PATH
@@ -35,12 +35,11 @@ from spark_jobs.messages.kind import KINDS, STAGED_KINDS, AskedKind
 from spark_jobs.ops import history
 from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.rejected import Table
-from spark_jobs.ops.shown import PipelineLine, RunPage
+from spark_jobs.ops.shown import RunPage
+from spark_jobs.overview.strip import strip
 from spark_jobs.pages import growth_words
 from spark_jobs.pages.charts import of_state
-from spark_jobs.pages.charts.chart import Chart
 from spark_jobs.pages.charts.of_check import of_check
-from spark_jobs.pages.charts.of_runs import reads, state_rows
 from spark_jobs.pages.figures import figures
 from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, flow_so_far, says
 from spark_jobs.pages.strip import segments
@@ -52,28 +51,22 @@ from spark_jobs.state.measures import expires
 router = APIRouter(route_class=Apart, include_in_schema=False)
 BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"
 HERE = Path(__file__).parent
-STATIC = {path.name: path for path in (*STYLES, *SCRIPTS, HERE / "static" / "sluice.js")}
+STATIC = {path.name: path for path in (*STYLES, *SCRIPTS, *(HERE / "static").iterdir())}
 KINDS_OF_FILES = {".css": "text/css", ".js": "text/javascript"}
 ROWS = 60
 Page = Annotated[int, Query(ge=0, le=100_000, description="the page, from 0")]
 RunId = Annotated[str, Query(max_length=500, description="the run")]
 
 
-class Trend(NamedTuple):
-    """The small charts of a line of the overview."""
-
-    records: Chart
-    state: Chart
-    growth: int | None
-    """Rows by which the state has grown; None if no run says."""
-
-
 @router.get("/")
 def overview(names: Readable) -> Response:
-    """All pipelines on a line each."""
-    found = readings.overview(names)
-    trends = {line.pipeline: _trend(line) for line in found.pipelines}
-    return _page("overview.html", found=found, trends=trends, now=datetime.now(UTC))
+    """All pipelines on a line each, those in trouble first."""
+    return _page(
+        "overview.html",
+        found=readings.overview(names),
+        strip=strip,
+        dag=lambda pipeline: f"{API_ROOT_PATH}dags/{ids.drains(pipeline)}",
+    )
 
 
 @router.get("/pipelines/{pipeline}")
@@ -248,13 +241,6 @@ def message(status: int, title: str, text: str, remedy: str = "") -> Response:
 def wants_page(request: Request) -> bool:
     """Whether a browser asks for one of the pages, and no program for data."""
     return "text/html" in request.headers.get("accept", "") and "/api/" not in request.url.path
-
-
-def _trend(line: PipelineLine) -> Trend:
-    # A run that failed before it read anything knows nothing of the state, and has 0 for it.
-    known = [each for each in line.runs if each.status == "succeeded" or each.read]
-    rows = [each.state_rows for each in known if each.state_rows is not None]
-    return Trend(reads(line.runs), state_rows(line.runs), rows[0] - rows[-1] if rows else None)
 
 
 def _run(pipeline: str, found: RunPage, **more: Any) -> Response:

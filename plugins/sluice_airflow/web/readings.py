@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from fastapi import Depends, Query
 
 from sluice_airflow.web.drained import elsewhere
-from sluice_airflow.web.next_run import with_next_runs
+from sluice_airflow.web.next_run import due
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.reach import earliest
-from sluice_airflow.web.readable import readable
 from sluice_airflow.web.rights import BytesWithheld, not_found
 from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
@@ -29,15 +28,9 @@ from spark_jobs.ops.at_work import read as works
 from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.record import Declared
 from spark_jobs.ops.rejected import Only, Table
-from spark_jobs.ops.shown import (
-    BatchLine,
-    Overview,
-    PipelineLine,
-    RecordPage,
-    Rejected,
-    RunPage,
-    Withheld,
-)
+from spark_jobs.ops.shown import BatchLine, RecordPage, Rejected, RunPage, Withheld
+from spark_jobs.overview import lines as overviews
+from spark_jobs.overview.shown import Overview
 from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
 from spark_jobs.registry import find as registry
@@ -133,13 +126,15 @@ class KeptState(NamedTuple):
 
 
 def overview(names: list[str]) -> Overview:
-    """All of these pipelines, with their next runs; also where there is nothing to read."""
+    """All of these pipelines, those in trouble first; also where there is nothing to read."""
+    known = due(names)
     try:
         with installed() as where:
-            found = readable(where, names)
+            found, lacking = overviews.lines(where, names, known), None
     except RootEmpty as empty:
-        found = Overview(pipelines=tuple(map(PipelineLine.unread, names)), lacking=str(empty))
-    return with_next_runs(elsewhere(found, root()))
+        found = [overviews.unread(name, known.get(name)) for name in names]
+        lacking = str(empty)
+    return overviews.overview(elsewhere(found, root(), known), lacking)
 
 
 def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:

@@ -16,7 +16,7 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.ops.at_work.pace import pace
 from spark_jobs.ops.at_work.shown import AtWork, Phase, Standing
-from spark_jobs.ops.waiting import or_why
+from spark_jobs.ops.or_why import or_why
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 

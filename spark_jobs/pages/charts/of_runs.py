@@ -61,18 +61,6 @@ def by_phase(runs: Sequence[PhaseLine]) -> Chart:
     return _of(runs, "Where did the time go?", "seconds", "stacked", series)
 
 
-def reads(runs: Sequence[RunLine]) -> Chart:
-    """The records that each read."""
-    series = [Series("records", [run.read for run in reversed(runs)], "part0")]
-    return _of(runs, "Records", "records", "bars", series)
-
-
-def state_rows(runs: Sequence[RunLine]) -> Chart:
-    """The rows in state at the end of each."""
-    series = [Series("rows in state", [run.state_rows for run in reversed(runs)], "part0")]
-    return _of(runs, "Rows in state", "rows", "bars", series)
-
-
 def _of(
     runs: Sequence[RunLine | PhaseLine],
     title: str,

@@ -340,8 +340,7 @@ def test_an_error_that_nobody_foresaw_is_a_page_without_its_text(get, server, mo
     def fail(*_: Any):
         raise ValueError("secret of a person")
 
-    monkeypatch.setattr(readings.history, "overview", fail)
-    monkeypatch.setattr(readings, "readable", fail)
+    monkeypatch.setattr(readings.overviews, "lines", fail)
     monkeypatch.setattr(server._transport, "raise_server_exceptions", False)  # noqa: SLF001
     for page in (False, True):
         answer = get("/" if page else "/api/pipelines", page=page)

@@ -1,4 +1,4 @@
-// What the pages do beyond showing text: Airflow's light or dark, tables that sort, a filter, buttons that copy, a form that goes to Airflow's API,
+// What the pages do beyond showing text: Airflow's light or dark, tables that sort, buttons that copy, a form that goes to Airflow's API,
 // and links out of the frame.
 // All of it is text in, text out.
 "use strict";
@@ -43,14 +43,6 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
       });
       table.tBodies[0].append(...rows);
     });
-  });
-}
-
-for (const field of document.querySelectorAll("input[data-filter]")) {
-  field.addEventListener("input", () => {
-    const wanted = field.value.toLowerCase();
-    for (const row of document.getElementById(field.dataset.filter).tBodies[0].rows)
-      row.hidden = !row.textContent.toLowerCase().includes(wanted);
   });
 }
 

@@ -1,0 +1,211 @@
+"""Troubles: what may be wrong with a pipeline, the worst first.
+
+A row is a trouble: its name, when it is there, how it is told, and its next step. The order of the
+rows is the order of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from spark_jobs.analysis.ranged import unranged
+from spark_jobs.ops.next_steps import next_steps
+from spark_jobs.overview.reading import SLACK, Reading
+from spark_jobs.overview.shown import Place, TroubleLine
+from spark_jobs.spec.duration import approximate
+
+NEAR: Final = 0.8
+"""The share of a state's budget from which on it is told: checks fail beyond the whole."""
+
+
+class Told(NamedTuple):
+    """How one is told, and what to do next."""
+
+    words: str
+    since: datetime | None
+    why: str
+    command: str
+    place: Place
+
+
+class Trouble(NamedTuple):
+    """One row. `told` gives None for a pipeline that does not have it."""
+
+    name: str
+    told: Callable[[Reading], Told | None]
+    grave: bool = False
+    """Whether rows do not reach consumers as they should."""
+
+
+def _failed(of: Reading) -> Told | None:
+    if of.last is None or of.last.status == "succeeded":
+        return None
+    step = next_steps(of.last, ())[0]
+    runs = next((n for n, mark in enumerate(of.marks) if mark.status == "succeeded"), len(of.marks))
+    many = f", {runs} runs in a row" if runs > 1 else ""
+    what = of.last.problem or "failed"
+    return Told(f"{what}{many}", of.failing_since, step.why, step.command, "run")
+
+
+def _unreadable(of: Reading) -> Told | None:
+    if of.lacking is None:
+        return None
+    command = f"sluice doctor {of.pipeline}" if of.notes.spec else "sluice validate"
+    return Told(of.lacking, None, "see what else is wrong", command, "pipeline")
+
+
+def _unpublished(of: Reading) -> Told | None:
+    waits = of.waits
+    if not waits.rows or _soon(of, waits.since):
+        return None
+    batches = _count(waits.batches, "batch", "batches")
+    return Told(
+        f"{_count(waits.rows, 'row')} of {batches} in no published table",
+        waits.since,
+        "publish what has passed",
+        f"sluice publish {of.pipeline}",
+        "run",
+    )
+
+
+def _overdue(of: Reading) -> Told | None:
+    due = of.due
+    if due is None or due.paused or due.active_since or not due.at or due.at + SLACK > of.now:
+        return None
+    why = "see in Airflow why no run began"
+    return Told("the run that was due did not begin", due.at, why, _plan(of), "dag")
+
+
+def _stale(of: Reading) -> Told | None:
+    since, last = of.stale_since, of.watermark
+    if since is None or last is None or of.allowed is None:
+        return None
+    behind = f"its watermark is {approximate(of.now - last)} behind"
+    allowed = f"schedule and delay allow {approximate(of.allowed)}"
+    if of.due and of.due.paused:
+        return Told(f"{behind}, and its DAG is paused", since, "unpause it", _plan(of), "dag")
+    command = f"sluice show runs --pipeline {of.pipeline}"
+    return Told(f"{behind}; {allowed}", since, "see when it stood still", command, "pipeline")
+
+
+def _unrepaired(of: Reading) -> Told | None:
+    again = of.again
+    if again is None or again.status == "succeeded":
+        return None
+    words = f"the last {again.kind} failed: {again.problem or 'no code'}"
+    command = f"sluice show repairs --pipeline {of.pipeline}"
+    return Told(words, again.started_at, "see repairs", command, "pipeline")
+
+
+def _late(of: Reading) -> Told | None:
+    spec, waits = of.notes.spec, of.waits
+    if not waits.late or spec is None or spec.ranges.repair == "after drain":
+        return None  # their DAG repairs those itself; where that fails it is told above
+    words = f"{_count(waits.late, 'late record')} wait{'s' * (waits.late == 1)}"
+    if unranged(spec) is None:
+        why, command = "see what a repair would change", f"sluice repair {of.pipeline}"
+    else:
+        why, command = "see them", f"sluice show late --pipeline {of.pipeline}"
+    return Told(words, waits.late_since, why, command, "late")
+
+
+def _warned(of: Reading) -> Told | None:
+    if not of.warnings or of.last is None:
+        return None
+    first, *others = of.warnings
+    more = f" and {len(others)} more" if others else ""
+    command = f"sluice show checks --pipeline {of.pipeline}"
+    why = "see what the checks found"
+    return Told(f"warning: {first}{more}", of.last.ended_at, why, command, "run")
+
+
+def _near_budget(of: Reading) -> Told | None:
+    if of.notes.spec is None:
+        return None
+    state, waits = of.notes.spec.state, of.waits
+    shares = [
+        (used / budget, f"{budget:,} {unit}")
+        for used, budget, unit in (
+            (waits.state_rows, state.budget_rows, "rows"),
+            (waits.state_bytes, state.budget_bytes, "bytes"),
+        )
+        if used is not None and budget
+    ]
+    share, budget = max(shares, default=(0.0, ""))
+    if share < NEAR:
+        return None
+    command = f"sluice show growth --pipeline {of.pipeline}"
+    words = f"state uses {share:.0%} of its budget of {budget}"
+    return Told(words, None, "see how it grows", command, "state")
+
+
+def _staged(of: Reading) -> Told | None:
+    staged = of.waits.staged
+    if not staged:
+        return None
+    words = f"{_count(len(staged), 'change')} wait{'s' * (len(staged) == 1)} for approval"
+    command = f"sluice show repairs --pipeline {of.pipeline}"
+    return Told(words, min(staged), "approve or reject it", command, "coverage")
+
+
+def _cut_off(of: Reading) -> Told | None:
+    change = of.notes.change
+    if change is None or of.notes.held or _soon(of, change.at):
+        return None
+    why = "the next run completes it; see how"
+    return Told(f"{change.words} was cut off", change.at, why, _plan(of), "pipeline")
+
+
+TROUBLES: Final = (
+    Trouble("failed", _failed, grave=True),
+    Trouble("unreadable", _unreadable, grave=True),
+    Trouble("unpublished", _unpublished, grave=True),
+    Trouble("overdue", _overdue, grave=True),
+    Trouble("stale", _stale, grave=True),
+    Trouble("repair failed", _unrepaired),
+    Trouble("late waiting", _late),
+    Trouble("warning", _warned),
+    Trouble("near budget", _near_budget),
+    Trouble("to approve", _staged),
+    Trouble("cut off", _cut_off),
+)
+
+
+def troubles(of: Reading) -> tuple[TroubleLine, ...]:
+    """All that it has, the worst first."""
+    return tuple(
+        TroubleLine(name=each.name, grave=each.grave, **told._asdict())
+        for each in TROUBLES
+        if (told := each.told(of)) is not None
+    )
+
+
+_RANK: Final = {each.name: rank for rank, each in enumerate(TROUBLES)}
+
+
+def order(found: tuple[TroubleLine, ...], name: str) -> tuple[int, float, str]:
+    """By the worst trouble, of one that all have the longest first, and by name."""
+    if not found:
+        return len(TROUBLES), 0.0, name
+    since = found[0].since
+    return _RANK[found[0].name], since.timestamp() if since else float("inf"), name
+
+
+def _soon(of: Reading, since: datetime | None) -> bool:
+    """Whether what is so since then may be over by itself."""
+    return since is not None and of.now - since < max(SLACK, _working(of))
+
+
+def _working(of: Reading) -> timedelta:
+    active = of.due.active_since if of.due else None
+    return of.now - active if active else timedelta()
+
+
+def _plan(of: Reading) -> str:
+    return f"sluice plan {of.pipeline}"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
