@@ -229,13 +229,15 @@ for words in (("PUT", "/another"), ("GET", "/another"), ("PATCH", "/list-users")
 
 
 def test_the_api_server_reaches_of_the_data_no_more_than_its_pages_read(stack):
-    code = (
-        "import socket\nfor host, port in (('store', 7070), ('kafka', 9092), ('spark-master', 7077), "
-        "('spark-worker', 8082), ('airflow-scheduler', 8974)):\n"
-        "    try: socket.create_connection((host, port), 5); print('open')\n    except OSError: "
-        "print('refused')"
-    )
-    assert stack.python("airflow-api", code).split() == ["open"] * 2 + ["refused"] * 3
-    assert (
-        stack.python("spark-worker", code.replace("store", "airflow-api")).split()[0] == "refused"
-    )
+    code = """
+import socket, sys
+for place in sys.argv[1:]:
+    host, port = place.split(":")
+    try: socket.create_connection((host, int(port)), 5); print("open")
+    except OSError: print("refused")
+"""
+    seen = ("store:7070", "kafka:9092", "spark-master:7077", "spark-worker:8082")
+    said = stack.compose("exec", "-T", "airflow-api", "python", "-c", code, *seen).stdout
+    assert said.split() == ["open", "open", "refused", "refused"]
+    said = stack.compose("exec", "-T", "spark-worker", "python", "-c", code, "airflow-api:8080")
+    assert said.stdout.split() == ["refused"]
