@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, Self
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.audit.repeated import Repeated
+from spark_jobs.audit.state_rows import StateRows
 from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN, seen
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.operator_metrics import KEYS_COUNTED, REPORTED, keys_observation
@@ -24,7 +25,7 @@ class OperatorProgress(NamedTuple):
     name: str
     reported: Mapping[str, int]
     """ops/operator_metrics.py REPORTED. numRowsTotal is absent of a GroupState in buckets of
-    which the batch has visited none.
+    which the batch has visited none, and where state_rows.py cannot tell it.
     """
     custom: Mapping[str, int]
     """All of its customMetrics: those of the operator and those of its state store."""
@@ -47,9 +48,18 @@ class OperatorProgress(NamedTuple):
         reported = dict(self.reported)
         for name, metric in KEYS_COUNTED.items():
             reported[metric] = int(counted.get(name) or 0)
-        if counted.get("keys") is None:
-            del reported["numRowsTotal"]
-        return self._replace(reported=reported)
+        return self._replace(reported=reported).with_rows(counted.get("keys"))
+
+    def with_rows(self, total: int | None) -> Self:
+        """With so many rows in its state; None: nobody knows."""
+        reported = {k: v for k, v in self.reported.items() if k != "numRowsTotal"}
+        known = {} if total is None else {"numRowsTotal": int(total)}
+        return self._replace(reported={**known, **reported})
+
+    @property
+    def gained(self) -> int:
+        """The rows that it put into its state, less those that it removed."""
+        return self.reported["numRowsUpdated"] - self.reported["numRowsRemoved"]
 
     @property
     def duplicates(self) -> int:
@@ -177,10 +187,16 @@ class Follower:
     Spark's driver keeps only the last hundred.
     """
 
-    def __init__(self, query: StreamingQuery, repeated: Repeated | None = None) -> None:
+    def __init__(
+        self,
+        query: StreamingQuery,
+        repeated: Repeated | None = None,
+        rows: StateRows | None = None,
+    ) -> None:
         """Without `repeated`, no stage is expected to run twice: local mode cannot lose an
-        executor.
+        executor. Without `rows`, Spark counts those of the state.
         """
+        self._rows = rows
         self._repeated = repeated
         # PySpark's own recentProgress renders and parses all of them at each call, five times a
         # second.
@@ -196,8 +212,17 @@ class Follower:
         events = [event for event in self._unseen() if "addBatch" in event["durationMs"]]
         again = bool(events) and self._repeated is not None and self._repeated.since_last()
         for event in events:
-            self._progress[event["batchId"]] = Progress.of(event)._replace(repeated=again)
+            self._progress[event["batchId"]] = self._seen(event)._replace(repeated=again)
         return self._progress
+
+    def _seen(self, event: Event) -> Progress:
+        progress = Progress.of(event)
+        if self._rows is None:
+            return progress
+        gained = [operator.gained for operator in progress.operators]
+        totals = self._rows.after(progress.batch_id, gained)
+        both = zip(progress.operators, totals, strict=True)
+        return progress._replace(operators=tuple(each.with_rows(total) for each, total in both))
 
     def _unseen(self) -> list[Event]:
         """The events since the last call. Each has its own timestamp."""

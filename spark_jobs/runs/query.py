@@ -14,6 +14,7 @@ from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower
 from spark_jobs.audit.repeated import Repeated
+from spark_jobs.audit.state_rows import COUNTED, StateRows, adds_up
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.fitted import fit
 from spark_jobs.checkpoint.identity import Identity, read_identity
@@ -150,14 +151,16 @@ class Query:
         """Run one query to its end; its error, if it failed because of a value, or what it means,
         if that was changes that are tied.
         """
-        rows = self._rows()
+        rows, state_rows = self._rows(), self._state_rows()
         self._claim_table(rows)
         query = writer.start(
             rows, self._run, self._limits, self._timers, lambda: self._audit.cursor.audited
         )
         self.query_run_id = str(query.runId)
         follower = Follower(
-            query, None if self._run.settings.local else Repeated(self._run.spark, str(query.runId))
+            query,
+            None if self._run.settings.local else Repeated(self._run.spark, str(query.runId)),
+            state_rows,
         )
         watch = StallWatch(self._run, query)
         failed: StreamingQueryException | SluiceError | None = None
@@ -188,6 +191,16 @@ class Query:
             run = self._run
             self.new_keys += tell(run.spec, run.paths, self._keys.take(), run.lease)
         return failed
+
+    def _state_rows(self) -> StateRows | None:
+        """What counts the rows of the next query's state; None: Spark does. In local mode no task
+        is counted twice.
+        """
+        run, checkpoint = self._run, self._run.checkpoint
+        first = not checkpoint.committed() and not checkpoint.planned()
+        ours = first and run.settings.local and adds_up(run.spec)
+        run.spark.conf.set(COUNTED, str(not ours).lower())
+        return StateRows() if ours else None
 
     def _account_before(self, problem: SluiceError, follower: Follower) -> None:
         """Account for the batches that were committed before the query failed.

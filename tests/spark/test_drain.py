@@ -10,7 +10,9 @@ from spark_jobs.admin.accept import accept
 from spark_jobs.audit.audit import Audit
 from spark_jobs.decode.raw_filter import OVERHEAD
 from spark_jobs.launch.session import dynamic
+from spark_jobs.root.path_forms import state_url
 from spark_jobs.runs.publish.publication import to_publish
+from spark_jobs.state.reader import operators, read
 from tests.harness.long_form import long_form
 
 pytestmark = pytest.mark.usefixtures(
@@ -28,6 +30,20 @@ def read_again(monkeypatch):
     return batches
 
 
+def stored_rows(spark, made, batch):
+    """The rows of each step's state, as its variables and no timers are read."""
+    checkpoint = state_url(made.paths.checkpoint)
+    steps = [step for step in made.spec.steps if step.stateful]
+    return [
+        sum(
+            read(spark, checkpoint, batch, operator, variable, step, {}, 1).total
+            for variable in operator.variables
+            if not variable.name.endswith("timers")
+        )
+        for step, operator in zip(steps, operators(spark, checkpoint, batch), strict=True)
+    ]
+
+
 @pytest.mark.parametrize(
     "pipeline",
     [
@@ -37,7 +53,7 @@ def read_again(monkeypatch):
     ],
 )
 def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what_was_late(
-    scene, pipeline, read_again
+    scene, spark, pipeline, read_again
 ):
     made = scene(pipeline, events=3000, checked=True, stores=None)
     for number in range(3):
@@ -52,6 +68,11 @@ def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what
         "bad and late records are kept as their batch runs, and Kafka is not read again for them"
     )
     made.assert_exact()
+    told = {row["batch_id"]: row["operators"] for row in made.ops("batches")}
+    for batch in (0, max(told)):  # of the first run Sluice adds them up, of the last Spark counts
+        rows = [operator["numRowsTotal"] for operator in told[batch]]
+        assert rows == stored_rows(spark, made, batch)
+        assert sum(rows)
 
 
 def test_a_batch_with_more_to_keep_than_the_budget_is_read_again(scene, read_again, monkeypatch):

@@ -152,6 +152,7 @@ def hashes(folder: Path) -> dict[str, tuple[str, int]]:
 
 def test_after_a_batch_the_ids_are_those_that_the_watermark_has_not_forgotten(spark, scenes):
     scene = scenes("flight_events")
+    told = {row["batch_id"]: row["state_rows"] for row in scene.ops("batches")}
     for batch in looked_at(scene):
         expected = {
             row["event_id"]: row["event_time"] + DELAY
@@ -161,6 +162,7 @@ def test_after_a_batch_the_ids_are_those_that_the_watermark_has_not_forgotten(sp
         assert {
             row["event_id"]: row["expires_at"] for row in remembered(spark, scene, 1, batch)
         } == expected
+        assert told[batch] == len(expected)
 
 
 def test_after_a_batch_the_open_groups_are_those_of_duckdb_under_the_measures_names(spark, scenes):
