@@ -24,15 +24,19 @@ class Figures(NamedTuple):
     charts: list[Chart]
 
 
-def figures(root: UPath, pipeline: str, limit: int, offset: int) -> Figures:
-    """Of `limit` runs and batches, after the newest `offset`."""
-    found = history.runs(root, pipeline, limit, offset)
+def figures(root: UPath, pipeline: str, limit: int, offset: int, charted: int = 0) -> Figures:
+    """Of `limit` runs and batches, after the newest `offset`. The charts have more runs, if
+    `charted` is more.
+    """
+    most = max(limit, charted)
+    runs = history.runs(root, pipeline, most, offset)
+    found = Runs(runs=runs.runs[:limit], more=runs.more or len(runs.runs) > limit)
     batches = history.batches(root, pipeline, limit, offset)
     charts = [
-        accounts(found.runs),
-        lags(found.runs),
-        late_shares(found.runs, _late_share(pipeline)),
-        by_phase(ops_phases.phases(root, pipeline, limit, offset).runs),
+        accounts(runs.runs),
+        lags(runs.runs),
+        late_shares(runs.runs, _late_share(pipeline)),
+        by_phase(ops_phases.phases(root, pipeline, most, offset).runs),
     ]
     return Figures(found, batches, charts)
 

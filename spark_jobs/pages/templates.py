@@ -21,6 +21,8 @@ from spark_jobs.pages.strip import text
 from spark_jobs.repair.find.coverage import State
 from spark_jobs.spec.duration import approximate
 
+ROWS = 100
+"""Of the table behind a chart: of more points it has the newest."""
 MOST = 500
 """Characters of a value of others on a page."""
 
@@ -61,7 +63,7 @@ def environment(*more: Path) -> Environment:
         "by_day": by_day,
         "moment": moment,
     }
-    made.globals |= {"STATES": get_args(State), "SAID": SAID}
+    made.globals |= {"ROWS": ROWS, "STATES": get_args(State), "SAID": SAID}
     return made
 
 

@@ -13,7 +13,7 @@ from spark_jobs.pages.charts.chart import Bound, Chart, Series, drawn
 from spark_jobs.pages.charts.of_batches import bytes_of_state, rows_in_state
 from spark_jobs.pages.charts.of_rejected import by_day
 from spark_jobs.pages.charts.of_runs import accounts, lags, late_shares, outcomes
-from spark_jobs.pages.templates import environment
+from spark_jobs.pages.templates import ROWS, environment
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.integers(0, 10**9)
@@ -159,4 +159,9 @@ def test_a_chart_says_its_figures_in_a_table_too():
         "1.0 MiB",
     ]
     assert "budget: 1.0 GiB" in page
+    many = chart._replace(
+        x=range(ROWS + 1), names=["b"] * (ROWS + 1), runs=["r"] * (ROWS + 1), series=[]
+    )
+    cut = environment().get_template("chart.html").module.chart(many, None, "p")
+    assert (cut.count("<tr>") - 1, f"{ROWS} of {ROWS + 1}" in cut) == (ROWS, True)
     assert drawn(chart) in page

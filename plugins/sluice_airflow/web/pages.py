@@ -54,6 +54,8 @@ HERE = Path(__file__).parent
 STATIC = {path.name: path for path in (*STYLES, *SCRIPTS, *(HERE / "static").iterdir())}
 KINDS_OF_FILES = {".css": "text/css", ".js": "text/javascript"}
 ROWS = 60
+CHARTED = 700
+"""Runs of a chart: of seven days, if there is one every quarter of an hour."""
 Page = Annotated[int, Query(ge=0, le=100_000, description="the page, from 0")]
 RunId = Annotated[str, Query(max_length=500, description="the run")]
 
@@ -73,7 +75,7 @@ def overview(names: Readable) -> Response:
 def pipeline(pipeline: Permitted, page: Page = 0) -> Response:
     """A pipeline over time."""
     with installed(pipeline) as root:
-        found = figures(root, pipeline, ROWS, page * ROWS)
+        found = figures(root, pipeline, ROWS, page * ROWS, CHARTED)
     return _page(
         "pipeline.html",
         pipeline=pipeline,
