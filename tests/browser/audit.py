@@ -1,7 +1,11 @@
-"""Audit: what is wrong with a page for those who read it, as the browser computes it (audit.js)."""
+"""Audit: what is wrong with a page for those who read it: by axe, and what axe does not say
+(audit.js).
+"""
 
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.browser import axe
 
 SCRIPT = Path(__file__).with_name("audit.js").read_text()
 MOST_TABS = 2_000
@@ -10,27 +14,21 @@ MOST_TABS = 2_000
 class Audit(NamedTuple):
     """Each a list of what is wrong, and empty if nothing is."""
 
-    contrast: list[str]
-    """Texts with less than 4.5:1 (3:1 if they are large), and their contrast."""
-    unnamed: list[str]
-    """Links, buttons and fields without a name, as markup."""
+    axe: list[str]
+    """Violations of its rules."""
     tables: list[str]
     """Tables without a caption, without a header, or with a header that says not of what."""
     wide: int
     """Pixels by which the page itself is wider than its window."""
-    texts: int
-    """How many texts were looked at."""
 
     @property
     def good(self) -> bool:
-        return self.texts > 0 and not (
-            self.contrast or self.unnamed or self.tables or self.wide > 0
-        )
+        return not (self.axe or self.tables or self.wide > 0)
 
 
 def audit(page: Any) -> Audit:
     """Of a page or a frame, as it is shown now."""
-    return Audit(**page.evaluate(SCRIPT))
+    return Audit(axe.violations(page), **page.evaluate(SCRIPT))
 
 
 ACTIVE = "a[href], button, input, select, textarea, summary"

@@ -10,6 +10,7 @@ import pytest
 from spark_jobs.pages.templates import LIBRARY
 from tests.airflow.web.written import LATE, MINE, addresses
 from tests.browser import axe
+from tests.browser.audit import audit
 from tests.browser.chromium import ABSENT, PATH, chromium
 from tests.browser.window import Window
 from tests.harness.long_form import LONG
@@ -73,7 +74,8 @@ def test_a_chart_is_drawn_and_says_its_figures_to_the_mouse_and_to_the_keys_and_
     opened,
 ):
     window = opened(HERE)
-    assert inked(window) == [True] * 6
+    figures = window.page.locator("figure").count()
+    assert inked(window) == [True] * figures != []
     account = window.page.get_by_role("application").first
     assert "3 points of 7 series in records" in account.get_attribute("aria-label")
     account.hover(position={"x": 560, "y": 60})
@@ -119,7 +121,8 @@ def test_all_charts_show_one_range_of_time_in_the_zone_that_was_chosen_once(open
 
 def test_a_chart_whose_library_is_not_there_says_so_and_its_table_is_open(opened):
     window = opened(HERE, lacks="uPlot.iife")
-    assert window.page.get_by_text("cannot be drawn").count() == 6
+    figures = window.page.locator("figure").count()
+    assert window.page.get_by_text("cannot be drawn").count() == figures > 0
     assert window.page.locator("figure td:visible").count() > 0
 
 
@@ -145,8 +148,7 @@ def test_axe_finds_nothing_and_hostile_values_run_nothing(opened, dark, monkeypa
                 color_scheme="dark" if dark else "light",
                 viewport={"width": width, "height": 900},
             )
-            wrong += [f"{path} {width}: {each}" for each in axe.violations(window.page)]
-            wrong += [f"{path} {width}: {each}" for each in window.wrong]
-            over = window.page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
-            wrong += [f"{path} {width}: {over} px too wide"] * (over > 0)
+            found = audit(window.page)
+            wrong += [(path, width, found)] * (not found.good)
+            wrong += [(path, width, each) for each in window.wrong]
     assert wrong == []
