@@ -11,10 +11,11 @@ from __future__ import annotations
 import shutil
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated, NamedTuple
@@ -75,6 +76,7 @@ OURS = {
     "its coverage, JSON": f"/sluice/api/pipelines/{PIPELINE}/coverage",
     "ranges of a repair, JSON": f"/sluice/api/pipelines/{PIPELINE}/repair",
 }
+NOTHING: Mapping[str, str] = {}
 console = Console(width=120, highlight=False)
 
 
@@ -91,17 +93,24 @@ class Row(NamedTuple):
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[httpx.Client]:
-    """An Airflow over the folder's root, and a client of it that is logged in. No DAG runs."""
+def running(
+    folder: Path, more: Mapping[str, str] = NOTHING, dags: tuple[str, ...] = (PIPELINE,)
+) -> Iterator[httpx.Client]:
+    """An Airflow over the folder's root that knows these DAGs, and a client of it that is logged
+    in. No DAG runs.
+    """
     home = folder / "airflow"
     variables = {"SLUICE_KAFKA": "127.0.0.1:9", "SLUICE_ROOT": str(folder / "root")}
     paused = {"AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True"}
     try:
-        made = airflow.start(home, variables | paused, schedule=False)
-        with Api(made) as api:
-            api.await_dags({PIPELINE})
-            for number in range(RUNS):
-                api.trigger(PIPELINE, f"waits-{number}")
+        if not dags:
+            variables["AIRFLOW__CORE__DAGS_FOLDER"] = str(folder / "no-dags")
+        made = airflow.start(home, {**variables, **paused, **more}, schedule=False)
+        if dags:
+            with Api(made) as api:
+                api.await_dags({*dags})
+                for dag, number in product(dags, range(RUNS)):
+                    api.trigger(dag, f"waits-{number}")
         with httpx.Client(base_url=made.url, timeout=60) as client:
             login = {"username": made.user, "password": made.password}
             token = client.post("/auth/token", json=login).raise_for_status().json()

@@ -48,6 +48,7 @@ def environment(*more: Path) -> Environment:
     )
     made.filters |= {
         "shown": shown,
+        "whole": whole,
         "told": told,
         "ago": ago,
         "instant": text,
@@ -93,6 +94,11 @@ def ago(then: datetime, now: datetime) -> str:
 def moment(seconds: float) -> datetime:
     """Of seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def whole(text: str) -> str:
+    """An error's text, of which the end says what mends it."""
+    return visible(text, 5 * MOST)
 
 
 def figure(text: str) -> str:
