@@ -174,7 +174,7 @@ def _show(reports: summary.Reports, repairs: Sequence[Report]) -> None:
 NEXT = """
 Try next:
   export SLUICE_ROOT={root}
-  .venv/bin/sluice show late --pipeline departure_delays   records behind the watermark
+  .venv/bin/sluice show late departure_delays   records behind the watermark
   .venv/bin/sluice show repairs                            what was computed again
   .venv/bin/sluice show quarantine                         what could not be decoded, and why
   .venv/bin/sluice show batches                            the account of every micro-batch

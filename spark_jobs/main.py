@@ -47,7 +47,8 @@ from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.watch.watchdog import Watchdog
-from spark_jobs.settings.installation import Settings, about_next, log_format, record_bytes, root
+from spark_jobs.settings.installation import Settings, about_next, log_format, record_bytes
+from spark_jobs.settings.roots import given_root
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
@@ -149,7 +150,7 @@ def _report_of(job: Run, stop: StopRequest, watchdog: Watchdog) -> Report:
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         report = Report.of_failure(job.kind, job.pipeline, job.run_id, _known(error), started)
     try:
-        return append_row(report, root(), beside=about_next())
+        return append_row(report, given_root(), beside=about_next())
     except SluiceError:  # without a root there is no table
         return report
 

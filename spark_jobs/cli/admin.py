@@ -60,7 +60,7 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice show batches --pipeline flight_events        (lists the batches)",
+        "sluice show batches flight_events        (lists the batches)",
         "sluice rewind flight_events --to-batch 7            (dry run)",
         "sluice rewind flight_events --to-batch 7 --execute",
     ),
@@ -179,7 +179,7 @@ def _checkup() -> None:
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice show checks --pipeline flight_events         (lists what failed)",
+        "sluice show checks flight_events         (lists what failed)",
         "sluice accept flight_events --check 'expect_column_values_to_be_in_set(carrier)' "
         "--reason 'ZZ is new'",
     ),
@@ -261,17 +261,19 @@ def maintain(
     from spark_jobs.admin.maintain import maintain as intend, maintain_ops  # noqa: PLC0415 - as above
 
     with one_line_errors():
-        settings = installation()
         refused: SluiceError | None = None
         done = True
+        of_roots = dict[str, Settings]()
         for name in pipelines or (*registry.names(), *registry.archives()):
             try:
                 own = installation(spec := registry.load(name))
+                of_roots.setdefault(own.root, own)
                 done &= _done(intend(live_spec(spec, own.root), own), execute=execute)
             except SluiceError as error:
                 say(f"{name}: {error}")
                 refused = refused or error
-        done &= _done(maintain_ops(settings), execute=execute)
+        for own in of_roots.values():
+            done &= _done(maintain_ops(own), execute=execute)
         if refused:
             raise refused
         if not done:

@@ -76,7 +76,7 @@ def carry_out(
             without_lost=asked.without_lost,
             who=getpass.getuser(),
         )
-        settings = Settings.of(spec.topic)
+        settings = Settings.of(spec)
         spec = live_spec(spec, settings.root)
         with recorded(pipeline, run, kind=kind) if behind else nullcontext():
             plan = plan_repair(spec, settings, request)

@@ -48,7 +48,7 @@ def run_id_of(given: str | None) -> str:
 def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
     """Raises typer.Exit, with the exit status of its error."""
     with one_line_errors(), log.context(pipeline=pipeline, run=run_id):
-        settings = Settings.of(registry.load(pipeline).topic)
+        settings = Settings.of(registry.load(pipeline))
         with recorded(pipeline, run_id):
             if not (due := _planned(pipeline, settings, run_id, report)):
                 return

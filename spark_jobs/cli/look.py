@@ -6,6 +6,7 @@ import difflib
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -17,7 +18,7 @@ from spark_jobs.cli.tables.layout import fold
 from spark_jobs.cli.tables.places import with_topics
 from spark_jobs.cli.terminal import (
     PipelineName,
-    complete_pipelines,
+    PipelineOrNone,
     examples,
     installation,
     one_line_errors,
@@ -31,7 +32,7 @@ from spark_jobs.ops import views
 from spark_jobs.pages.at_work import words
 from spark_jobs.registry import find as registry
 from spark_jobs.root.store import opened
-from spark_jobs.settings.installation import root
+from spark_jobs.settings.roots import every_root, root_of
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"
@@ -125,10 +126,10 @@ def state(
     rich_help_panel=PANEL,
     epilog=examples(
         "sluice show runs",
-        "sluice show late --pipeline departure_delays --limit 5",
+        "sluice show late departure_delays --limit 5",
         "sluice show checks --columns outcome,type,column,observed,sample",
         "sluice show batches --format json | jq .read",
-        "sluice show growth --pipeline departure_delays   (state and rows of each run, as bars)",
+        "sluice show growth departure_delays   (state and rows of each run, as bars)",
     ),
 )
 def show(
@@ -140,12 +141,7 @@ def show(
             "the rows of each run, as bars.",
         ),
     ],
-    pipeline: Annotated[
-        str | None,
-        typer.Option(
-            help="Show only this pipeline.", metavar="PIPELINE", autocompletion=complete_pipelines
-        ),
-    ] = None,
+    pipeline: PipelineOrNone = None,
     limit: Annotated[
         int, typer.Option(help="Number of rows to show, newest first.", min=1, max=10_000)
     ] = 20,
@@ -169,7 +165,8 @@ def show(
         ),
     ] = Format.table,
 ) -> None:
-    """Show an ops table: runs, batches, operators, late and quarantined records, checks.
+    """Show an ops table: runs, batches, operators, late and quarantined records, checks; of one
+    pipeline, or of all in each root.
 
     Reads Delta without Spark.
 
@@ -177,23 +174,36 @@ def show(
     left out.
     """
     with one_line_errors():
-        if pipeline is not None:
-            registry.load(pipeline)
+        roots = [root_of(registry.load(pipeline))] if pipeline is not None else every_root()
         names = _chosen(table, columns) or _usual(table, pipeline, output)
-        where = root()
-        require_readable(where)
-        rows = views.select(where, table, pipeline, limit, names)
+        for where in roots:
+            require_readable(where)
+        found = [(root, views.select(root, table, pipeline, limit, names)) for root in roots]
         people = table is views.Table.runs and output is Format.table
-        now = [*_at_work(where, pipeline)] if pipeline and people else []
-    title = f"{table}, newest first" + (f", of {pipeline}" if pipeline else "")
-    lines = {Format.json: as_json, Format.csv: as_csv}.get(output)
-    if table is views.Table.growth and lines is None:
-        now = [*growth(rows), ""]
-    if lines is None:
-        rows = with_topics(rows, pipeline, where)
-    shown = lines(rows) if lines else _table(title, rows, chosen=columns is not None)
-    for line in (*now, *shown):
+        now = [*_at_work(roots[0], pipeline)] if pipeline and people else []
+    if output is not Format.table:
+        every = views.Rows(names, tuple(row for _, rows in found for row in rows.values))
+        for line in (as_json if output is Format.json else as_csv)(every):
+            typer.echo(line)
+        return
+    for line in now:
         typer.echo(line)
+    for where, rows in found:
+        of = f", of {pipeline}" if pipeline else f", in {where}" if len(roots) > 1 else ""
+        lines = _table(
+            f"{table}, newest first{of}",
+            with_topics(rows, pipeline, where),
+            chosen=columns is not None,
+        )
+        for line in (*_charts(table, rows), *lines):
+            typer.echo(line)
+
+
+def _charts(table: views.Table, rows: views.Rows) -> Iterator[str]:
+    """Those of growth, in a terminal."""
+    if table is views.Table.growth and rows.values and (width := terminal_width()):
+        yield from chain.from_iterable(fold(line, width) for line in growth(rows))
+        yield ""
 
 
 def _at_work(where: str, pipeline: str) -> Iterator[str]:

@@ -21,7 +21,8 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import Settings, log_format, root
+from spark_jobs.settings.installation import Settings, log_format
+from spark_jobs.settings.roots import root_of
 from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -114,7 +115,7 @@ def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
         return
     if into is not None:
         into.write_text(event.model_dump_json(indent=2))
-    show_lag(spec, events[-1], lambda: Settings.of(spec.topic))
+    show_lag(spec, events[-1], lambda: Settings.of(spec))
     where = event.published_table or event.table
     say(
         f"{pipeline}: event {event.number}, version {event.table_version}: "
@@ -123,9 +124,10 @@ def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
 
 
 def _live(pipeline: str) -> tuple[Paths, Pipeline]:
-    require_readable(root())
-    spec = live_spec(registry.load(pipeline), root())
-    return Paths(root(), spec), spec
+    spec = registry.load(pipeline)
+    require_readable(where := root_of(spec))
+    spec = live_spec(spec, where)
+    return Paths(where, spec), spec
 
 
 def _repair_waits(pipeline: str) -> bool:

@@ -67,7 +67,7 @@ def rebuild(
     log.setup(log_format())
     run = run_id("rebuild")
     with one_line_errors(), log.context(pipeline=pipeline, run=run):
-        settings = Settings.of((spec := registry.load(pipeline)).topic)
+        settings = Settings.of(spec := registry.load(pipeline))
         if back:
             _back(spec, settings, run, (execute, yes, without_lost))
         elif discard:

@@ -181,7 +181,7 @@ def replay(  # noqa: PLR0913, PLR0917 - each is an option
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice show repairs --pipeline departure_delays        (lists the repairs)",
+        "sluice show repairs departure_delays        (lists the repairs)",
         "sluice undo departure_delays 20261123T101500-3fa9c1",
     ),
 )

@@ -19,7 +19,7 @@ from spark_jobs.cli.terminal import (
 from spark_jobs.registry import find as registry
 from spark_jobs.root.files import replacing
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import root
+from spark_jobs.settings.roots import root_of
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"
@@ -58,8 +58,8 @@ def report(
     from spark_jobs.pages.report import report as written  # noqa: PLC0415 - Delta and Jinja, which the help does not need
 
     with one_line_errors():
-        spec, where = registry.load(pipeline), root()
-        require_readable(where)
+        spec = registry.load(pipeline)
+        require_readable(where := root_of(spec))
         spec = live_spec(spec, where)
         if html is None:
             for each in figures(Paths(where, spec).root, pipeline, last, 0).charts:

@@ -85,7 +85,7 @@ def plan(pipeline: PipelineName) -> None:
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
 
     with one_line_errors():
-        settings = Settings.of((spec := registry.load(pipeline)).topic)
+        settings = Settings.of(spec := registry.load(pipeline))
         for line in make_plan(live_spec(spec, settings.root), settings).lines:
             say(line)
 
@@ -145,7 +145,7 @@ def explain(pipeline: PipelineName) -> None:
     from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
 
     with one_line_errors():
-        settings = Settings.of(registry.load(pipeline).topic)
+        settings = Settings.of(registry.load(pipeline))
         words = command(settings, Explain(pipeline=pipeline))
         variables = {**os.environ, **environment(settings)}
         raise typer.Exit(relay.run(words, variables))

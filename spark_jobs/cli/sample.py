@@ -116,7 +116,7 @@ def preview(
             raise SampleUnusable.no_preview(pipeline=pipeline)
         if file and not os.environ.get("SLUICE_KAFKA_CONFIG"):
             os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
-        settings = Settings.from_environment(cluster="" if file else spec.topic.cluster)
+        settings = Settings.from_environment() if file else Settings.of(spec)
         found = (
             sample.of_file(file, records)
             if file

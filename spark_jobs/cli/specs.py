@@ -158,10 +158,12 @@ def _plan_with_spark(names: Iterable[str]) -> None:
 
     if not os.environ.get("SLUICE_KAFKA_CONFIG"):
         os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
-    settings = Settings.from_environment()
-    variables = {**os.environ, **environment(settings)}
-    commands_of = (command(settings, Validate(pipeline=name)) for name in names)
-    ended = [relay.run(words, variables) for words in commands_of]
+    ended = []
+    for name in names:
+        # Of its own root: the live table is there.
+        settings = Settings.from_environment(root=registry.load(name).root)
+        words = command(settings, Validate(pipeline=name))
+        ended.append(relay.run(words, {**os.environ, **environment(settings)}))
     if failed := next(filter(None, ended), 0):
         raise typer.Exit(failed)
 

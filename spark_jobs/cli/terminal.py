@@ -94,12 +94,12 @@ def say(line: str) -> None:
     console.print(line, markup=False)
 
 
-def installation(spec: Pipeline | None = None) -> Settings:
-    """The settings; those of the pipeline's cluster.
+def installation(spec: Pipeline) -> Settings:
+    """The settings of the pipeline.
 
     Raises RootRefused or RootUnreachable if the root is an object store that does not answer.
     """
-    settings = Settings.of(spec.topic) if spec else Settings.from_environment()
+    settings = Settings.of(spec)
     require_readable(settings.root)
     return settings
 

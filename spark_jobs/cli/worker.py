@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from spark_jobs.cli.terminal import examples, one_line_errors, say
-from spark_jobs.settings.installation import root
+from spark_jobs.settings.roots import every_root
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Run a pipeline"
@@ -20,7 +20,7 @@ def worker(
         typer.Argument(help="status shows it; stop lets it end, behind a drain that is at work."),
     ] = "status",
 ) -> None:
-    """Show or stop this machine's worker for warm drains.
+    """Show or stop this machine's workers for warm drains, one a root.
 
     With SLUICE_WARM=on, the first drain starts a worker for its root and user. It keeps Spark's JVM
     for the drains after it. It ends by itself: when no drain came for SLUICE_WARM_IDLE_MINUTES,
@@ -33,7 +33,8 @@ def worker(
     from spark_jobs.warm.place import log_path, socket_path  # noqa: PLC0415 - as above
 
     with one_line_errors():
-        socket = socket_path(root())
-        found = shown(socket, ends=action == "stop")
-        for line in lines(found, log_path(socket)) if found else [f"no worker for {root()}"]:
-            say(line)
+        for root in every_root():
+            socket = socket_path(root)
+            found = shown(socket, ends=action == "stop")
+            for line in lines(found, log_path(socket)) if found else [f"no worker for {root}"]:
+                say(line)

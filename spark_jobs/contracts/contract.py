@@ -46,6 +46,8 @@ class Contract(BaseModel):
     environment: Environment
     topics: dict[str, Classification]
     """Topic -> what of its records is good."""
+    root: str = ""
+    """What it calls its root."""
     clusters: dict[str, str] = {}
     """Topic -> its cluster's name."""
     columns: dict[str, Column] | None
@@ -92,6 +94,7 @@ def contract(spec: Pipeline) -> Contract:
         fingerprint=json.loads(json.dumps(fingerprint(spec, INSTALLED))),
         environment=environment(spec),
         topics={topic.name: each for topic, each in zip(spec.topic.each, of, strict=True)},
+        root=spec.root,
         clusters={topic.name: topic.cluster for topic in spec.topic.each},
         columns=None if spec.is_archive else _columns(spec),
         key=_key(spec),

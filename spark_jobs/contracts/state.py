@@ -18,6 +18,7 @@ DEEP = "only Spark tells its columns and types: `sluice validate --deep` beside 
 KEEPS_COLUMNS = (".where", ".window")
 """Fields whose expressions have no column of their own."""
 ANOTHER_TOPIC = "another topic is another pipeline: give it a folder of its own"
+ANOTHER_ROOT = "keep it; another root is another table, for a pipeline with another name"
 
 
 def of_state(was: Contract, now: Contract, declared: Declared) -> Iterator[Finding]:
@@ -35,6 +36,9 @@ def of_state(was: Contract, now: Contract, declared: Declared) -> Iterator[Findi
         if cluster != (before := was.clusters.get(topic, cluster)):
             what = f"cluster of {topic}: was {before!r}, is {cluster!r}"
             yield Finding(what, (Whom.state,), ANOTHER_TOPIC)
+    if was.root != now.root:
+        what = f"root: was {was.root!r}, is {now.root!r}: runs are refused there"
+        yield Finding(what, (Whom.state, Whom.table, Whom.consumers), ANOTHER_ROOT)
     if was.partition_by != now.partition_by:
         parts_before, after = (
             ", ".join(each) or "none" for each in (was.partition_by, now.partition_by)

@@ -14,6 +14,16 @@ class CheckpointForeign(SluiceError):
     usual_remedy = "Put the checkpoint back, or start over from Kafka: `sluice reset`."
 
     @reason(
+        "{pipeline} has its checkpoint and table in {there}. Its spec names another root, {here}, "
+        "and there it would begin anew from Kafka.",
+        "Let the spec have root={called!r} again. To begin anew all the same, rename "
+        "{there}/checkpoints/{pipeline} first.",
+    )
+    def in_other_root(
+        self, pipeline: object, there: object, called: object, here: object
+    ) -> None: ...
+
+    @reason(
         "{checkpoint} ends at batch {newest}, and the table has batch {audited} of generation "
         "{generation}. The checkpoint was deleted, or is incomplete.",
         "Restore the checkpoint, or start again: `sluice reset {pipeline}`. A run without it "

@@ -26,7 +26,7 @@ class CheckFailed(SluiceError):
     @reason(
         "{pipeline}: {count} critical check(s) failed: {failed}. The rows are in table version "
         "{table_version}, and not published.",
-        "See the failing values: sluice show checks --pipeline {pipeline}. Then correct the rows "
+        "See the failing values: sluice show checks {pipeline}. Then correct the rows "
         "in the table and run again. Or publish them as they are: sluice accept {pipeline} "
         "--check NAME --reason TEXT",
     )
@@ -89,7 +89,7 @@ class DecisionRefused(SluiceError):
 
     @reason(
         "All that {pipeline} has written has passed its checks. There is nothing to accept.",
-        "See the results: sluice show checks --pipeline {pipeline}",
+        "See the results: sluice show checks {pipeline}",
     )
     def nothing_to_accept(self, pipeline: object) -> None: ...
 
@@ -116,7 +116,7 @@ class DecisionRefused(SluiceError):
 
     @reason(
         "Another run of {pipeline} has ended since this command looked.",
-        "See what it says: sluice show checks --pipeline {pipeline}. Then give the command again.",
+        "See what it says: sluice show checks {pipeline}. Then give the command again.",
     )
     def overtaken(self, pipeline: object) -> None: ...
 

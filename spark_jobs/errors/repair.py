@@ -210,7 +210,7 @@ class SwapRefused(SluiceError):
 
     @reason(
         "Repair {repair} of {pipeline} is {state}. None of its rows is in the table.",
-        "See the repairs: sluice show repairs --pipeline {pipeline}",
+        "See the repairs: sluice show repairs {pipeline}",
     )
     def nothing_swapped_in(self, repair: object, pipeline: object, state: object) -> None: ...
 
@@ -223,7 +223,7 @@ class SwapRefused(SluiceError):
 
     @reason(
         "Repair {repair} is of the kind {kind}, which never changes the table.",
-        "See what it found: sluice show repairs --pipeline {pipeline}",
+        "See what it found: sluice show repairs {pipeline}",
     )
     def kind_never_swaps(self, repair: object, kind: object, pipeline: object) -> None: ...
 

@@ -90,13 +90,13 @@ class SettingInvalid(SluiceError):
     def folder_shared(self, folder: object, risk: object) -> None: ...
 
     @reason(
-        "SLUICE_ROOT is {root!r}. Spark and delta-rs read {part!r} in a path differently.",
+        "The root is {root!r}. Spark and delta-rs read {part!r} in a path differently.",
         "Rename the folder, with all that is in it. The pipelines go on.",
     )
     def root_read_twofold(self, root: object, part: object) -> None: ...
 
     @reason(
-        "SLUICE_ROOT is {root!r}. On a cluster, Spark does not read state in a folder with "
+        "The root is {root!r}. On a cluster, Spark does not read state in a folder with "
         "{part!r} in its path.",
         "Rename the folder, with all that is in it. The pipelines go on.",
     )
@@ -127,22 +127,22 @@ class SettingInvalid(SluiceError):
     def path_style_unknown(self, style: object) -> None: ...
 
     @reason(
-        "SLUICE_ROOT has keys in it. Logs and tables show them.",
+        "{name} has keys in it. Logs and tables show them.",
         "Remove the keys. docs/deploy.md says how to give them.",
     )
-    def keys_in_root(self) -> None: ...
+    def keys_in_root(self, name: object) -> None: ...
 
     @reason(
-        "SLUICE_ROOT is {given!r}. It names no bucket.",
+        "{name} is {given!r}. It names no bucket.",
         "Write it for example as s3://bucket/prefix.",
     )
-    def no_bucket(self, given: object) -> None: ...
+    def no_bucket(self, name: object, given: object) -> None: ...
 
     @reason(
-        "SLUICE_ROOT is {given!r}. Its clients read the part {part!r} differently.",
+        "{name} is {given!r}. Its clients read the part {part!r} differently.",
         "Use only ASCII letters, digits and . _ = - between single slashes.",
     )
-    def part_odd(self, given: object, part: object) -> None: ...
+    def part_odd(self, name: object, given: object, part: object) -> None: ...
 
     @reason(
         "{name} is not set. It must be {about}.",
@@ -158,6 +158,13 @@ class SettingInvalid(SluiceError):
     def cluster_unknown(
         self, cluster: object, variable: object, file: object, connection: object
     ) -> None: ...
+
+    @reason(
+        "A pipeline has the root {root!r}. Nothing says where that is.",
+        "Set {variable} to its folder or URL; Airflow's connection {connection} may have a store's "
+        "keys. Or correct the pipeline's root.",
+    )
+    def root_unknown(self, root: object, variable: object, connection: object) -> None: ...
 
     @reason(
         "{source} holds a secret, and {exposed}.",

@@ -82,7 +82,7 @@ class SpecInvalid(SluiceError):
     def name_reserved(self, pipeline: object, prefix: object) -> None: ...
 
     @reason(
-        "Topic {topic!r} is declared several times, with different archives or event times.",
+        "Topic {topic!r} is declared several times, with different archives, event times or roots.",
         "Declare the topic once, and use it in all pipelines.",
     )
     def topic_declared_twice(self, topic: object) -> None: ...

@@ -20,7 +20,8 @@ from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.root.store import is_remote
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Pipeline, Topic
+from spark_jobs.settings.roots import root_of
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
 
 CONNECTION = "AIRFLOW_CONN_SLUICE_SPARK"
@@ -46,14 +47,13 @@ def checkup() -> Iterator[Finding]:
     yield _tried("jars", lambda: _jars(settings))
     specs, wrong = _specs()
     yield Finding("pipelines", ", ".join(spec.name for spec in specs) or "none", wrong)
-    if specs:
-        yield _tried("root", lambda: _root(settings, specs[0]))
-    else:
+    if not specs:
         yield Finding("root and topics", "not looked at: no pipeline names any")
-    topics = {(each.cluster, each.name): each for spec in specs for each in spec.topic.each}
-    for (cluster, name), topic in sorted(topics.items()):
-        where = f" of {cluster}" if cluster else ""
-        yield _tried(f"topic {name}{where}", partial(_topic, topic))
+    for name, spec in sorted({spec.root: spec for spec in specs}.items()):
+        yield _tried(f"root {name}".rstrip(), partial(_root, spec))
+    topics = {each.place: (each.name, spec) for spec in specs for each in spec.topic.each}
+    for place, (name, spec) in sorted(topics.items()):
+        yield _tried(f"topic {place}", partial(_topic, name, spec))
     yield Finding("Spark's master", _master(settings))
 
 
@@ -103,18 +103,19 @@ def _specs() -> tuple[list[Pipeline], SluiceError | None]:
     return found, wrong
 
 
-def _root(settings: Settings, spec: Pipeline) -> str:
-    paths = Paths(settings.root, spec)
+def _root(spec: Pipeline) -> str:
+    root = root_of(spec)
+    paths = Paths(root, spec)
     require_writable(paths)
-    if not is_remote(settings.root):
+    if not is_remote(root):
         refuse_local_locks(paths.above)
-    return f"{settings.root} can be written"
+    return f"{root} can be written"
 
 
-def _topic(topic: Topic) -> str:
+def _topic(name: str, spec: Pipeline) -> str:
     from spark_jobs.source.topic_state import topic_state  # noqa: PLC0415 - Kafka's client, last of all
 
-    state = topic_state(Settings.of(topic), topic.name)
+    state = topic_state(Settings.of(spec), name)
     records = sum(end - state.earliest[partition] for partition, end in state.latest.items())
     return f"{len(state.latest)} partitions, {records:,} offsets, by {state.timestamps or '?'}"
 

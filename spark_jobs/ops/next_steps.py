@@ -15,10 +15,10 @@ from spark_jobs.registry import find as registry
 def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, ...]:
     """At least one. None of them changes anything without --execute."""
     name = line.pipeline
-    repairs = NextStep(why="see repairs", command=f"sluice show repairs --pipeline {name}")
+    repairs = NextStep(why="see repairs", command=f"sluice show repairs {name}")
     found = NextStep(
         why="see what the checks found, with the failing values",
-        command=f"sluice show checks --pipeline {name}",
+        command=f"sluice show checks {name}",
     )
     if line.problem == "CHECK_FAILED" and line.kind in STAGED_KINDS:
         return (found, repairs)  # nothing of it is in the table: there is nothing to accept
@@ -42,7 +42,7 @@ def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, 
             ),
             NextStep(why="look for damaged files", command=f"sluice doctor {name}"),
         )
-    look = NextStep(why="see its batches", command=f"sluice show batches --pipeline {name}")
+    look = NextStep(why="see its batches", command=f"sluice show batches {name}")
     if line.kind in STAGED_KINDS:
         return (repairs, look)
     return (look, *_for_late(name)) if line.late else (look,)
@@ -50,7 +50,7 @@ def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, 
 
 def _for_late(name: str) -> tuple[NextStep, ...]:
     if _lacks_ranges(name):
-        late = f"sluice show late --pipeline {name}"
+        late = f"sluice show late {name}"
         return (
             NextStep(why="see the late records", command=late),
             NextStep(

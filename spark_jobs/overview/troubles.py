@@ -86,7 +86,7 @@ def _stale(of: Reading) -> Told | None:
     allowed = f"schedule and delay allow {approximate(of.allowed)}"
     if of.due and of.due.paused:
         return Told(f"{behind}, and its DAG is paused", since, "unpause it", _plan(of), "dag")
-    command = f"sluice show runs --pipeline {of.pipeline}"
+    command = f"sluice show runs {of.pipeline}"
     return Told(f"{behind}; {allowed}", since, "see when it stood still", command, "pipeline")
 
 
@@ -95,7 +95,7 @@ def _unrepaired(of: Reading) -> Told | None:
     if again is None or again.status == "succeeded":
         return None
     words = f"the last {again.kind} failed: {again.problem or 'no code'}"
-    command = f"sluice show repairs --pipeline {of.pipeline}"
+    command = f"sluice show repairs {of.pipeline}"
     return Told(words, again.started_at, "see repairs", command, "pipeline")
 
 
@@ -107,7 +107,7 @@ def _late(of: Reading) -> Told | None:
     if unranged(spec) is None:
         why, command = "see what a repair would change", f"sluice repair {of.pipeline}"
     else:
-        why, command = "see them", f"sluice show late --pipeline {of.pipeline}"
+        why, command = "see them", f"sluice show late {of.pipeline}"
     return Told(words, waits.late_since, why, command, "late")
 
 
@@ -116,7 +116,7 @@ def _warned(of: Reading) -> Told | None:
         return None
     first, *others = of.warnings
     more = f" and {len(others)} more" if others else ""
-    command = f"sluice show checks --pipeline {of.pipeline}"
+    command = f"sluice show checks {of.pipeline}"
     why = "see what the checks found"
     return Told(f"warning: {first}{more}", of.last.ended_at, why, command, "run")
 
@@ -136,7 +136,7 @@ def _near_budget(of: Reading) -> Told | None:
     share, budget = max(shares, default=(0.0, ""))
     if share < NEAR:
         return None
-    command = f"sluice show growth --pipeline {of.pipeline}"
+    command = f"sluice show growth {of.pipeline}"
     words = f"state uses {share:.0%} of its budget of {budget}"
     return Told(words, None, "see how it grows", command, "state")
 
@@ -146,7 +146,7 @@ def _staged(of: Reading) -> Told | None:
     if not staged:
         return None
     words = f"{_count(len(staged), 'change')} wait{'s' * (len(staged) == 1)} for approval"
-    command = f"sluice show repairs --pipeline {of.pipeline}"
+    command = f"sluice show repairs {of.pipeline}"
     return Told(words, min(staged), "approve or reject it", command, "coverage")
 
 

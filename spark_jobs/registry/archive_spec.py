@@ -52,8 +52,8 @@ class ArchiveSpec(Pipeline):
         return True
 
 
-def archive_spec(topic: Topic, archive: Archive) -> ArchiveSpec:
-    """The archive of a topic that declares one.
+def archive_spec(topic: Topic, archive: Archive, root: str = "") -> ArchiveSpec:
+    """The archive of a topic that declares one, in the root of the pipelines that read it.
 
     It depends on the name of the topic and on its event time, not on its other fields: those may
     change while it goes on.
@@ -62,6 +62,7 @@ def archive_spec(topic: Topic, archive: Archive) -> ArchiveSpec:
     return ArchiveSpec(
         name=archive_name(topic.place),
         about=f"Every record of topic {topic.place}, byte for byte.",
+        root=root,
         topic=Topic(
             name=topic.name,
             cluster=topic.cluster,

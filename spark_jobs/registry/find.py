@@ -134,6 +134,7 @@ def load_next(name: str) -> Pipeline | None:
         ("name", following.name, spec.name),
         ("topic.name", following.topic.name, spec.topic.name),
         ("topic.cluster", following.topic.cluster, spec.topic.cluster),
+        ("root", following.root, spec.root),
     ):
         if given != right:
             raise SpecInvalid.next_field_differs(
@@ -177,17 +178,17 @@ def archives() -> list[str]:
     """The names of the archives that topics declare, sorted. Imports every spec; one that cannot be
     imported declares none, and says so where it is loaded.
     """
-    return sorted({archive_name(topic.place) for topic in _archived_topics()})
+    return sorted({archive_name(topic.place) for _, topic in _archived_topics()})
 
 
-def _archived_topics() -> list[Topic]:
+def _archived_topics() -> list[tuple[Pipeline, Topic]]:
     found = []
     for name in names():
         with suppress(Exception):
             found.append(getattr(_module(name), "SPEC", None))
     specs = [spec for spec in found if isinstance(spec, Pipeline)]
-    topics = (topic for spec in specs for topic in spec.topic.each)
-    return [topic for topic in topics if topic.archive is not None]
+    topics = ((spec, topic) for spec in specs for topic in spec.topic.each)
+    return [each for each in topics if each[1].archive is not None]
 
 
 def _archive(name: str) -> ArchiveSpec:
@@ -197,8 +198,8 @@ def _archive(name: str) -> ArchiveSpec:
     if name in names():
         raise SpecInvalid.name_reserved(pipeline=name, prefix=PREFIX)
     specs = [
-        archive_spec(topic, topic.archive)
-        for topic in _archived_topics()
+        archive_spec(topic, topic.archive, spec.root)
+        for spec, topic in _archived_topics()
         if topic.archive is not None and archive_name(topic.place) == name
     ]
     if not specs:

@@ -17,6 +17,7 @@ from spark_jobs.checkpoint.notes.superseded import read_superseded
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.journal.begun import under_way
+from spark_jobs.registry.elsewhere import refuse_elsewhere
 from spark_jobs.root.live_place import first_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.archive_lag import lag_lines
@@ -83,6 +84,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     held = holder(paths.lease)
     if held:
         raise LeaseHeld.held(folder=paths.lease.parent, holder=held)
+    refuse_elsewhere(spec, paths)
     if note := under_way(paths):
         return _completes(spec, f"{note.words}, begun {note.at:%F %H:%M} UTC by {note.by}")
     spec = with_new_topics(spec, settings)

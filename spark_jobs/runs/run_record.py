@@ -12,9 +12,9 @@ from spark_jobs.errors import RootNotWritable, RootRefused, RootUnreachable, Slu
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
+from spark_jobs.registry.root_by_name import root_by_name
 from spark_jobs.root.store import opened
 from spark_jobs.root.store_errors import translate_store_error
-from spark_jobs.settings.installation import root as installed_root
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -104,7 +104,7 @@ def recorded(
         if last(error) and known.code not in OF_THE_ROOT:
             report = Report.of_failure(kind, pipeline, run_id, known, started_at)
             with suppress(SluiceError):  # without a root there is no table
-                append_once(report, installed_root())
+                append_once(report, root_by_name(pipeline))
         raise
 
 

@@ -13,25 +13,21 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.root.path_forms import plain_folder
-from spark_jobs.root.store import PATH_STYLE, Store, is_remote, is_s3, sluice_url
+from spark_jobs.root.store import PATH_STYLE, Store
+from spark_jobs.settings import roots
 from spark_jobs.settings.catalog import Catalog, parsed
-from spark_jobs.settings.kafka.cluster import connection, variable
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.settings.kafka.pem import exposure
-from spark_jobs.spec import Topic, spark_options
+from spark_jobs.settings.named import connection, variable
+from spark_jobs.spec import Pipeline, spark_options
 from spark_jobs.spec.cron import invalid_because
 
-REPO = Path(__file__).parent.parent.parent
+REPO = roots.REPO
 MADE = "sluice.json"
 """In an environment that `sluice install` has made, the last that it writes."""
 
 VARIABLES = {
-    "SLUICE_ROOT": (
-        "the folder or URL that holds tables, checkpoints and ops tables",
-        # Beside an installed Sluice a root would go with the environment.
-        str(REPO / ".local" / "root") if (REPO / "pyproject.toml").exists() else None,
-    ),
+    roots.NAME: (roots.ABOUT, roots.DEFAULT),
     "SLUICE_KAFKA": ("the brokers, host:port separated by commas", None),
     "SLUICE_JARS": (
         "the folder with the jars; default: jars/spark of SLUICE_SPARK_ENV, or of a clone",
@@ -158,8 +154,6 @@ _LAG_GROUP = re.compile(r"off|on|(?!(?i:off|on|true|false|yes|no|[01])$)[A-Za-z0
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,60}")
 FOREVER = "forever"
 NEVER = "never"
-_PART = re.compile(r"[A-Za-z0-9._=-]+")
-"""The allowed parts between the slashes of a root's prefix on S3."""
 
 
 class Settings(NamedTuple):
@@ -197,17 +191,18 @@ class Settings(NamedTuple):
     kafka_config: KafkaConfig = NOTHING
 
     @classmethod
-    def of(cls, topic: Topic) -> Settings:
-        """Those of a pipeline that reads this topic. Raises as from_environment."""
-        return cls.from_environment(cluster=topic.cluster)
+    def of(cls, spec: Pipeline) -> Settings:
+        """Those of a pipeline: its topic's cluster, its root. Raises as from_environment."""
+        return cls.from_environment(cluster=spec.topic.cluster, root=spec.root)
 
     @classmethod
     def from_environment(
-        cls, kafka_config: KafkaConfig | None = None, cluster: str = ""
+        cls, kafka_config: KafkaConfig | None = None, cluster: str = "", root: str = ""
     ) -> Settings:
         """`kafka_config`, if given, replaces the file of SLUICE_KAFKA_CONFIG.
 
-        Its brokers override SLUICE_KAFKA. Of a cluster of its own the variables are its own.
+        Its brokers override SLUICE_KAFKA. Of a cluster or a root with a name the variables are its
+        own. Without names they are the installation's; in a process that a run starts, the run's.
 
         Raises SettingInvalid, which names the variable that is missing or malformed; or
         KafkaConfigInvalid.
@@ -219,7 +214,8 @@ class Settings(NamedTuple):
                 else NOTHING
             )
         brokers = kafka_config.brokers or _brokers(cluster)
-        values = {name: brokers if name == "SLUICE_KAFKA" else _value(name) for name in VARIABLES}
+        values = {name: _value(name) for name in VARIABLES.keys() - {"SLUICE_KAFKA", roots.NAME}}
+        values["SLUICE_KAFKA"] = brokers
         own = variable("SLUICE_KAFKA", cluster)
         named = "bootstrap.servers" if kafka_config.brokers else own
         for server in values["SLUICE_KAFKA"].split(","):
@@ -235,7 +231,7 @@ class Settings(NamedTuple):
             values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]
         )
         return cls(
-            root=_checked_root(values["SLUICE_ROOT"]),
+            root=roots.root_named(root),
             kafka=values["SLUICE_KAFKA"],
             jars=jars(),
             master=values["SLUICE_MASTER"],
@@ -302,7 +298,7 @@ class Settings(NamedTuple):
         """
         os.environ["SLUICE_KAFKA"] = os.environ.get("SLUICE_KAFKA") or "127.0.0.1:9092"
         # Nothing is written there: what needs a root makes one of its own.
-        os.environ["SLUICE_ROOT"] = os.environ.get("SLUICE_ROOT") or str(REPO / ".local" / "root")
+        os.environ[roots.NAME] = os.environ.get(roots.NAME) or str(REPO / ".local" / "root")
         return cls.from_environment(NOTHING)
 
     @property
@@ -396,37 +392,6 @@ def maintain_cron() -> str | None:
     if cron == NEVER:
         return None
     return str(VARIABLES["SLUICE_MAINTAIN_CRON"][1]) if invalid_because(cron) else cron
-
-
-def root() -> str:
-    """SLUICE_ROOT, for code that needs no other setting.
-
-    It works where brokers or Kafka declaration are wrong.
-    """
-    return _checked_root(_value("SLUICE_ROOT"))
-
-
-def _checked_root(given: str) -> str:
-    """The root in Sluice's form.
-
-    Raises SettingInvalid for a root with keys, or one that the store's clients read differently.
-
-    s3fs uses a prefix as it is, Hadoop drops empty parts, and object_store decodes percent signs:
-    they would write to different places.
-    """
-    if not is_remote(given):
-        return plain_folder(given)
-    address = given.partition("://")[2]
-    if "@" in address.partition("/")[0] or (
-        is_s3(given) and ("@" in address or ":" in address)
-    ):  # a secret may have slashes
-        raise SettingInvalid.keys_in_root()
-    bucket, *parts = address.rstrip("/").split("/")
-    if is_s3(given) and not bucket:
-        raise SettingInvalid.no_bucket(given=given)
-    if odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]:
-        raise SettingInvalid.part_odd(given=given, part=odd[0])
-    return sluice_url(given.rstrip("/"))
 
 
 def _value(name: str) -> str:

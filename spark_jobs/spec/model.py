@@ -22,6 +22,8 @@ _REMEDIES = {
 """pydantic's type of error -> the remedy, which pydantic's message lacks."""
 MOST_GIVEN: Final = 300
 """Characters of a value in a message."""
+OF_A_VARIABLE: Final = r"^([a-z][a-z0-9]*(_[a-z0-9]+)*)?$"
+"""A name that is a part of a variable's name, before which `__` is; or none."""
 
 
 class Model(BaseModel):

@@ -14,7 +14,7 @@ from spark_jobs.spec import cron, keyed, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, Check
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.duration import Duration
-from spark_jobs.spec.model import Model, refuse
+from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.more_topics import MoreTopics
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.spec.ranges import Ranges
@@ -149,6 +149,8 @@ class Pipeline(Model):
     """one sentence for the list of DAGs"""
     owner: str = ""
     """who owns the published table in a catalog"""
+    root: str = Described(default="", pattern=OF_A_VARIABLE, max_length=30)
+    """its root, if there are several: deploy.md"""
     topic: Topic = Described(
         default=cast("Topic", None),  # nobody sees it: `topics` gives it, or it is refused
         validate_default=False,

@@ -24,16 +24,12 @@ from spark_jobs.spec.fields.place import (
     value_places,
 )
 from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Json
-from spark_jobs.spec.model import Model, refuse
+from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 
 __all__ = ["Field", "Name", "Topic"]
 
 PARTITIONS: Final = 2**16
 """More partitions than a topic has (spec/several.py)."""
-
-
-_CLUSTER = r"^([a-z][a-z0-9]*(_[a-z0-9]+)*)?$"
-"""A part of a variable's name, before which `__` is."""
 
 
 def _topic_name(given: str) -> str:
@@ -52,7 +48,7 @@ class Topic(Model):
 
     name: Annotated[str, AfterValidator(_topic_name)]
     """the topic's name in Kafka"""
-    cluster: str = Described(default="", pattern=_CLUSTER, max_length=30)
+    cluster: str = Described(default="", pattern=OF_A_VARIABLE, max_length=30)
     """its Kafka cluster, if there are several: deploy.md"""
     fields: tuple[Field, ...]
     """the fields of a record; Sluice ignores other keys"""

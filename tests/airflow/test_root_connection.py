@@ -10,7 +10,9 @@ from sluice_airflow.connections import root
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.root.store import Store
 from tests.harness.refused import fails
+from tests.unit.specs import OURS, deployed
 
+NAME = "flight_events"
 CONNECTION = {
     "conn_type": "aws",
     "login": "KEY",
@@ -32,7 +34,7 @@ def test_the_keys_are_in_a_file_of_the_owners_and_everything_is_as_before_when_t
     connected, tmp_path
 ):
     before = dict(os.environ)
-    with root.root_credentials() as file:
+    with root.root_credentials(NAME) as file:
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
         assert file.read_text().splitlines() == [
             "[sluice_root]",
@@ -59,7 +61,7 @@ def test_it_wins_over_a_role_and_an_endpoint_of_the_workers(connected, tmp_path)
     }
     for name, value in workers.items():
         connected.setenv(name, value)
-    with root.root_credentials():
+    with root.root_credentials(NAME):
         assert Store.from_environment().endpoint == "http://127.0.0.1:1"
         found = Session().get_credentials()
         assert (found.method, found.access_key) == ("shared-credentials-file", "KEY")
@@ -70,14 +72,14 @@ def test_without_it_and_without_keys_in_it_the_workers_own_are_in_force(connecte
     connected.setenv(
         "AIRFLOW_CONN_SLUICE_ROOT", '{"conn_type": "aws", "extra": {"region_name": "eu-west-1"}}'
     )
-    with root.root_credentials() as file:
+    with root.root_credentials(NAME) as file:
         assert file is None
         assert (os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_REGION"]) == (
             "the worker's",
             "eu-west-1",
         )
     connected.delenv("AIRFLOW_CONN_SLUICE_ROOT")
-    with root.root_credentials() as file:
+    with root.root_credentials(NAME) as file:
         assert file is None
         assert os.environ["AWS_ACCESS_KEY_ID"] == "the worker's"
 
@@ -95,15 +97,34 @@ def test_what_it_says_otherwise_is_refused_by_name(connected, change, reason, to
     changed = {key: value for key, value in {**CONNECTION, **change}.items() if value}
     connected.setenv("AIRFLOW_CONN_SLUICE_ROOT", json.dumps(changed))
     told |= {"source": "connection 'sluice_root'"}
-    with fails(SettingInvalid, reason, **told) as raised, root.root_credentials():
+    with fails(SettingInvalid, reason, **told) as raised, root.root_credentials(NAME):
         pass
     assert "canary" not in str(raised.value)
+
+
+def test_a_pipeline_with_a_root_of_its_own_uses_that_roots_connection_and_no_other(
+    connected, tmp_path
+):
+    deployed(tmp_path, connected, OURS.replace("pipeline()", "pipeline(root='eu')"))
+    with root.root_credentials("sales_hourly") as file:
+        assert file is None
+        assert os.environ["AWS_ACCESS_KEY_ID"] == "the worker's"
+    named = json.dumps(CONNECTION | {"login": "EU"})
+    connected.setenv("AIRFLOW_CONN_SLUICE_ROOT_EU", named)
+    with root.root_credentials("sales_hourly") as file:
+        assert "aws_access_key_id = EU" in file.read_text()
+    connected.setenv("AIRFLOW_CONN_SLUICE_ROOT_EU", named.replace("aws", "http"))
+    with (
+        fails(SettingInvalid, "not_an_aws_connection", source="connection 'sluice_root_eu'"),
+        root.root_credentials("sales_hourly"),
+    ):
+        pass
 
 
 def test_its_secrets_are_masked_in_the_tasks_log(connected):
     masked: list[str] = []
     connected.setattr(root, "mask_secret", masked.append)
-    with root.root_credentials():
+    with root.root_credentials(NAME):
         assert masked == ["canary"]
 
 

@@ -123,7 +123,7 @@ def test_a_problem_is_told_once_through_retries_and_runs_and_once_when_it_is_ove
     assert texts(hook) == [
         "[Sluice] told_once: KAFKA_UNREACHABLE\n\n"
         "KAFKA_UNREACHABLE: broker:9092 did not answer in 10 s. Next: Start the brokers.\n"
-        "See: sluice show runs --pipeline told_once\n"
+        "See: sluice show runs told_once\n"
         "Where: DAG told_once, task plan, run " + texts(hook)[0].split("run ")[-1]
     ]
     assert (ran(one_task("told_once", down), 1), len(hook.posts)) == ("failed", 1)
@@ -205,7 +205,7 @@ def test_checks_are_told_with_counts_and_no_values_and_warnings_too(hook):
         "",
         "CHECK_FAILED: not_null(a), 3 failing rows.",
         "WARNING: not_null(b), 3 failing rows.",
-        "See: sluice show checks --pipeline told_checks",
+        "See: sluice show checks told_checks",
     ]
     assert "a person" not in texts(hook)[0]
     good = result("a", "critical", "passed")

@@ -125,7 +125,7 @@ class TestQuestions:
             opened.page.get_by_role("link", name=grows.name, exact=True).click()
             run = grows.run_id(grows.last)
             opened.page.get_by_role("link", name=run, exact=True).first.click()
-            assert f"sluice show checks --pipeline {grows.name}" in opened.text()
+            assert f"sluice show checks {grows.name}" in opened.text()
             [check] = [
                 row
                 for row in opened.table("Checks of output and state")

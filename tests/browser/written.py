@@ -199,7 +199,7 @@ class History:
                 code="CHECK_FAILED",
                 what=f"critical checks failed for table version {place}: {failed[0].name}. Rows "
                 "are written, not published.",
-                remedy=f"See the rows: sluice show checks --pipeline {self.name}.",
+                remedy=f"See the rows: sluice show checks {self.name}.",
             )
             if failed
             else None,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import deltalake
 import psutil
 import pytest
+from upath import UPath
 
 from local import airflow
 from local.airflow_api import Api
@@ -19,7 +20,7 @@ from spark_jobs.launch.submit import application
 from spark_jobs.messages.report import read_report
 from tests.e2e import pipelines
 from tests.harness.openlineage import Receiver, problems, receiving
-from tests.harness.roots import ROOT
+from tests.harness.roots import ROOT, told
 from tests.harness.scene import Scene
 from tests.harness.statsd import Statsd, statsd
 
@@ -35,6 +36,8 @@ class Installed(NamedTuple):
     api: Api
     home: Path
     root: Path
+    other: Path
+    """REFUSED's root."""
     scene: Scene
     lineage: Receiver
     metrics: Statsd
@@ -46,8 +49,12 @@ class Installed(NamedTuple):
 
     def shown(self, pipeline: str) -> int:
         """The rows that consumers see in the published table."""
-        path = str(self.root / "published" / pipeline)
+        path = str(self.root_of(pipeline) / "published" / pipeline)
         return int(deltalake.DeltaTable(path).to_pyarrow_table().num_rows)
+
+    def root_of(self, pipeline: str) -> Path:
+        """Where its DAG writes."""
+        return self.other if pipeline == REFUSED else self.root
 
     def published(self, pipeline: str) -> list[dict[str, object]]:
         """The extra of each asset event of a pipeline."""
@@ -62,12 +69,13 @@ class Installed(NamedTuple):
 def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("airflow-run")
     home = folder / "airflow"
-    root = folder / ROOT
+    root, other = folder / ROOT, folder / "other"
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
     with receiving() as lineage, statsd() as metrics:
         variables = {
             "SLUICE_KAFKA": kafka,
             "SLUICE_ROOT": str(root),
+            "SLUICE_ROOT__OTHER": str(other),
             "SLUICE_PIPELINES": pipelines.__name__,
             "AIRFLOW__OPENLINEAGE__TRANSPORT": lineage.transport,
             "AIRFLOW__METRICS__STATSD_ON": "True",
@@ -80,7 +88,7 @@ def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
             running = airflow.start(home, variables, schedule=False)
             with Api(running) as client:
                 client.await_dags({PIPELINE, REFUSED, ACCEPT})
-                yield Installed(client, home, root, scene, lineage, metrics)
+                yield Installed(client, home, root, other, scene, lineage, metrics)
         finally:
             airflow.stop(home)
 
@@ -168,29 +176,40 @@ def test_a_critical_check_that_fails_publishes_nothing_and_nothing_is_tried_agai
         "check_state": 1,
         "publish": 0,
     }
-    report = read_report(installed.root / "reports" / REFUSED / "first-try1.json")
+    report = read_report(installed.other / "reports" / REFUSED / "first-try1.json")
     assert report.problem.code == CheckFailed.code
     rows = (
-        deltalake.DeltaTable(str(installed.root / "tables" / REFUSED)).to_pyarrow_table().num_rows
+        deltalake.DeltaTable(str(installed.other / "tables" / REFUSED)).to_pyarrow_table().num_rows
     )
     assert rows == report.account.rows_out > 0, "they are written, for whoever looks why"
-    assert not (installed.root / "published" / REFUSED).exists(), "and no consumer sees them"
+    assert not (installed.other / "published" / REFUSED).exists(), "and no consumer sees them"
     [told] = [line for line in installed.api.errors(REFUSED, "first") if "CHECK_FAILED" in line]
     assert "expect_column_values_to_be_between(flights)" in told
+
+
+def test_each_of_two_dags_writes_into_the_root_of_its_pipeline_and_nothing_into_the_other(
+    installed, first
+):
+    for name, other in ((PIPELINE, installed.other), (REFUSED, installed.root)):
+        assert not [path for path in other.rglob("*") if path.name == name]
+        assert told(UPath(other), "runs", f"count(*) FILTER (pipeline = '{name}') AS n") == [
+            {"n": 0}
+        ]
+    assert {row["run_id"] for row in told(UPath(installed.other), "runs")} == {"first-try1"}
 
 
 def test_lineage_and_metrics_tell_what_the_reports_say(installed, first):
     lineage, metrics = installed.lineage, installed.metrics.lines()
     assert [said for event in lineage.events for said in problems(event)] == []
     for pipeline, run_id in ((PIPELINE, "first-try2"), (REFUSED, "first-try1")):
-        report = read_report(installed.root / "reports" / pipeline / f"{run_id}.json")
+        report = read_report(installed.root_of(pipeline) / "reports" / pipeline / f"{run_id}.json")
         [drained] = lineage.of(f"{pipeline}.drain", "COMPLETE")
         [topic] = drained["inputs"]
         assert topic["namespace"] == f"kafka://{os.environ['SLUICE_KAFKA']}"
         offsets = topic["inputFacets"]["sluice_offsets"]
         assert (offsets["start"], offsets["end"]) == (report.offsets_start, report.offsets_end)
         table = drained["outputs"][0]
-        assert table["name"] == str(installed.root / "tables" / pipeline)
+        assert table["name"] == str(installed.root_of(pipeline) / "tables" / pipeline)
         assert table["facets"]["version"]["datasetVersion"] == str(report.table_version)
         [checked] = lineage.of(f"{pipeline}.check_output", "COMPLETE", "FAIL")
         [judged] = checked["inputs"]

@@ -182,7 +182,7 @@ def test_show_shows_as_many_rows_as_there_are(drained, table):
         "quarantine": account.malformed + account.premature,
         "checks": len(drained.report.checks),
     }[table]
-    words = ("show", table, "--pipeline", PIPELINE, "--limit", "10000")
+    words = ("show", table, PIPELINE, "--limit", "10000")
     run = drained.command if table == "batches" else drained.here
     assert answer(run(*words)).startswith(f"{table}, newest first, of {PIPELINE}")
     rows = answer(drained.here(*words, "--format", "csv"))

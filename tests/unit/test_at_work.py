@@ -141,8 +141,8 @@ def test_the_terminal_has_a_line_of_it_above_the_runs_that_have_ended(works, mon
     monkeypatch.setenv("SLUICE_ROOT", str(works.paths.root))
     works.knows()
     with lease(works.paths.lease, "r"):
-        found = CliRunner().invoke(app, ["show", "runs", "--pipeline", NAME])
-        other = CliRunner().invoke(app, ["show", "runs", "--pipeline", NAME, "--format", "json"])
+        found = CliRunner().invoke(app, ["show", "runs", NAME])
+        other = CliRunner().invoke(app, ["show", "runs", NAME, "--format", "json"])
     assert "now: r: It works. Spark starts" in " ".join(found.output.split())
     assert (found.exit_code, other.exit_code, other.output.strip()) == (0, 0, "")
 

@@ -70,7 +70,7 @@ OPTIONS = {
     "new": ("--topic", "--file", "--cluster", "--records", "--into"),
     "preview": ("--file", "--records"),
     "schema": (),
-    "show": ("--pipeline", "--limit", "--columns", "--format"),
+    "show": ("--limit", "--columns", "--format"),
 }
 USAGE = 2
 """The exit status of what the command line itself refuses, as everywhere."""
@@ -151,7 +151,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),
         ("show ", list(Table)),
-        ("show runs --pipeline ", registry.names()),
+        ("show runs ", registry.names()),
         ("show runs --format ", ["table", "json", "csv"]),
         ("rep", ["report", "repair", "replay", "repartition"]),
     ],
@@ -209,7 +209,7 @@ def test_validate_refuses_a_wrong_spec_in_one_line_with_its_field(tmp_path, monk
         ("plan", "flight_event"),
         ("explain", "flight_event"),
         ("reset", "flight_event"),
-        ("show", "runs", "--pipeline", "flight_event"),
+        ("show", "runs", "flight_event"),
         ("rewind", "flight_event", "--to-batch", "1"),
         ("doctor", "flight_event"),
         ("state", "flight_event"),

@@ -17,7 +17,8 @@ from spark_jobs.spec.several import Several
 from tests.harness.refused import fails
 from tests.unit.specs import pipeline, topic
 
-EU = topic(name="orders", cluster="eu")
+ORDERS = topic(name="orders", cluster="eu")
+EU = pipeline(topic=ORDERS)
 
 
 @pytest.fixture(autouse=True)
@@ -30,12 +31,12 @@ def declared(monkeypatch, tmp_path):
 
 
 def test_a_pipelines_settings_are_those_of_its_topics_cluster(monkeypatch, tmp_path):
-    assert [Settings.of(each).kafka for each in (topic(), EU)] == ["own:1", "eu:1"]
+    assert [Settings.of(each).kafka for each in (pipeline(), EU)] == ["own:1", "eu:1"]
     (file := tmp_path / "eu.properties").write_text("bootstrap.servers=eu:2\nclient.id=x\n")
     monkeypatch.setenv("SLUICE_KAFKA_CONFIG__EU", str(file))
     settings = Settings.of(EU)
     assert (settings.kafka, settings.kafka_config.path) == ("eu:2", str(file))
-    assert not Settings.of(topic()).kafka_config
+    assert not Settings.of(pipeline()).kafka_config
 
 
 def test_a_process_that_a_run_starts_has_that_cluster_as_its_own(monkeypatch, tmp_path):
@@ -52,7 +53,7 @@ def test_a_cluster_of_which_nothing_is_declared_is_refused_by_its_name():
     with fails(
         SettingInvalid, "cluster_unknown", cluster="us", variable=variable, connection=connection
     ):
-        Settings.of(topic(cluster="us"))
+        Settings.of(pipeline(topic=topic(cluster="us")))
 
 
 @pytest.mark.parametrize("name", ["EU", "e-u", "e__u", "_eu", "eu_", "1eu", "eu\n"])
@@ -62,11 +63,11 @@ def test_a_name_that_no_variable_can_have_is_refused(name):
 
 
 def test_an_archive_is_of_its_topics_cluster_and_a_pipeline_of_one():
-    archived = EU.model_copy(update={"archive": Archive()})
+    archived = ORDERS.model_copy(update={"archive": Archive()})
     assert archive_spec(archived, archived.archive).topic.cluster == "eu"
     with pytest.raises(SpecInvalid):
-        pipeline(topics=(EU, topic(name="others")))
-    assert Several.of((EU, topic(name="others", cluster="eu"))).cluster == "eu"
+        pipeline(topics=(ORDERS, topic(name="others")))
+    assert Several.of((ORDERS, topic(name="others", cluster="eu"))).cluster == "eu"
 
 
 def test_topics_of_one_name_in_two_clusters_have_an_archive_each(tmp_path, monkeypatch):

@@ -159,6 +159,10 @@ def latest(*fields: Field) -> Pipeline:
     return pipeline(topic=topic(fields=(ID, AT, *fields)), steps=steps, watermark_delay=None)
 
 
+def test_another_root_is_another_table_for_all():
+    assert broken(SPEC, SPEC.model_copy(update={"root": "eu"})) == {STATE, TABLE, CONSUMERS}
+
+
 def test_a_column_that_has_another_name_is_told_as_renamed():
     price = AMOUNT.model_copy(update={"name": "price", "path": "amount"})
     told = [each.change for each in findings(latest(SHOP, AMOUNT), latest(SHOP, price))]

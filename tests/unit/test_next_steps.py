@@ -14,9 +14,9 @@ def commands(kind: str) -> list[str]:
 
 
 def test_what_a_drain_wrote_may_be_accepted_and_of_a_repair_nothing_is_in_the_table():
-    look = "sluice show checks --pipeline sales"
+    look = "sluice show checks sales"
     assert commands("drain") == [look, "sluice accept sales --check NAME --reason WHY"]
-    assert commands("repair") == [look, "sluice show repairs --pipeline sales"]
+    assert commands("repair") == [look, "sluice show repairs sales"]
 
 
 def test_late_records_wait_for_a_repair_and_without_ranges_for_a_rebuild(monkeypatch):
@@ -32,7 +32,7 @@ def test_late_records_wait_for_a_repair_and_without_ranges_for_a_rebuild(monkeyp
     of_ranges = [f"sluice coverage {ranged}", f"sluice repair {ranged}"]
     assert behind_a_drain(ranged) == of_ranges
     assert behind_a_drain("carrier_ranking") == [
-        "sluice show late --pipeline carrier_ranking",
+        "sluice show late carrier_ranking",
         "sluice rebuild carrier_ranking",
     ]
     gone = [f"sluice {command} nobody" for command in ("coverage", "repair")]

@@ -24,7 +24,8 @@ from spark_jobs.root.path_forms import (
     sql_table,
     state_url,
 )
-from spark_jobs.settings.installation import REPO, Settings, root
+from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.settings.roots import given_root
 from spark_jobs.sink import history
 from spark_jobs.storage import delta
 from tests.harness.refused import fails
@@ -76,7 +77,7 @@ OTHERS = (
 @pytest.mark.parametrize("name", ODD)
 def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(tmp_path, monkeypatch, name):
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / name))
-    table = UPath(root()) / "tables" / "sales"
+    table = UPath(given_root()) / "tables" / "sales"
     said = deltalake.CommitProperties(
         custom_metadata={"userMetadata": '{"sluice": "sales/g1", "batch": 7}'}
     )
@@ -98,7 +99,7 @@ def test_a_root_that_spark_and_delta_rs_would_not_read_alike_is_refused_before_a
 ):
     monkeypatch.setattr(os, "environ", {**os.environ, "SLUICE_ROOT": f"{tmp_path}/{name}/root"})
     with fails(SettingInvalid, "root_read_twofold", root=f"{tmp_path}/{name}/root"):
-        root()
+        given_root()
     assert [*tmp_path.iterdir()] == []
 
 

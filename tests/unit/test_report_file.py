@@ -124,7 +124,7 @@ def test_a_report_that_cannot_be_written_is_refused_in_words(root, tmp_path):
 
 
 def test_growth_is_a_line_of_blocks_oldest_left_with_its_least_most_and_last(root):
-    shown = sluice(root, "show", "growth", "--pipeline", NAME, width=140).stdout
+    shown = sluice(root, "show", "growth", NAME, width=140).stdout
     [state, written, read] = [line for line in shown.splitlines() if "least" in line]
     assert state == "state   ▃▅▇█  least 1,000, most 4,000, last 4,000 rows"
     assert written.split()[1] == "▁▄▆█", "0 is no height"

@@ -11,9 +11,9 @@ from spark_jobs.settings.installation import (
     Settings,
     log_format,
     maintain_cron,
-    root,
 )
 from spark_jobs.settings.kafka.config import NOTHING
+from spark_jobs.settings.roots import given_root
 from tests.harness.refused import fails
 
 
@@ -57,7 +57,7 @@ def test_every_variable_is_taken(monkeypatch):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
-    "read", [Settings.from_environment, root], ids=["all settings", "the root alone"]
+    "read", [Settings.from_environment, given_root], ids=["all settings", "the root alone"]
 )
 def test_keys_in_a_root_are_refused_and_not_shown(monkeypatch, given, read):
     monkeypatch.setenv("SLUICE_KAFKA", "a:1")
@@ -85,13 +85,13 @@ def test_a_root_on_s3_that_clients_read_unlike_is_refused_by_value(monkeypatch, 
     monkeypatch.setenv("SLUICE_ROOT", given)
     wrong = {} if part is None else {"part": part}
     with fails(SettingInvalid, "part_odd" if wrong else "no_bucket", given=given, **wrong):
-        root()
+        given_root()
 
 
 @pytest.mark.parametrize("given", ["s3://b", "s3://b/", "s3a://b-1.x/a_b/c=d/e.f-g/"])
 def test_a_usual_root_on_s3_is_taken(monkeypatch, given):
     monkeypatch.setenv("SLUICE_ROOT", given)
-    assert root() == given.replace("s3a:", "s3:").rstrip("/")
+    assert given_root() == given.replace("s3a:", "s3:").rstrip("/")
 
 
 BROKERS = ("localhost", "localhost:", ":9092", "localhost:port", "a:1,,b:2", "a:1,b", "a:-1")
@@ -156,9 +156,9 @@ def test_what_the_build_publishes_goes_to_no_kafka_that_is_declared(monkeypatch,
 def test_the_root_needs_no_other_variable_to_be_right(monkeypatch):
     monkeypatch.setenv("SLUICE_KAFKA", "no port")
     monkeypatch.setenv("SLUICE_KAFKA_CONFIG", "/nowhere")
-    assert root() == str(REPO / ".local" / "root")
+    assert given_root() == str(REPO / ".local" / "root")
     monkeypatch.setenv("SLUICE_ROOT", "s3a://bucket/sluice/")
-    assert root() == "s3://bucket/sluice"
+    assert given_root() == "s3://bucket/sluice"
 
 
 def test_a_process_that_is_given_the_environment_has_the_same_settings(monkeypatch):

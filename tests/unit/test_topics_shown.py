@@ -18,6 +18,7 @@ from spark_jobs.checkpoint.notes.partitions import Partitions
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli.__main__ import app
 from spark_jobs.errors import DecisionRefused
+from spark_jobs.messages.kind import STAGED_KINDS
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.ops.shown import TopicLine
 from spark_jobs.pages.templates import environment
@@ -103,7 +104,7 @@ def test_show_has_a_line_for_each_topic_of_each_batch(root):
 
 
 def test_a_table_for_people_names_topics_and_one_for_programs_has_numbers(root):
-    told = show(root, "late", "--pipeline", SPEC.name, "--columns", "partition,offset")
+    told = show(root, "late", SPEC.name, "--columns", "partition,offset")
     assert told.split()[-2:] == ["us/3", "70"]
     row = json.loads(show(root, "late", "--columns", "partition", "--format", "json"))
     assert row == {"partition": US_3}
@@ -114,9 +115,11 @@ def test_the_page_of_a_run_names_topics(root):
     found = history.run(UPath(root), SPEC.name, "run")
     found = found.model_copy(update={"offsets_end": {"0": 9, str(US_3): 1}})
     page = environment(HERE / "html").get_template("run.html")
+    of_the_page = {"flow": None, "rows_flow": None, "topic_flows": [], "says": {}, "records": {}}
     text = page.render(
-        base="", pipeline="p", run=found, flow=[], charts=[], partitions=Partitions(SPEC.topic)
-    )
+        base="", pipeline="p", run=found, charts=[], partitions=Partitions(SPEC.topic),
+        STAGED_KINDS=STAGED_KINDS, **of_the_page,
+    )  # fmt: skip
     assert '<th scope="row">us/3</th>' in text
     assert "nothing in this run" in text
     assert str(US_3) not in text

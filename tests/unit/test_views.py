@@ -177,7 +177,7 @@ def test_a_pipe_gets_a_table_of_all_columns_with_one_line_a_row(root, table):
 
 
 def test_one_pipelines_table_has_its_name_in_the_title_and_no_other_rows(root):
-    text = printed(root, "runs", "--pipeline", "aircraft_rotations")
+    text = printed(root, "runs", "aircraft_rotations")
     assert text.splitlines()[0] == "runs, newest first, of aircraft_rotations"
     assert (text.count("aircraft_rotations"), text.count(PIPELINE)) == (1, 0)
 

@@ -16,8 +16,8 @@ from sluice_airflow.connections.secret_folder import secret_folder, sweep
 from spark_jobs.errors import KafkaConfigInvalid
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
-from spark_jobs.settings.kafka.cluster import connection as named
 from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.settings.named import connection as named
 
 CONNECTION = "sluice_kafka"
 PREFIX = "sluice-kafka-"
@@ -38,20 +38,21 @@ _KINDS = {
 
 
 def settings_of(pipeline: str) -> Settings:
-    """Those of its topic's cluster. Raises as task_settings, and what loading its spec does."""
-    return task_settings(registry.load(pipeline).topic.cluster)
+    """Those of its cluster and root. Raises as task_settings, and what loading its spec does."""
+    spec = registry.load(pipeline)
+    return task_settings(spec.topic.cluster, spec.root)
 
 
-def task_settings(cluster: str = "") -> Settings:
-    """The installation's settings, with the Kafka declaration of the connection sluice_kafka, or
-    that of the cluster, if Airflow has it.
+def task_settings(cluster: str = "", root: str = "") -> Settings:
+    """Those of this cluster and this root, with the Kafka declaration of the connection
+    sluice_kafka, or that of the cluster, if Airflow has it.
 
     Raises KafkaConfigInvalid or SettingInvalid. Airflow masks the declaration's secrets in the log
     of this task, except those shorter than `[logging] min_length_masked_secret` (5). It removes the
     secret folders of killed tasks.
     """
     sweep(PREFIX)
-    settings = Settings.from_environment(kafka_connection(cluster), cluster)
+    settings = Settings.from_environment(kafka_connection(cluster), cluster, root)
     for secret in settings.kafka_config.secrets():
         # Masking works on one line of a log, and a key has many. Its first and last line are no
         # secret.

@@ -16,8 +16,10 @@ from airflow.sdk.log import mask_secret
 
 from sluice_airflow.connections.secret_folder import secret_folder, sweep
 from spark_jobs.errors import SettingInvalid
+from spark_jobs.registry.root_by_name import root_name
+from spark_jobs.settings.named import connection as named
+from spark_jobs.settings.roots import CONNECTION
 
-CONNECTION = "sluice_root"
 PREFIX = "sluice-root-"
 """The prefix of the folders with keys for a child process."""
 EXTRA = {"region_name": "AWS_REGION", "endpoint_url": "AWS_ENDPOINT_URL"}
@@ -38,21 +40,22 @@ They are unset while the profile has the keys.
 
 
 @contextmanager
-def root_credentials() -> Iterator[Path | None]:
+def root_credentials(pipeline: str) -> Iterator[Path | None]:
     """Inside the block, this process and its children use the endpoint, region and keys of the
-    connection sluice_root.
+    connection sluice_root, or that of the root which the pipeline names.
 
     The keys are in a profile, in a file that only its owner can read: all clients read it, and no
     environment or command line shows the keys. Yields the file; None without a connection or
     without keys. Raises SettingInvalid.
     """
     sweep(PREFIX)
+    name = named(CONNECTION, root_name(pipeline))
     try:
-        connection = BaseHook.get_connection(CONNECTION)
+        connection = BaseHook.get_connection(name)
     except AirflowNotFoundException:
         yield None
         return
-    variables, lines = _declared(connection)
+    variables, lines = _declared(connection, name)
     if not lines:
         with _environment(variables):
             yield None
@@ -66,9 +69,9 @@ def root_credentials() -> Iterator[Path | None]:
             yield file
 
 
-def _declared(connection: Any) -> tuple[dict[str, str | None], list[str]]:
+def _declared(connection: Any, name: str) -> tuple[dict[str, str | None], list[str]]:
     """The variables, and the lines of the profile; no lines where the connection has no keys."""
-    source = f"connection {CONNECTION!r}"
+    source = f"connection {name!r}"
     if connection.conn_type != "aws":
         raise SettingInvalid.not_an_aws_connection(source=source, kind=connection.conn_type)
     extra = dict(connection.extra_dejson)

@@ -36,7 +36,7 @@ class AcceptOperator(BaseOperator):
         from spark_jobs.admin.accept import accept  # noqa: PLC0415 - reads tables, which parsing a DAG does not
 
         params: dict[str, Any] = dict(context["params"])
-        with one_line_errors(self.log), root_credentials():
+        with one_line_errors(self.log), root_credentials(self.pipeline):
             settings = settings_of(self.pipeline)
             spec = live_spec(registry.load(self.pipeline), settings.root)
             names = tuple(params["checks"])

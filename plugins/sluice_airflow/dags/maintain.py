@@ -42,7 +42,7 @@ class MaintainOperator(BaseOperator):
     def execute(self, context: Context) -> None:  # noqa: ARG002 - Airflow passes it
         from spark_jobs.admin.maintain import maintain, maintain_ops  # noqa: PLC0415 - reads tables, which parsing a DAG does not
 
-        with one_line_errors(self.log), root_credentials():
+        with one_line_errors(self.log), root_credentials(self.pipeline):
             settings = settings_of(self.pipeline)
             try:
                 spec = live_spec(registry.load(self.pipeline), settings.root)

@@ -37,7 +37,7 @@ class RefusedOperator(BaseOperator):
 
         with (
             one_line_errors(self.log),
-            root_credentials(),
+            root_credentials(self.pipeline),
             recorded(self.pipeline, attempt(context)),
         ):
             raise Problem.model_validate_json(self.problem).error()

@@ -19,8 +19,9 @@ from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
 from sluice_airflow.lineage.names import Name, table_name, topic_name
 from spark_jobs.analysis.origins import origins_of
 from spark_jobs.checkpoint.notes.known_topics import with_known_topics
-from spark_jobs.registry import archive_spec
+from spark_jobs.registry import archive_spec, find as registry
 from spark_jobs.root.paths import Paths
+from spark_jobs.settings.roots import root_of
 from spark_jobs.spec.origin import Origin, Origins
 from spark_jobs.spec.topic import PARTITIONS
 
@@ -165,6 +166,12 @@ class Datasets:
     def _asset(self) -> dict[str, Any]:
         known = symlinks.Identifier("x-sluice://tables", self._spec.name, "TABLE")
         return {"symlinks": symlinks.SymlinksDatasetFacet(identifiers=[known])}
+
+
+def of(pipeline: str, brokers: str = "") -> Datasets:
+    """Those of the pipeline of this name, as its spec is now."""
+    spec = registry.load(pipeline)
+    return Datasets(spec, root_of(spec), brokers)
 
 
 def _rows(count: int | None) -> dict[str, Any]:

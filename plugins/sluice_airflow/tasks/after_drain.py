@@ -14,7 +14,7 @@ from sluice_airflow.retries import attempt, one_line_errors
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import root
+from spark_jobs.settings.roots import root_of
 
 AT_WORK = ["queued", "running"]
 """States of a DAG run. One that waits for a person's approval is running."""
@@ -57,9 +57,10 @@ class RepairOperator(TriggerDagRunOperator):
             )
         from spark_jobs.repair.find.untried import RUN_PREFIX, untried  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
-        with one_line_errors(self.log), root_credentials():
-            spec = live_spec(registry.load(self.pipeline), root())
-            waits = untried(spec, Paths(root(), spec))
+        with one_line_errors(self.log), root_credentials(self.pipeline):
+            spec = registry.load(self.pipeline)
+            spec = live_spec(spec, where := root_of(spec))
+            waits = untried(spec, Paths(where, spec))
         self.looked = True
         if not waits:
             raise AirflowSkipException("no late record waits that no repair has tried yet")

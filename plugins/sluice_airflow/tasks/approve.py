@@ -18,7 +18,8 @@ from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.messages.kind import KINDS, Writes
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import record_bytes, root
+from spark_jobs.settings.installation import record_bytes
+from spark_jobs.settings.roots import root_of
 from spark_jobs.spec import Pipeline
 
 PATIENCE = timedelta(days=7)
@@ -58,7 +59,7 @@ class ConfirmOperator(ApprovalOperator):
             self.log.info("a verify changes nothing: nobody is asked")
             return None
         if plans_rebuild(context):
-            with one_line_errors(self.log), root_credentials():
+            with one_line_errors(self.log), root_credentials(self.pipeline):
                 waits = (context["ti"].xcom_pull(task_ids=STAGE) or {}).get("waits", "")
                 self.body, about = rebuild.question(
                     planned_repair(context), waits, self.pipeline, settings_of(self.pipeline)
@@ -76,9 +77,8 @@ class ConfirmOperator(ApprovalOperator):
         )
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
 
-        with one_line_errors(self.log), root_credentials():
-            spec = _spec(self.pipeline)
-            paths = Paths(root(), spec)
+        with one_line_errors(self.log), root_credentials(self.pipeline):
+            spec, paths = _live(self.pipeline)
             manifest = read_manifest(paths, repair_id := planned_repair(context)["repair_id"])
             if manifest.approved:
                 who = manifest.approved_by
@@ -104,25 +104,23 @@ class ConfirmOperator(ApprovalOperator):
         if chosen in ([self.APPROVE], [self.REJECT]) and not plans_rebuild(context):
             user = event.get("responded_by_user") or {}
             answer = self._approve if chosen == [self.APPROVE] else self._reject
-            with one_line_errors(self.log), root_credentials():
+            with one_line_errors(self.log), root_credentials(self.pipeline):
                 answer(planned_repair(context)["repair_id"], user.get("name") or "unknown")
         return super().execute_complete(context, event)
 
     def _approve(self, repair_id: str, who: str) -> None:
         from spark_jobs.repair.manifest import approve  # noqa: PLC0415 - as above
 
-        approve(_paths(self.pipeline), repair_id, who)
+        approve(_live(self.pipeline)[1], repair_id, who)
         self.log.info("approved by %s", who)
 
     def _reject(self, repair_id: str, who: str) -> None:
         from spark_jobs.repair.exchange.reject import reject  # noqa: PLC0415 - as above
 
-        reject(_paths(self.pipeline), repair_id, who)
+        reject(_live(self.pipeline)[1], repair_id, who)
 
 
-def _spec(pipeline: str) -> Pipeline:
-    return live_spec(registry.load(pipeline), root())
-
-
-def _paths(pipeline: str) -> Paths:
-    return Paths(root(), _spec(pipeline))
+def _live(pipeline: str) -> tuple[Pipeline, Paths]:
+    spec = registry.load(pipeline)
+    spec = live_spec(spec, where := root_of(spec))
+    return spec, Paths(where, spec)

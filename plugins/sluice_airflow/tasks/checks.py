@@ -18,8 +18,6 @@ from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.messages.summary import check_line
 from spark_jobs.messages.verdict import staged_verdict, verdict
-from spark_jobs.registry import find as registry
-from spark_jobs.settings.installation import root
 
 LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
@@ -63,7 +61,7 @@ class CheckOperator(TellsLineage, BaseOperator):
 
         if self.report is None or KINDS[self.report.kind].whole:  # of a table that nobody reads
             return tasks.of_nothing()
-        data = datasets.Datasets(registry.load(self.report.pipeline), root())
+        data = datasets.of(self.report.pipeline)
         return tasks.of_checks(data, self.suite, self.report)
 
 

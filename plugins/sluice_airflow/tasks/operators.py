@@ -19,7 +19,6 @@ from sluice_airflow.tasks.xcom import PUBLISH, REPAIR, planned_records
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.messages.job import Drain, Run
 from spark_jobs.registry import find as registry
-from spark_jobs.settings.installation import root
 
 
 class PlanOperator(BaseOperator, SkipMixin):
@@ -50,7 +49,7 @@ class PlanOperator(BaseOperator, SkipMixin):
 
         with (
             one_line_errors(self.log),
-            root_credentials(),
+            root_credentials(self.pipeline),
             recorded(self.pipeline, attempt(context), last),
         ):
             newest = announced(context, self.asset)
@@ -80,5 +79,5 @@ class DrainOperator(SubmitOperator):
     def lineage(self) -> Any:
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
 
-        data = datasets.Datasets(registry.load(self.pipeline), root(), self.brokers)
+        data = datasets.of(self.pipeline, self.brokers)
         return tasks.of_drain(data, self.report)

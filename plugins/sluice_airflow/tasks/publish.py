@@ -16,7 +16,7 @@ from sluice_airflow.retries import one_line_errors
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import root
+from spark_jobs.settings.roots import root_of
 
 if TYPE_CHECKING:
     from spark_jobs.runs.publish.due import Announced
@@ -82,11 +82,12 @@ class PublishOperator(TellsLineage, BaseOperator):
         from spark_jobs.runs.publish.lag import show_lag  # noqa: PLC0415 - as below
         from spark_jobs.runs.publish.publication import publish  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
-        with one_line_errors(self.log), root_credentials():
+        with one_line_errors(self.log), root_credentials(self.pipeline):
             # Only the root: a Kafka declaration that is wrong by now must not stop rows that passed
             # their checks.
-            spec = live_spec(registry.load(self.pipeline), root())
-            events = publish(Paths(root(), spec), spec, announced(context, self.asset))
+            spec = registry.load(self.pipeline)
+            spec = live_spec(spec, where := root_of(spec))
+            events = publish(Paths(where, spec), spec, announced(context, self.asset))
             if events:
                 show_lag(spec, events[-1], lambda: settings_of(self.pipeline))
         if not events:
@@ -106,7 +107,7 @@ class PublishOperator(TellsLineage, BaseOperator):
     def lineage(self) -> Any:
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
 
-        data = datasets.Datasets(registry.load(self.pipeline), root())
+        data = datasets.of(self.pipeline)
         return tasks.of_publication(data, self.told)
 
     def _tell(self, context: Context, told: list[dict[str, Any]]) -> None:

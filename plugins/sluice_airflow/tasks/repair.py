@@ -24,7 +24,7 @@ from spark_jobs.messages.job import Run, Stage
 from spark_jobs.messages.kind import KINDS, Kind, Writes
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import root
+from spark_jobs.settings.roots import root_of
 
 RUN_OF = "repair-"
 
@@ -53,7 +53,7 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
         kind: Kind = asked if asked in KINDS else "repair"
         with (
             one_line_errors(self.log),
-            root_credentials(),
+            root_credentials(self.pipeline),
             recorded(self.pipeline, attempt(context, RUN_OF), last, kind),
         ):
             settings, request = settings_of(self.pipeline), request_of(context)
@@ -120,7 +120,7 @@ class StageOperator(SubmitOperator):
     def lineage(self) -> Any:
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
 
-        data = datasets.Datasets(registry.load(self.pipeline), root(), self.brokers)
+        data = datasets.of(self.pipeline, self.brokers)
         return tasks.of_stage(data, self.repair_id, self.report)
 
 
@@ -144,16 +144,17 @@ class SwapOperator(TellsLineage, BaseOperator):
             raise AirflowSkipException("a verify changes nothing")
         if plans_rebuild(context):
             run = attempt(context, RUN_OF)
-            with one_line_errors(self.log), root_credentials() as keys:
+            with one_line_errors(self.log), root_credentials(self.pipeline) as keys:
                 own = self.submission.settings()
                 return rebuild.swap(planned, context, run, own, (self.submission, keys))
         from spark_jobs.repair.exchange.swap import swap  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         # Of stale rows the task plan is cleared, which plans and stages again.
-        with one_line_errors(self.log, final=StagingStale), root_credentials():
-            where = root()
+        with one_line_errors(self.log, final=StagingStale), root_credentials(self.pipeline):
+            spec = registry.load(self.pipeline)
+            where = root_of(spec)
             done = swap(
-                live_spec(registry.load(self.pipeline), where),
+                live_spec(spec, where),
                 where,
                 planned["repair_id"],
                 attempt(context, RUN_OF),
@@ -181,4 +182,4 @@ class SwapOperator(TellsLineage, BaseOperator):
     def lineage(self) -> Any:
         from sluice_airflow.lineage import datasets, tasks  # noqa: PLC0415 - loads OpenLineage's client, only where it is configured
 
-        return tasks.of_swap(datasets.Datasets(registry.load(self.pipeline), root()), self.done)
+        return tasks.of_swap(datasets.of(self.pipeline), self.done)

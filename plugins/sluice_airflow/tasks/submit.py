@@ -92,5 +92,5 @@ def recorded_run(pipeline: str, run_id: str, kind: Kind) -> Iterator[Path | None
     """
     from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
-    with root_credentials() as keys, recorded(pipeline, run_id, kind=kind):
+    with root_credentials(pipeline) as keys, recorded(pipeline, run_id, kind=kind):
         yield keys

@@ -98,7 +98,7 @@ def _message(place: Place, what: str, problems: Problems) -> Message:
         _line(f"[Sluice] {place.pipeline}: {what}", LONGEST_SUBJECT),
         (
             *lines,
-            f"See: sluice show {shown} --pipeline {_line(place.pipeline, LONGEST_LINE)}",
+            f"See: sluice show {shown} {_line(place.pipeline, LONGEST_LINE)}",
             _line(f"Where: {where}", LONGEST_LINE),
             *([_line(f"Log: {place.log}", LONGEST_LINE)] if place.log else []),
         ),

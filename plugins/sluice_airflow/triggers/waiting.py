@@ -98,7 +98,7 @@ class RecordsWait(BaseEventTrigger):
         if self._active():
             return None
         watched = Watched(**self.watched)
-        found = waiting(self.pipeline, watched, task_settings(watched.cluster))
+        found = waiting(self.pipeline, watched, task_settings(watched.cluster, watched.root))
         return None if self._active() else found
 
     def _active(self) -> bool:

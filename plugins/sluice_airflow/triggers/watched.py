@@ -27,6 +27,8 @@ class Watched(NamedTuple):
     topics: dict[str, str | None]
     """Name -> since which Kafka timestamp it is read, in ISO form; by their numbers."""
     more: More | None = None
+    root: str = ""
+    """What the spec calls its root."""
 
     def starting(self, topic: str) -> datetime | None:
         """Since when this topic is read; None for its first record."""
@@ -42,6 +44,7 @@ def watched(spec: Pipeline) -> Watched:
         spec.state.version,
         {topic.name: _starting(topic) for topic in spec.topic.each},
         More(pattern=more.pattern, starting=_starting(more.like)) if more else None,
+        spec.root,
     )
 
 

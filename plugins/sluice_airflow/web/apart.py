@@ -19,12 +19,13 @@ from typing import Any, Final
 
 from fastapi.routing import APIRoute
 
+from sluice_airflow.web.ops import READS
 from spark_jobs.errors import RootUnreachable
-from spark_jobs.settings.installation import root
 
 SECONDS = 15.0
 """Of the whole answer; the largest page that was measured takes 4 (bench/NOTES.md)."""
 MOST_THREADS: Final = 8
+A_ROOT: Final = "A root"
 Work = Callable[[], Any]
 
 
@@ -83,14 +84,15 @@ class Apart(APIRoute):
 def _apart(endpoint: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     @wraps(endpoint)
     async def asked(**given: Any) -> Any:
+        context = copy_context()
         if THREADS.stuck(SECONDS):
-            raise RootUnreachable.root_silent(root=root(), seconds=SECONDS)
-        work = partial(copy_context().run, partial(endpoint, **given))
+            raise RootUnreachable.root_silent(root=A_ROOT, seconds=SECONDS)
+        work = partial(context.run, partial(endpoint, **given))
         answer = asyncio.wrap_future(THREADS.submit(work))
         done, _ = await asyncio.wait({answer}, timeout=SECONDS)
         if not done:
             answer.cancel()
-            raise RootUnreachable.root_silent(root=root(), seconds=SECONDS)
+            raise RootUnreachable.root_silent(root=context.get(READS, A_ROOT), seconds=SECONDS)
         return answer.result()
 
     return asked

@@ -1,21 +1,22 @@
-"""The root of this installation, for a request: it has answered, and has what is asked for, or an
+"""The root of a pipeline, for a request: it has answered, and has what is asked for, or an
 error says why not. So a page that says "none" has looked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 from sluice_airflow.web.asked import Asked
 from sluice_airflow.web.drained import drained
 from spark_jobs.errors import RootEmpty, RootNotWritable, RootUnreachable, SluiceError
 from spark_jobs.ops.results import Results, using
+from spark_jobs.registry.root_by_name import root_by_name
 from spark_jobs.root.paths import CHECKPOINTS, OPS
 from spark_jobs.root.store import is_remote, opened
 from spark_jobs.root.store_errors import translate_store_error
-from spark_jobs.settings.installation import root
 from spark_jobs.storage.object_store import folders_in
 
 if TYPE_CHECKING:
@@ -28,15 +29,23 @@ ASKED: Final = Asked[frozenset[str]]("pipelines of", wait=7.0, counts=1.0)
 """Longer than one question to a store lasts: that says why there is no answer."""
 
 
+READS: Final = ContextVar[str]("the root that a request reads")
+
+
+def installed(pipeline: str, *, kept: bool = True) -> AbstractContextManager[UPath]:
+    """The pipeline's root, of which the block reads its data. Raises as `reading`."""
+    return reading(root_by_name(pipeline), pipeline, kept=kept)
+
+
 @contextmanager
-def installed(pipeline: str | None = None, *, kept: bool = True) -> Iterator[UPath]:
-    """The root. `pipeline`: whose data the block reads. `kept`: the server keeps what the block
-    reads, for the next request.
+def reading(where: str, pipeline: str | None = None, *, kept: bool = True) -> Iterator[UPath]:
+    """The root at this path or URL. `pipeline`: whose data the block reads. `kept`: the server
+    keeps what the block reads, for the next request.
 
     Raises SettingInvalid; RootEmpty; RootRefused, RootUnreachable or RootNotWritable, also of what
     the block asks.
     """
-    where = root()
+    READS.set(where)
     try:
         _require(where, pipeline)
         with using(RESULTS if kept else None):

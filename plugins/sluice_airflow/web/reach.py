@@ -24,8 +24,8 @@ def earliest(spec: Pipeline, partitions: Sequence[int]) -> tuple[Offsets | None,
     """Partition -> first offset; None without an answer, and why."""
     try:
         return ASKED.answer(
-            f"{spec.topic.name} {partitions}",
-            lambda: source_of(spec, Settings.of(spec.topic)).earliest(partitions),
+            f"{spec.topic.place} {partitions}",
+            lambda: source_of(spec, Settings.of(spec)).earliest(partitions),
         ), ""
     except SluiceError as error:
         return None, str(error)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from fastapi import Depends, Query
 
-from sluice_airflow.web.drained import elsewhere
-from sluice_airflow.web.next_run import due
+from sluice_airflow.web import over_roots
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.reach import earliest
 from sluice_airflow.web.rights import BytesWithheld, not_found
@@ -21,7 +20,6 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
-from spark_jobs.errors import RootEmpty
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
 from spark_jobs.ops.at_work import read as works
@@ -29,7 +27,6 @@ from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.record import Declared
 from spark_jobs.ops.rejected import Only, Table
 from spark_jobs.ops.shown import BatchLine, RecordPage, Rejected, RunPage, Withheld
-from spark_jobs.overview import lines as overviews
 from spark_jobs.overview.shown import Overview
 from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
@@ -37,7 +34,6 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
 from spark_jobs.repair.find.touched import Touched, touched
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import root
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.formats.format import JSON
@@ -127,14 +123,7 @@ class KeptState(NamedTuple):
 
 def overview(names: list[str]) -> Overview:
     """All of these pipelines, those in trouble first; also where there is nothing to read."""
-    known = due(names)
-    try:
-        with installed() as where:
-            found, lacking = overviews.lines(where, names, known), None
-    except RootEmpty as empty:
-        found = [overviews.unread(name, known.get(name)) for name in names]
-        lacking = str(empty)
-    return overviews.overview(elsewhere(found, root(), known), lacking)
+    return over_roots.overview(names)
 
 
 def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:

@@ -3,11 +3,15 @@
 import html
 import json
 import re
+import sys
+import threading
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from sluice_airflow.web import ops
+from sluice_airflow.web.apart import MOST_THREADS
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.ops import ops_tables
@@ -15,6 +19,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import Coverage, Interval
 from spark_jobs.root.paths import Paths
 from spark_jobs.root.store import opened
+from spark_jobs.settings.roots import root_of
 from tests.airflow.web.written import HOSTILE, LATE, MINE, OTHER
 
 
@@ -57,7 +62,7 @@ def test_a_run_has_its_account_its_batches_and_each_check_with_what_it_observed_
     assert [batch["batch"] for batch in found["batches"]] == [2]
     check, *_ = found["checks"]
     assert (check["result"]["observed"], check["history"]) == ("2", ["1", "0"])
-    assert found["next_command"] == f"sluice show checks --pipeline {MINE}"
+    assert found["next_command"] == f"sluice show checks {MINE}"
     assert get(f"/api/pipelines/{MINE}/run?run_id=none' OR 'a'='a").status_code == 404
 
 
@@ -271,3 +276,46 @@ def test_the_page_before_the_first_days_that_there_are_has_an_address(server):
     )
     found = Coverage.model_construct(intervals=(first,), left_out=31)
     assert readings.older(found) == (datetime(1, 1, 1, tzinfo=UTC), first.start)
+
+
+@pytest.fixture
+def in_two_roots(monkeypatch, tmp_path):
+    """OTHER's spec names a root of its own."""
+    monkeypatch.setenv("SLUICE_ROOT__EU", str(tmp_path))
+    spec = registry.load(OTHER)
+    module = sys.modules[registry.module(OTHER, "spec")]
+    monkeypatch.setattr(module, "SPEC", spec.model_copy(update={"root": "eu"}))
+    return monkeypatch
+
+
+def test_a_root_that_cannot_be_read_takes_its_own_pipelines_alone(get, in_two_roots):
+    in_two_roots.setenv("SLUICE_ROOT__EU", "s3://")
+    found = get("/api/pipelines", "everything").json()["pipelines"]
+    lines = {each["pipeline"]: each for each in found}
+    assert "SETTING_INVALID" in lines[OTHER]["lacking"]
+    assert (lines[OTHER]["runs"], lines[MINE]["lacking"], len(lines[MINE]["runs"])) == ([], None, 3)
+    assert "SETTING_INVALID" in get("/", "everything", page=True).text
+    assert get(f"/api/pipelines/{OTHER}/runs", "everything").status_code == 503
+    assert len(get(f"/api/pipelines/{MINE}/runs").json()["runs"]) == 3
+
+
+def test_one_that_does_not_answer_holds_up_no_page_of_the_other(get, in_two_roots):
+    release = threading.Event()
+    silent = root_of(registry.load(OTHER))
+    in_two_roots.setattr(ops.ASKED, "wait", 0.2)
+    real = ops.folders_in
+
+    def folders_in(url: str) -> Any:
+        return release.wait(20) if url.startswith(silent) else real(url)
+
+    in_two_roots.setattr(ops, "folders_in", folders_in)
+    try:
+        for _ in range(MOST_THREADS + 1):
+            lines = get("/api/pipelines", "everything").json()["pipelines"]
+            unread = {line["pipeline"]: line["lacking"] for line in lines if line["lacking"]}
+            assert [*unread] == [OTHER]
+            assert len(get(f"/api/pipelines/{MINE}/runs").json()["runs"]) == 3
+        assert "ROOT_UNREACHABLE" in unread[OTHER]
+        assert get(f"/api/pipelines/{OTHER}/runs", "everything").status_code == 503
+    finally:
+        release.set()

@@ -242,10 +242,9 @@ def test_a_root_without_a_pipeline_that_airflow_has_drained_is_another_root(
 
 
 def test_where_no_root_is_set_every_page_names_the_variable(get, monkeypatch):
-    from spark_jobs.settings import installation  # noqa: PLC0415
+    from spark_jobs.settings import roots  # noqa: PLC0415
 
-    about, _ = installation.VARIABLES["SLUICE_ROOT"]
-    monkeypatch.setitem(installation.VARIABLES, "SLUICE_ROOT", (about, None))
+    monkeypatch.setattr(roots, "DEFAULT", None)
     monkeypatch.delenv("SLUICE_ROOT")
     told(get, "SETTING_INVALID", "SLUICE_ROOT")
 
@@ -335,12 +334,12 @@ def test_coverage_says_why_kafka_did_not_tell(get, monkeypatch, brokers, said):
 
 
 def test_an_error_that_nobody_foresaw_is_a_page_without_its_text(get, server, monkeypatch):
-    from sluice_airflow.web import readings  # noqa: PLC0415 - the home comes first
+    from sluice_airflow.web import over_roots  # noqa: PLC0415 - the home comes first
 
     def fail(*_: Any):
         raise ValueError("secret of a person")
 
-    monkeypatch.setattr(readings.overviews, "lines", fail)
+    monkeypatch.setattr(over_roots.overviews, "lines", fail)
     monkeypatch.setattr(server._transport, "raise_server_exceptions", False)  # noqa: SLF001
     for page in (False, True):
         answer = get("/" if page else "/api/pipelines", page=page)

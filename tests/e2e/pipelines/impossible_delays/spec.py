@@ -1,4 +1,4 @@
-"""departure_delays with a critical check that no hour passes."""
+"""departure_delays with a critical check that no hour passes, in a root of its own."""
 
 from spark_jobs.spec import Check
 from tests.e2e.pipelines.departure_delays.spec import SPEC as DELAYS
@@ -6,6 +6,7 @@ from tests.e2e.pipelines.departure_delays.spec import SPEC as DELAYS
 SPEC = DELAYS.model_copy(
     update={
         "name": "impossible_delays",
+        "root": "other",
         "output_checks": (
             Check(
                 type="expect_column_values_to_be_between",

@@ -1,0 +1,43 @@
+"""Root by name: a pipeline's, for whoever has its name alone, also where its spec does not load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from spark_jobs.errors import SluiceError
+from spark_jobs.registry import find as registry
+from spark_jobs.root.paths import checkpoints
+from spark_jobs.settings.roots import root_named, root_names
+
+
+def root_by_name(pipeline: str) -> str:
+    """Its root. Raises SettingInvalid if nothing declares it."""
+    return root_named(root_name(pipeline))
+
+
+def root_name(pipeline: str) -> str:
+    """What its spec calls its root. Of one that does not load, the first declared root that has its
+    checkpoint, or the installation's.
+    """
+    try:
+        return registry.load(pipeline).root
+    except SluiceError:
+        declared = root_names()
+        has = next((name for name in declared if begun_in(name, pipeline)), "")
+        return has if len(declared) > 1 else ""
+
+
+def by_root(pipelines: Iterable[str]) -> dict[str, list[str]]:
+    """The name of a root -> those of its pipelines."""
+    found = dict[str, list[str]]()
+    for pipeline in pipelines:
+        found.setdefault(root_name(pipeline), []).append(pipeline)
+    return found
+
+
+def begun_in(name: str, pipeline: str) -> bool:
+    """Whether the root of this name has a checkpoint of the pipeline, as far as it can be read."""
+    with suppress(Exception):  # a store that does not answer has many
+        return any(checkpoints(root_named(name), pipeline).glob("v*/identity.json"))
+    return False

@@ -1,0 +1,91 @@
+"""Roots: where each pipeline's tables, checkpoints and ops tables are. A spec may name its root;
+without a name it is the installation's.
+
+Who has a pipeline asks `root_of`, and gets no other's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from spark_jobs.errors import SettingInvalid
+from spark_jobs.root.path_forms import plain_folder
+from spark_jobs.root.store import is_remote, is_s3, sluice_url
+from spark_jobs.settings.named import connection, variable
+from spark_jobs.spec import Pipeline
+
+REPO: Final = Path(__file__).parent.parent.parent
+NAME: Final = "SLUICE_ROOT"
+CONNECTION: Final = "sluice_root"
+ABOUT: Final = "the folder or URL that holds tables, checkpoints and ops tables"
+DEFAULT: Final = str(REPO / ".local" / "root") if (REPO / "pyproject.toml").exists() else None
+"""Beside an installed Sluice a root would go with the environment."""
+_NAMED: Final = re.compile(rf"{NAME}__([A-Z0-9_]+)")
+_PART: Final = re.compile(r"[A-Za-z0-9._=-]+")
+"""The allowed parts between the slashes of a root's prefix on S3."""
+
+
+def root_of(spec: Pipeline) -> str:
+    """The pipeline's, as a path or URL without a trailing slash. Raises as root_named."""
+    return root_named(spec.root)
+
+
+def root_named(name: str) -> str:
+    """That of this name; of an empty one the installation's.
+
+    It works where brokers or Kafka declaration are wrong. Raises SettingInvalid if nothing declares
+    it, for keys in it, or if the store's clients would read it differently.
+    """
+    of = variable(NAME, name)
+    given = os.environ.get(of) or (None if name else DEFAULT)
+    if given:
+        return _checked(given, of)
+    if name:
+        keys = connection(CONNECTION, name)
+        raise SettingInvalid.root_unknown(root=name, variable=of, connection=keys)
+    raise SettingInvalid.absent(name=NAME, about=ABOUT)
+
+
+def root_names() -> list[str]:
+    """The names of all that this process's environment declares; an empty one, of the
+    installation's, comes first.
+    """
+    named = sorted(found[1].lower() for of in os.environ if (found := _NAMED.fullmatch(of)))
+    own = os.environ.get(NAME) or DEFAULT
+    return ["", *named] if own else named
+
+
+def every_root() -> list[str]:
+    """All of them, each once. Raises as root_named: where one is wrong, or there is none."""
+    return [*dict.fromkeys(map(root_named, root_names() or [""]))]
+
+
+def given_root() -> str:
+    """That of the run that this process was started for: whoever started it has given it no other.
+    Raises as root_named.
+    """
+    return root_named("")
+
+
+def _checked(given: str, of: str) -> str:
+    """The root in Sluice's form.
+
+    s3fs uses a prefix as it is, Hadoop drops empty parts, and object_store decodes percent signs:
+    they would write to different places.
+    """
+    if not is_remote(given):
+        return plain_folder(given)
+    address = given.partition("://")[2]
+    if "@" in address.partition("/")[0] or (
+        is_s3(given) and ("@" in address or ":" in address)
+    ):  # a secret may have slashes
+        raise SettingInvalid.keys_in_root(name=of)
+    bucket, *parts = address.rstrip("/").split("/")
+    if is_s3(given) and not bucket:
+        raise SettingInvalid.no_bucket(name=of, given=given)
+    if odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]:
+        raise SettingInvalid.part_odd(name=of, given=given, part=odd[0])
+    return sluice_url(given.rstrip("/"))
