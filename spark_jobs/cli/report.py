@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -53,8 +54,10 @@ def report(
     The file needs no network. It has no keys and no values of records. Starts no JVM,
     and writes nothing under the root.
     """
+    from spark_jobs.pages import growth_words  # noqa: PLC0415
     from spark_jobs.pages.charts.blocks import lines  # noqa: PLC0415
     from spark_jobs.pages.figures import figures  # noqa: PLC0415
+    from spark_jobs.pages.growth import growth  # noqa: PLC0415
     from spark_jobs.pages.report import report as written  # noqa: PLC0415 - Delta and Jinja, which the help does not need
 
     with one_line_errors():
@@ -62,9 +65,11 @@ def report(
         require_readable(where := root_of(spec))
         spec = live_spec(spec, where)
         if html is None:
-            for each in figures(Paths(where, spec).root, pipeline, last, 0).charts:
-                for line in lines(each):
-                    say(line)
+            at = Paths(where, spec).root
+            charts = map(lines, figures(at, pipeline, last, 0).charts)
+            growing = growth_words.lines(growth(at, spec), datetime.now(UTC))
+            for line in chain(*charts, growing):
+                say(line)
             return
         text = written(spec, where, datetime.now(UTC), last)
         try:

@@ -8,6 +8,7 @@ from typing import Final
 
 from spark_jobs.ops.growth.forecast import LEAST, Forecast
 from spark_jobs.pages.amounts import in_bytes
+from spark_jobs.pages.charts import blocks
 from spark_jobs.pages.growth import Growth, Measured, StepGrowth, Unit
 from spark_jobs.spec.duration import approximate
 
@@ -31,6 +32,8 @@ def lines(growth: Growth, now: datetime) -> Iterator[str]:
         return
     for each in growth.measured:
         yield f"state: {used(each)}. {basis(each.forecast, each.unit)} {verdict(each, now)}"
+    if len(growth.live) > 1:
+        yield from blocks.lines(growth.charts[0])
     if len(growth.steps) > 1:
         yield from (f"step {each.step} {each.kind}: {of_step(each)}" for each in growth.steps)
 

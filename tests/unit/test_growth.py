@@ -162,7 +162,10 @@ def test_a_range_is_told_and_why_there_is_none(forecast, says):
 
 
 def test_the_basis_is_told_with_its_runs_its_days_and_its_rate(drained):
-    [rows, _, dedup, _] = growth_words.lines(growth(drained, SPEC), BEGAN + 11 * timedelta(days=1))
-    assert "From 40 runs over 10 days: +1,200 rows a day." in rows
+    told = [*growth_words.lines(growth(drained, SPEC), BEGAN + timedelta(days=11))]
+    rows, _, title, *charted, dedup, _ = told
+    assert rows.startswith("state: 12,701 rows. From 40 runs over 10 days: +1,200 rows a day.")
     assert "state.budget_rows" in rows
+    assert "40 points" in title
+    assert len(charted) == 2
     assert dedup.startswith("step 2 deduplicate: 12,601 rows. From 40 runs")
