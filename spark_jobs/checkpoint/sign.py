@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import obstore
 
+from spark_jobs.checkpoint.file_system import refuse_local_locks
 from spark_jobs.checkpoint.lease import is_local
 from spark_jobs.checkpoint.object_lease import TTL_SECONDS
+from spark_jobs.errors import SluiceError
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.storage.object_store import client
 
@@ -50,11 +52,12 @@ def _of_lock(path: UPath) -> Sign:
     try:
         with open(str(path), "rb") as file:  # noqa: PTH123 - flock needs a real descriptor
             try:
+                refuse_local_locks(path.parent)
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 life: Life = "gone"
             except BlockingIOError:
                 life = "alive"
-            except OSError:  # a file system that has no locks here
+            except (OSError, SluiceError):  # a file system that has no locks of other machines here
                 life = "silent"
             return Sign(life, _run_id(file.read()))
     except FileNotFoundError:

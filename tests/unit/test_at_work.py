@@ -16,6 +16,7 @@ from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.checkpoint.sign import DEAD, SILENT, sign
 from spark_jobs.cli import app
+from spark_jobs.errors import RootRefused
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.at_work.read import at_work
@@ -73,14 +74,14 @@ class Works:
         self.plan(batch, end, at)
         commit_batch(self.spark, batch)
 
-    def account(self, batch, start, end, seconds, run_id="r", **counts):
+    def account(self, batch, start, end, seconds, **more):
         covered = sum(end.values()) - sum(start.values())
-        account = Account(covered=covered, read=covered, accepted=covered, **counts)
+        account = Account(covered=covered, read=covered, accepted=covered)
         row = {
-            "pipeline": NAME, "generation": "g", "batch_id": batch, "run_id": run_id,
+            "pipeline": NAME, "generation": "g", "batch_id": batch, "run_id": "r",
             "seconds": seconds, "offsets_start": json.dumps(start), "offsets_end": json.dumps(end),
         }  # fmt: skip
-        ops_tables.append(self.paths.root, "batches", [row | account.model_dump()])
+        ops_tables.append(self.paths.root, "batches", [row | account.model_dump() | more])
 
     def seen(self, now=NOW):
         found = at_work(self.paths.root, NAME, now)
@@ -145,6 +146,22 @@ def test_the_terminal_has_a_line_of_it_above_the_runs_that_have_ended(works, mon
         other = CliRunner().invoke(app, ["show", "runs", NAME, "--format", "json"])
     assert "now: r: It works. Spark starts" in " ".join(found.output.split())
     assert (found.exit_code, other.exit_code, other.output.strip()) == (0, 0, "")
+
+
+def test_batches_of_an_earlier_run_of_the_same_id_are_not_its_own(works):
+    works.knows()
+    works.account(0, {0: 0}, {0: 9}, 1.0, audited_at=BEGAN - timedelta(days=1))
+    with lease(works.paths.lease, "r"):
+        assert works.seen().batches == 0
+
+
+def test_where_locks_are_each_machine_s_own_nobody_is_told_dead(works, monkeypatch):
+    def local(folder):
+        raise RootRefused("locks are this machine's own", "")
+
+    monkeypatch.setattr("spark_jobs.checkpoint.sign.refuse_local_locks", local)
+    works.paths.lease.write_text('{"run_id": "r"}')
+    assert works.seen().standing == "silent"
 
 
 def test_when_all_is_read_it_closes_and_nothing_is_left(works):

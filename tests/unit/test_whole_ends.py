@@ -57,7 +57,7 @@ def test_without_a_note_it_looks_from_where_the_topic_begins(installation):
     assert found.topic.latest == end.offsets == {0: 1, 1: 1}
     assert (end.behind, end.up_to, end.unread) == (2, A, ())
     [held] = found.topic.held.items()
-    assert (held[0], held[1].offsets, held[1].transaction) == (0, 1, "b")
+    assert (held[0], held[1].first, held[1].offsets, held[1].transaction) == (0, 1, 1, "b")
 
 
 @pytest.mark.parametrize("done", [{0: 0, 1: 0}, {0: 1, 1: 0}])

@@ -63,7 +63,12 @@ def _notes(root: UPath, pipeline: str) -> Iterator[tuple[Paths, Begun]]:
 
 
 def _of(root: UPath, pipeline: str, paths: Paths, note: Begun, now: datetime) -> AtWork:
-    batches = history.batches_of(root, pipeline, note.run_id)
+    since = note.started_at  # a person may have given the id of an earlier run
+    batches = [
+        batch
+        for batch in history.batches_of(root, pipeline, note.run_id)
+        if batch.audited_at is None or batch.audited_at >= since
+    ]
     read = _read(paths)
     left = _left(note, read.done)
     rate = pace(root, pipeline, batches)
