@@ -3,6 +3,15 @@
 // Names are text of others: they become text nodes, and nothing else.
 "use strict";
 (() => {
+  // A table that is wider than its place is reached by the keyboard too, so that its columns are.
+  const scrolls = new ResizeObserver((all) => {
+    for (const { target } of all) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+  for (const place of document.querySelectorAll(".wide")) scrolls.observe(place);
+
   const places = [...document.querySelectorAll("[data-chart]")];
   if (!places.length) return;
   if (typeof uPlot === "undefined") {
@@ -19,7 +28,7 @@
   const ZONE = "sluice-zone";
   const steps = (from, to) => Array.from({ length: to - from + 1 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** (from + power))).flat();
   const LASTING = [[DAY, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-  const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
+  const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
   const exact = new Intl.NumberFormat("en", { maximumSignificantDigits: 15 });
   const rounded = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
@@ -34,14 +43,15 @@
     const rest = Math.floor((seconds % size) / below);
     return `${Math.floor(seconds / size)} ${unit}${rest ? ` ${rest} ${smaller}` : ""}`;
   };
-  const count = { tick: (value) => compact.format(value), exact: (value) => exact.format(value), steps: steps(0, 15) };
+  const tens = steps(0, 15).filter((_, at) => at % 3 === 0);
+  const count = { tick: (value) => compact.format(value), exact: (value) => exact.format(value), steps: steps(0, 15), log: tens };
   const UNITS = {
     records: count,
     rows: count,
-    number: { ...count, steps: steps(-9, 15) },
-    bytes: { tick: bytes, exact: (value) => `${bytes(value)} (${exact.format(value)} bytes)`, steps: Array.from({ length: 50 }, (_, power) => 2 ** power) },
-    seconds: { tick: lasting, exact: lasting, steps: [...steps(-3, -1), 1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((each) => 60 * each), ...[1, 2, 3, 6, 12].map((each) => 3600 * each), ...steps(0, 4).map((each) => DAY * each)] },
-    share: { tick: (value) => `${compact.format(100 * value)} %`, exact: (value) => `${exact.format(Number((100 * value).toPrecision(6)))} %`, steps: steps(-9, 0) },
+    number: { ...count, steps: steps(-9, 15), log: tens },
+    bytes: { tick: bytes, exact: (value) => `${bytes(value)} (${exact.format(value)} bytes)`, steps: Array.from({ length: 50 }, (_, power) => 2 ** power), log: Array.from({ length: 10 }, (_, power) => 32 ** power) },
+    seconds: { tick: lasting, exact: lasting, steps: [...steps(-3, -1), 1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((each) => 60 * each), ...[1, 2, 3, 6, 12].map((each) => 3600 * each), ...steps(0, 4).map((each) => DAY * each)], log: [1, 10, 60, 600, 3600, 6 * 3600, DAY, 10 * DAY, 100 * DAY] },
+    share: { tick: (value) => `${compact.format(100 * value)} %`, exact: (value) => `${exact.format(Number((100 * value).toPrecision(6)))} %`, steps: steps(-9, 0), log: tens },
   };
   const day = "\n{D} {MMM}";
   const TIMES = [ // a tick by the distance of two, and what its first of a year and of a day has below
@@ -138,6 +148,7 @@
       const text = () => this.colour("--text");
       const line = { stroke: () => this.colour("--line"), width: 1 };
       const axis = { stroke: text, grid: line, ticks: line, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif" };
+      const lowest = it.series.flatMap(({ values }) => values).reduce((least, value) => Math.min(least, value ?? 0), 0);
       const highest = Math.max(0, ...it.bounds.map(({ value }) => value));
       return {
         ...this.size(),
@@ -147,11 +158,11 @@
         cursor: { show: !small, x: true, y: false, drag: { x: true, y: false }, points: { show: it.form === "line" } },
         scales: {
           x: { time: !small, range: (_, from, to) => (small ? [-0.5, this.x.length - 0.5] : [from, to]) },
-          y: { distr: it.log ? 4 : 1, range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, highest) * (it.log ? 1.6 : 1.08) || 1] },
+          y: { distr: it.log ? 4 : 1, range: (_, low, high) => [lowest, Math.max(high ?? 0, highest) * (it.log ? 1.6 : 1.08) || 1] },
         },
         axes: small ? [{ show: false }, { show: false }] : [
           { ...axis, values: TIMES, space: 60 },
-          { ...axis, label: it.log ? `${it.unit}, log` : it.unit, labelSize: 18, size: (_, shown) => 22 + 7 * Math.max(3, ...(shown ?? []).map((each) => String(each ?? "").length)), values: (_, ticks) => ticks.map((each) => (each === null ? "" : unit.tick(each))), incrs: unit.steps },
+          { ...axis, label: it.log ? `${it.unit}, log` : it.unit, labelSize: 18, size: (_, shown) => 22 + 7 * Math.max(3, ...(shown ?? []).map((each) => String(each ?? "").length)), values: (_, ticks) => ticks.map((each) => (each === null ? "" : unit.tick(each))), incrs: unit.steps, ...(it.log && { splits: (u) => [0, ...unit.log.filter((each) => each > 1 && each <= u.scales.y.max)], filter: (_, ticks) => ticks }) },
         ],
         series: [{}, ...this.order.map((at) => this.line(it.series[at]))],
         hooks: { draw: [(u) => this.bounds(u)], setCursor: [(u) => this.hover(u)], setScale: [(u, key) => key === "x" && !this.apart && range.length && show(u.scales.x.min, u.scales.x.max)] },
@@ -162,7 +173,11 @@
       const colour = () => this.ofKind(kind);
       if (this.it.form === "line" || (this.it.form === "stacked" && !this.stacked))
         return { label, stroke: colour, width: 2, points: { show: this.x.length <= 200, size: 5, fill: colour }, gaps: (u, _, from, to, given) => [...given, ...this.pauses(u, from, to)] };
-      return { label, stroke: colour, fill: colour, width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.8, 60, this.small ? 1 : 3] }) };
+      // What is over its bound has another colour.
+      const most = Math.min(...this.it.bounds.map(({ value }) => value));
+      const over = { unit: 3, values: (u, series) => u.data[series].map((value) => (value > most ? this.ofKind("over") : colour())) };
+      const disp = this.it.form === "bars" && this.it.bounds.length ? { fill: over, stroke: over } : undefined;
+      return { label, stroke: colour, fill: colour, width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.8, 60, this.small ? 1 : 3], disp }) };
     }
 
     // Where a line would go on over a time without points: more than four times as long as between the others.

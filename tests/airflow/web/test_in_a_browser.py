@@ -7,8 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
+from spark_jobs.pages.report import report
 from spark_jobs.pages.templates import LIBRARY
-from tests.airflow.web.written import LATE, MINE, addresses
+from spark_jobs.registry import find as registry
+from tests.airflow.web.written import LATE, MINE, NOON, addresses
 from tests.browser import axe
 from tests.browser.audit import audit
 from tests.browser.chromium import ABSENT, PATH, chromium
@@ -117,6 +119,20 @@ def test_all_charts_show_one_range_of_time_in_the_zone_that_was_chosen_once(open
     window.page.keyboard.press("End")
     assert "15:00:00 Europe/Berlin" in window.page.locator("p.unseen").inner_text()
     assert window.wrong == []
+
+
+def test_the_file_of_a_report_draws_its_charts_by_itself(browser, root, tmp_path):
+    file = tmp_path / "report.html"
+    file.write_text(report(registry.load(MINE), str(root), NOON, 60))
+    context = browser.new_context(offline=True)
+    try:
+        window = Window(context.new_page())
+        window.go(file.as_uri())
+        assert inked(window) == [True] * window.page.locator("figure").count() != []
+        assert audit(window.page).good
+        assert window.wrong == [], "its policy lets its own script run"
+    finally:
+        context.close()
 
 
 def test_a_chart_whose_library_is_not_there_says_so_and_its_table_is_open(opened):

@@ -12,15 +12,6 @@ const takeTheme = () => {
 takeTheme();
 window.addEventListener("storage", takeTheme); // it was changed around this frame
 
-// A table that is wider than its place is reached by the keyboard too, so that its columns are.
-const scrolls = new ResizeObserver((all) => {
-  for (const { target } of all) {
-    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
-    else target.removeAttribute("tabindex");
-  }
-});
-for (const place of document.querySelectorAll(".wide")) scrolls.observe(place);
-
 const key = (row, column) => {
   const text = row.cells[column].dataset.sort ?? row.cells[column].textContent.trim();
   const number = Number(text.replaceAll(",", ""));
