@@ -130,11 +130,11 @@ def preview(
 
 
 def _show(made: Draft, records: int) -> None:
-    from spark_jobs.cli.tables.formats import as_table  # noqa: PLC0415 - as above
+    from spark_jobs.cli.tables.formats import as_table, exact  # noqa: PLC0415 - as above
     from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
 
     done, names = made.tried, made.spec.topic.columns
-    shown = tuple(tuple(row[name] for name in names) for row in done.rows[:SHOWN])
+    shown = tuple(tuple(exact(row[name]) for name in names) for row in done.rows[:SHOWN])
     layout = as_table(Rows(names, shown), terminal_width(), datetime.now(UTC), chosen=False)
     for line in layout.lines:
         say(line.rstrip())
@@ -158,11 +158,11 @@ def _show(made: Draft, records: int) -> None:
 
 
 def _lines(answer: Answer, sampled: int) -> Iterator[str]:
-    from spark_jobs.cli.tables.formats import as_table  # noqa: PLC0415 - as above
+    from spark_jobs.cli.tables.formats import as_table, exact  # noqa: PLC0415 - as above
     from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
 
     if answer.rows:
-        rows = Rows(answer.columns, answer.rows)
+        rows = Rows(answer.columns, tuple(tuple(map(exact, row)) for row in answer.rows))
         layout = as_table(rows, terminal_width(), datetime.now(UTC), chosen=False)
         yield from (line.rstrip() for line in layout.lines)
         if layout.left_out:

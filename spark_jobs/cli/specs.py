@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -26,8 +26,9 @@ from spark_jobs.errors import ContractBroken
 from spark_jobs.launch import relay
 from spark_jobs.messages.job import Validate
 from spark_jobs.registry import find as registry
-from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.installation import Settings, history_days
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.checks.timely import DAYS_OF_VOLUME, SPANS
 from spark_jobs.spec.duration import interval
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -90,7 +91,7 @@ def validate(
                         f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
                         f"{'archive' if each.is_archive else each.output_mode}"
                     )
-                    for line in overflowing(each):
+                    for line in (*overflowing(each), *_short_history(each)):
                         say(f"warning  {label}  {line}")
                     if rounding := rounding_line(each):
                         say(f"    {rounding}")
@@ -150,6 +151,17 @@ def _show(findings: Iterable[Finding]) -> None:
     width = terminal_width() or WIDE
     for line in as_table(rows, width, datetime.now(UTC), chosen=True).lines:
         say(line.rstrip())
+
+
+def _short_history(spec: Pipeline) -> Iterator[str]:
+    """What `sluice maintain` takes from a check that compares with the weeks before."""
+    days = history_days()
+    asked = [str(check.kwargs.get("column")) for check in spec.state_checks]
+    if days is not None and days < DAYS_OF_VOLUME and (of := SPANS.keys() & {*asked}):
+        yield (
+            f"{', '.join(sorted(of))}: `sluice maintain` keeps {days} days (SLUICE_HISTORY_DAYS), "
+            f"and volume() needs {DAYS_OF_VOLUME}"
+        )
 
 
 def _plan_with_spark(names: Iterable[str]) -> None:

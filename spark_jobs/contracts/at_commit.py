@@ -15,15 +15,14 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from spark_jobs.contracts.contract import Side, side
 from spark_jobs.errors import CommitUnreadable
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.git_variables import plain
 from spark_jobs.registry.project import OWN, SLUICE
 from spark_jobs.settings.installation import REPO
-
-OF_A_HOOK: Final = {"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"}
 
 
 class AtCommit(NamedTuple):
@@ -122,7 +121,7 @@ def _git(
             text=True,
             errors="surrogateescape",
             check=False,
-            env={**_plain(), **(variables or {})},
+            env={**plain(), **(variables or {})},
         )
     except FileNotFoundError:
         raise CommitUnreadable.unknown(ref=ref, error="there is no git") from None
@@ -130,11 +129,6 @@ def _git(
         error = (done.stderr.strip().splitlines() or ["no answer"])[0]
         raise CommitUnreadable.unknown(ref=ref, error=error)
     return done.stdout.rstrip("\n")
-
-
-def _plain() -> dict[str, str]:
-    """This process's variables without those by which a hook of git names its own repository."""
-    return {name: value for name, value in os.environ.items() if name not in OF_A_HOOK}
 
 
 def _loaded(ref: str, top: Path, files: Path, into: Path) -> dict[str, Side]:

@@ -39,11 +39,12 @@ class SettingInvalid(SluiceError):
     def archive_absent(self, given: object, archive: object) -> None: ...
 
     @reason(
-        "SLUICE_PIPELINES is {package!r}: {error}.",
+        "SLUICE_PIPELINES is {package!r}: {error}. It is neither on the path, nor in {here} or a "
+        "folder above that.",
         "Set it to a Python package on the PYTHONPATH, or unset it. "
         "`sluice new NAME --into FOLDER` makes one.",
     )
-    def package_absent(self, package: object, error: object) -> None: ...
+    def package_absent(self, package: object, error: object, here: object) -> None: ...
 
     @reason(
         "SLUICE_DAG_PREFIX is {value!r}. An id of a DAG may begin with at most 60 letters, digits, "

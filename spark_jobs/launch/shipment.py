@@ -130,7 +130,9 @@ def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise SettingInvalid.package_absent(package=registry.package(), error=error) from None
+        raise SettingInvalid.package_absent(
+            package=registry.package(), error=error, here=Path.cwd()
+        ) from None
 
 
 def _write(archive: Path, files: list[tuple[str, bytes]]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from spark_jobs.errors import CaseInvalid
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.git_variables import plain
 
 
 def touched(pipelines: Iterable[str], ref: str) -> list[str]:
@@ -32,7 +33,11 @@ def _is_touched(name: str, changed: set[Path]) -> bool:
 def _changed(folder: Path, ref: str) -> set[Path]:
     def lines(*words: str) -> list[str]:
         done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=False
+            ["git", "-C", str(folder), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=plain(),
         )
         if done.returncode:
             error = (done.stderr.strip().splitlines() or ["no answer"])[0]

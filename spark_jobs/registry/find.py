@@ -72,16 +72,28 @@ def own_path() -> Path | None:
 
 
 def folder() -> Path:
-    """Where the pipelines are: a package on the path, or in the working folder. Raises
-    SettingInvalid.
+    """Where the pipelines are: a package on the path, or in the working folder or one above it.
+    Raises SettingInvalid.
     """
-    here = str(Path.cwd())
+    top = package().partition(".")[0]
     try:
-        if find_spec(package().partition(".")[0]) is None and here not in sys.path:
-            sys.path.append(here)
+        if find_spec(top) is None and (above := _above(top)) not in sys.path:
+            sys.path.append(above)
         return Path(importlib.import_module(package()).__path__[0])
     except (ModuleNotFoundError, AttributeError, ValueError, TypeError) as error:
-        raise SettingInvalid.package_absent(package=package(), error=error) from None
+        here = Path.cwd()
+        raise SettingInvalid.package_absent(package=package(), error=error, here=here) from None
+
+
+def _above(top: str) -> str:
+    """The working folder, or the nearest one above it with a folder of this name. Another user's is
+    none: its code would run.
+    """
+    here = Path.cwd()
+    own = here.stat().st_uid
+    has = ((each, each / top) for each in (here, *here.parents))
+    found = (each for each, inner in has if inner.is_dir() and inner.stat().st_uid == own)
+    return str(next(found, here))
 
 
 def load(name: str) -> Pipeline:

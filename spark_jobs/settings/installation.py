@@ -333,6 +333,14 @@ def spark_env() -> Path:
     return Path(os.environ.get("SLUICE_SPARK_ENV") or sys.prefix)
 
 
+def history_days() -> int | None:
+    """SLUICE_HISTORY_DAYS, for who validates specs; None for ever, and where the value is wrong:
+    Settings refuse that value.
+    """
+    given = os.environ.get("SLUICE_HISTORY_DAYS") or str(VARIABLES["SLUICE_HISTORY_DAYS"][1])
+    return int(given) if given.isascii() and given.isdigit() else None
+
+
 def jars() -> Path:
     """SLUICE_JARS; else those of the environment that `sluice install` has made, or of a clone."""
     if given := os.environ.get("SLUICE_JARS"):

@@ -147,6 +147,14 @@ def test_a_change_touches_the_pipelines_that_have_or_import_the_file(repository,
     assert touched(["one", "two"], "HEAD") == names
 
 
+def test_a_hook_of_another_repository_does_not_say_what_has_changed(
+    repository, monkeypatch, tmp_path
+):
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"):
+        monkeypatch.setenv(name, str(tmp_path / "another"))
+    assert touched(["one", "two"], "HEAD") == []
+
+
 @pytest.mark.parametrize("ref", ["no-such-branch", "--output=x"])
 def test_a_commit_that_git_does_not_know_is_refused(repository, ref):
     with fails(CaseInvalid, "unknown_ref", ref=ref):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from spark_jobs.cli.tables.cell import cell
-from spark_jobs.cli.tables.formats import plain
+from spark_jobs.cli.tables.formats import exact, plain
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -67,3 +67,17 @@ def test_bytes_and_times_within_a_value_are_as_json_has_them():
         {"key": "a", "value": {"base64": "/w=="}},
         {"key": "b", "value": "c", "at": "2026-11-22T12:00:00Z"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.1234567, "0.1234567"),
+        (1e21, "1e+21"),
+        ([{"a": 2.05}], "a=2.05"),
+        (1234, "1,234"),
+        ("1.50", "1.50"),
+    ],
+)
+def test_a_double_of_a_record_is_shown_as_it_is(value, text):
+    assert cell("amount", exact(value), NOON) == text

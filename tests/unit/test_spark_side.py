@@ -1,6 +1,7 @@
 """The environment in which runs start: its own, or the one that SLUICE_SPARK_ENV names."""
 
 import json
+import os
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -92,6 +93,32 @@ def test_a_folder_that_hides_pythons_own_modules_starts_nothing(tmp_path, monkey
     monkeypatch.syspath_prepend(str(tmp_path))
     with fails(SettingInvalid, "modules_hidden", name="queue"):
         spark_side("")
+
+
+@pytest.fixture
+def below(tmp_path, monkeypatch):
+    """A folder below the one in which the package is."""
+    (package := tmp_path / "project" / "found_above").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (inner := tmp_path / "project" / "a" / "b").mkdir(parents=True)
+    monkeypatch.setenv("SLUICE_PIPELINES", "found_above")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "found_above", raising=False)
+    monkeypatch.chdir(inner)
+    yield package
+    sys.modules.pop("found_above", None)
+
+
+def test_the_package_is_found_from_a_folder_below(below):
+    assert registry.folder() == below
+    assert registry.own_path() == below.parent
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="another user's folder is made by root alone")
+def test_another_users_folder_above_is_not_taken(below):
+    os.chown(below, 12345, 12345)
+    with fails(SettingInvalid, "package_absent", package="found_above", here=Path.cwd()):
+        registry.folder()
 
 
 @pytest.mark.parametrize("given", ["..", ".x", "a/b", "nowhere_at_all"])

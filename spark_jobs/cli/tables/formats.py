@@ -70,6 +70,17 @@ def as_csv(rows: Rows) -> Iterator[str]:
         )
 
 
+def exact(value: Any) -> Any:
+    """A value of a record or a row with its doubles as they are: the ops tables' are rounded."""
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, list):
+        return [exact(each) for each in value]
+    if isinstance(value, dict):
+        return {name: exact(each) for name, each in value.items()}
+    return value
+
+
 def plain(value: Any) -> Any:
     """A value as JSON has it. Bytes are text where they are UTF-8, otherwise {"base64": "..."}."""
     if isinstance(value, datetime):
