@@ -3,6 +3,9 @@ has on its class path.
 
 By Eclipse's compiler, a jar like the others: a machine that runs Sluice has a Java runtime, and
 need not have a JDK.
+
+With Janino's classes beside them, as pyspark has them but for the signature. Of a signed jar the
+JVM keeps no class in its archive (local.archive), and every drain compiles by these.
 """
 
 from __future__ import annotations
@@ -10,10 +13,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from zipfile import ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from local import jvm
 from spark_jobs.errors import JarsMissing, SluiceError
@@ -37,6 +41,9 @@ NEEDED = (
 
 S3A itself is not among them: they ask it through Hadoop's FileSystem.
 """
+SIGNED = ("janino-*.jar", "commons-compiler-*.jar")
+"""Of pyspark's jars: those of which classes are taken over."""
+LICENCE = "LICENSE-janino.txt"
 
 
 def _jars(settings: Settings) -> Path:
@@ -56,13 +63,29 @@ def make(settings: Settings) -> Path:
         raise JarsMissing.jars_folder_absent(folder=final.parent)
     with TemporaryDirectory(prefix="sluice-files-") as folder:
         _compile(Path(folder), _jars(settings))
+        made = {str(path.relative_to(folder)): path for path in Path(folder).rglob("*.class")}
         with replacing(final) as unfinished, ZipFile(unfinished, "w") as jar:
-            for path in sorted(Path(folder).rglob("*.class")):
-                # One date for all, so that the same sources give the same bytes.
-                jar.writestr(
-                    ZipInfo(str(path.relative_to(folder)), (1980, 1, 1, 0, 0, 0)), path.read_bytes()
-                )
+            for name, path in sorted(made.items()):
+                _add(jar, name, path.read_bytes())
+            for name, content in _unsigned():
+                _add(jar, name, content)
     return final
+
+
+def _add(jar: ZipFile, name: str, content: bytes) -> None:
+    # One date for all, so that the same sources give the same bytes.
+    jar.writestr(ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, ZIP_DEFLATED)
+
+
+def _unsigned() -> Iterator[tuple[str, bytes]]:
+    """The entries of the SIGNED jars without their signatures, and the licence."""
+    spark = _spark_jars()
+    yield f"META-INF/licenses/{LICENCE}", (spark.parent / "licenses" / LICENCE).read_bytes()
+    for pattern in SIGNED:
+        with ZipFile(_the_one(spark, pattern)) as signed:
+            for name in sorted(signed.namelist()):
+                if not name.startswith("META-INF/") and not name.endswith("/"):
+                    yield name, signed.read(name)
 
 
 def _compile(folder: Path, jars: Path) -> None:

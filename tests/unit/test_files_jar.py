@@ -138,10 +138,27 @@ def test_the_jar_is_the_same_bytes_when_it_is_made_again(jar, tmp_path):
         f"{source.relative_to(files_jar.SOURCES).with_suffix('')}"
         for source in files_jar.SOURCES.rglob("*.java")
     }
+    theirs = ("org/codehaus/", "org.codehaus.", "META-INF/licenses/")
     assert {
-        name.removesuffix(".class").partition("$")[0] for name in zipfile.ZipFile(jar).namelist()
+        name.removesuffix(".class").partition("$")[0]
+        for name in zipfile.ZipFile(jar).namelist()
+        if not name.startswith(theirs)
     } == wanted
     assert [path.name for path in tmp_path.iterdir()] == [submit.FILES_JAR]
+
+
+def test_janinos_classes_are_pysparks_without_a_signature_and_with_the_licence(jar):
+    ours = zipfile.ZipFile(jar)
+    for pattern in ("janino-*.jar", "commons-compiler-*.jar"):
+        [path] = files_jar._spark_jars().glob(pattern)  # noqa: SLF001 - as above
+        theirs = zipfile.ZipFile(path)
+        names = [name for name in theirs.namelist() if name.endswith(".class")]
+        assert len(names) > 100
+        assert all(ours.read(name) == theirs.read(name) for name in names)
+    assert [name for name in ours.namelist() if name.startswith("META-INF/")] == [
+        "META-INF/licenses/LICENSE-janino.txt"
+    ]
+    assert b"Redistribution" in ours.read("META-INF/licenses/LICENSE-janino.txt")
 
 
 def test_sources_that_do_not_compile_leave_the_jar_as_it_was(tmp_path, monkeypatch):
