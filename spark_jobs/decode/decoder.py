@@ -17,6 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.decode.formats import Records
 from spark_jobs.decode.json.unnamed import UnnamedKeys
+from spark_jobs.decode.pandas_later import without_pandas
 from spark_jobs.decode.prepared import Prepared
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.slice_counter import SliceCounter
@@ -67,6 +68,7 @@ def decode(
     unnamed = notes.keys.accumulator if notes and notes.keys else None
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        without_pandas()
         with carried():
             works = [
                 _Work(
