@@ -38,22 +38,16 @@ from spark_jobs.messages.job import (
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.messages.withheld import of_problem
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.compute.stage import stage
 from spark_jobs.root.store import opened
 from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.runs.drain import drain
-from spark_jobs.runs.explain import deep, explain
 from spark_jobs.runs.failures.spark_errors import translate_error
-from spark_jobs.runs.repartition import repartition
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.watch.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings, about_next, log_format, record_bytes
 from spark_jobs.settings.roots import given_root
 from spark_jobs.spec import Pipeline
-from spark_jobs.state.view import state_view
 from spark_jobs.stopping import StopRequest, stop_on_signals
-from spark_jobs.warm.inside.recycling import Limits
-from spark_jobs.warm.inside.worker import Worker
 from spark_jobs.warm.start import BORN
 
 LOG = logging.getLogger("spark_jobs.main")
@@ -91,6 +85,9 @@ def _prepare() -> None:
 
 def _serve(socket: Path) -> int:
     """Be a worker for warm drains until it ends."""
+    from spark_jobs.warm.inside.recycling import Limits  # noqa: PLC0415 - no drain of its own needs it
+    from spark_jobs.warm.inside.worker import Worker  # noqa: PLC0415 - as above
+
     born = json.loads(os.environ.pop(BORN))
     limits = Limits.of(Settings.from_environment())
     Worker(socket, born, limits, lambda words: main(words, warm=True)).work()
@@ -145,6 +142,8 @@ def _report_of(job: Run, stop: StopRequest, watchdog: Watchdog) -> Report:
         spec = live_spec(spec, settings.root)
         watchdog.watch(spec.stall_timeout, settings)
         if isinstance(job, Stage):
+            from spark_jobs.repair.compute.stage import stage  # noqa: PLC0415 - no drain needs it
+
             return stage(spec, settings, job.run_id, job.repair_id, stop, job.kind)
         return drain(spec, settings, job.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
@@ -169,10 +168,12 @@ def _print(job: Printing) -> int:
 
 def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
     if isinstance(job, Validate):
+        from spark_jobs.runs.explain import deep  # noqa: PLC0415 - no drain needs it
+
         both = filter(None, (spec, registry.load_next(job.pipeline)))
         return chain.from_iterable(deep(each, settings) for each in both)
     if isinstance(job, Prove):
-        from spark_jobs.proof.prove import prove  # noqa: PLC0415 - no drain needs it
+        from spark_jobs.proof.prove import prove  # noqa: PLC0415 - as above
 
         return prove(job, settings)
     if isinstance(job, Preview):
@@ -181,14 +182,20 @@ def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
         return preview(job, spec, settings)
     live = live_spec(spec, settings.root)
     if isinstance(job, ShowState):
+        from spark_jobs.state.view import state_view  # noqa: PLC0415 - as above
+
         return state_view(live, settings, job.query)
     if isinstance(job, Repartition):
         return _repartition(live, settings, job.partitions)
+    from spark_jobs.runs.explain import explain  # noqa: PLC0415 - as above
+
     return explain(live, settings)
 
 
 def _repartition(live: Pipeline, settings: Settings, wanted: int) -> Iterator[str]:
     """Move the state, watched as a run is. It leaves no report and no row."""
+    from spark_jobs.runs.repartition import repartition  # noqa: PLC0415 - no drain needs it
+
     parent_watch.watch()
     with Watchdog("drain", live.name, f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
         watchdog.watch(live.stall_timeout, settings)
