@@ -27,6 +27,8 @@ class Due(NamedTuple):
     """When it creates the next run."""
     active_since: datetime | None = None
     """Since when a run waits or works; None if none does."""
+    failed_at: datetime | None = None
+    """When its last run ended, if that failed."""
 
 
 class Notes(NamedTuple):

@@ -107,6 +107,15 @@ def test_a_failure_is_told_by_its_code_since_the_first_of_those_in_a_row():
     assert troubles(all_failed)[0].since == NOON - HOUR / 60
 
 
+def test_a_dag_run_that_failed_without_a_drain_that_did_is_a_failure_until_a_drain_succeeds():
+    behind = reading(due=Due(failed_at=NOON - HOUR / 2))
+    [found] = troubles(behind)
+    assert (found.name, found.place, found.since) == ("failed", "dag", NOON - HOUR / 2)
+    assert of(reading(due=Due(failed_at=NOON - 2 * HOUR))) == []
+    assert of(reading((), due=Due(failed_at=NOON))) == ["failed"]
+    assert [each.place for each in troubles(EACH["failed"][0]._replace(due=behind.due))] == ["run"]
+
+
 @pytest.mark.parametrize(
     "due", [Due(True, NOON - HOUR), Due(False, NOON - HOUR, NOON - HOUR), Due(), None]
 )

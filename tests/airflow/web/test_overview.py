@@ -2,13 +2,37 @@
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.airflow.web.written import MINE, OTHER, VALUE_OF
+
+NEITHER = "aircraft_rotations"
+"""A pipeline of which the root has nothing."""
+
+
+@contextmanager
+def a_run_of(dag_id: str, state: str, hours: int) -> Iterator[None]:
+    """Airflow has a run of the DAG in this state since so many hours, until the block ends."""
+    from airflow.models.dagrun import DagRun  # noqa: PLC0415 - the home comes first
+    from airflow.utils.session import create_session  # noqa: PLC0415
+    from airflow.utils.types import DagRunType  # noqa: PLC0415
+
+    at = datetime.now(UTC) - timedelta(hours=hours)
+    named = {"dag_id": dag_id, "run_id": f"{state}__{hours}"}
+    with create_session() as session:
+        made = DagRun(**named, state=state, run_type=DagRunType.SCHEDULED, run_after=at)
+        made.end_date = None if state == "running" else at
+        session.add(made)
+    try:
+        yield
+    finally:
+        with create_session() as session:
+            session.query(DagRun).filter_by(**named).delete()
 
 
 def row_of(page: str, pipeline: str) -> str:
@@ -92,3 +116,17 @@ def test_a_run_that_was_due_and_did_not_come_is_told_unless_the_dag_is_paused(ge
     airflow_knows(MINE, next_dagrun_create_after=datetime.now(UTC) + timedelta(hours=1))
     assert "overdue" not in troubles()
     assert "in 60 minutes" in row_of(get("/", page=True).text, MINE)
+
+
+def test_a_run_that_failed_in_airflow_alone_is_told_until_one_succeeds(get):
+    def line() -> Any:
+        return get("/api/pipelines", NEITHER).json()["pipelines"][0]
+
+    with a_run_of(NEITHER, "failed", hours=2):
+        assert [each["name"] for each in line()["troubles"]] == ["failed"]
+        assert f"/dags/{NEITHER}" in get("/", NEITHER, page=True).text
+        with a_run_of(NEITHER, "running", hours=1):
+            assert line()["running_since"] is not None
+        with a_run_of(NEITHER, "success", hours=1):
+            assert line()["troubles"] == []
+    assert (line()["troubles"], line()["running_since"]) == ([], None)
