@@ -35,6 +35,8 @@ class Trouble(NamedTuple):
 
     name: str
     told: Callable[[Reading], Told | None]
+    about: str
+    """When it is there, for people."""
     grave: bool = False
     """Whether rows do not reach consumers as they should."""
 
@@ -168,18 +170,27 @@ def _cut_off(of: Reading) -> Told | None:
 
 
 TROUBLES: Final = (
-    Trouble("failed", _failed, grave=True),
-    Trouble("unreadable", _unreadable, grave=True),
-    Trouble("unpublished", _unpublished, grave=True),
-    Trouble("overdue", _overdue, grave=True),
-    Trouble("stale", _stale, grave=True),
-    Trouble("repair failed", _unrepaired),
-    Trouble("late waiting", _late),
-    Trouble("warning", _warned),
-    Trouble("near budget", _near_budget),
-    Trouble("to approve", _staged),
-    Trouble("cut off", _cut_off),
-)
+    Trouble("failed", _failed, "the last drain failed, or the last run of its DAG", grave=True),
+    Trouble(
+        "unreadable", _unreadable, "its spec, its checkpoint or its rows in the ops tables cannot "
+        "be read", grave=True,
+    ),
+    Trouble(
+        "unpublished", _unpublished, "rows are in the table, and consumers were not told of them",
+        grave=True,
+    ),
+    Trouble("overdue", _overdue, "its DAG had a run due, and none began", grave=True),
+    Trouble(
+        "stale", _stale, "the watermark is further behind than delay and schedule allow, and does "
+        "not gain on the clock", grave=True,
+    ),
+    Trouble("repair failed", _unrepaired, "the last repair, backfill, verify or replay failed"),
+    Trouble("late waiting", _late, "late records that no repair has used"),
+    Trouble("warning", _warned, "the last drain passed, but for checks of severity warning"),
+    Trouble("near budget", _near_budget, f"state uses {NEAR:.0%} of its budget, or more"),
+    Trouble("to approve", _staged, "a change is computed, and waits for a person's answer"),
+    Trouble("cut off", _cut_off, "a change of several steps ended amid them"),
+)  # fmt: skip
 
 
 def troubles(of: Reading) -> tuple[TroubleLine, ...]:

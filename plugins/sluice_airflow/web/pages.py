@@ -37,6 +37,7 @@ from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.rejected import Table
 from spark_jobs.ops.shown import RunPage
 from spark_jobs.overview.strip import strip
+from spark_jobs.overview.troubles import TROUBLES
 from spark_jobs.pages import growth_words
 from spark_jobs.pages.charts import of_state
 from spark_jobs.pages.charts.of_check import of_check
@@ -66,6 +67,7 @@ def overview(names: Readable) -> Response:
     return _page(
         "overview.html",
         found=readings.overview(names),
+        troubles=TROUBLES,
         strip=strip,
         dag=lambda pipeline: f"{API_ROOT_PATH}dags/{ids.drains(pipeline)}",
     )

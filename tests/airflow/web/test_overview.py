@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.overview.troubles import TROUBLES
 from tests.airflow.web.written import MINE, OTHER, VALUE_OF
 
 NEITHER = "aircraft_rotations"
@@ -59,6 +60,7 @@ def test_the_worst_is_told_with_a_link_and_a_command_and_what_else_there_is(get)
     page = get("/", page=True).text
     assert "<h1>What needs you?</h1>" in page
     row = row_of(page, MINE)
+    assert page.count("<dt>") == page.count("<dd>") == len(TROUBLES)
     assert "CHECK_FAILED" in row
     assert "/run?run_id=scheduled__2%2B00%3A00-try1" in row
     assert f"sluice show checks --pipeline {MINE}" in row
