@@ -5,6 +5,7 @@ from itertools import combinations
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from upath import UPath
@@ -12,14 +13,18 @@ from upath import UPath
 from spark_jobs.audit.by_key import keyed
 from spark_jobs.checks.changed_rows import changed_rows
 from spark_jobs.checks.rows import _changed as by_spark
-from spark_jobs.sink.keyed import commit
+from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
+from spark_jobs.sink.keyed.in_spark import replace_in_spark
+from spark_jobs.sink.keyed.newest import COUNTED
+from spark_jobs.sink.keyed.ties import OTHERS
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
 from spark_jobs.steps.contents import contents
 from spark_jobs.steps.group_state import initial_state
+from spark_jobs.storage.delta import change_feed
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
-from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, table_at
+from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, reduced, rows, table_at
 
 NESTED = {
     "array<bigint>": ["null", "array()", "array(null)", "array(null, 1L)", "array(1L, null)", "array(1L)", "array(0L, 1L)"],
@@ -47,13 +52,95 @@ def test_the_order_in_which_a_map_has_its_keys_makes_no_other_contents(spark):
     assert one == other
 
 
-def test_the_fates_are_those_of_the_version_that_was_merged_into(spark, tmp_path):
-    """A person deletes the row while Spark merges: its change has inserted, and not updated."""
+def replaced(spark, path, batch, number):
+    """The batch by Spark; what its commit says."""
+    note = {"sluice": OWNER, "batch": number, "run": "run"}
+    changes = spark.createDataFrame(reduced(batch)).coalesce(1)
+    to = Commit(str(path), OWNER, number, note, path)
+    replace_in_spark(changes, STEP, to)
+    return written(path, [OWNER], number)[number]
+
+
+BEFORE = [Change(each, 5, "x", "placed", number) for number, each in enumerate("abcdefg")]
+BATCHES = [
+    [*BEFORE, Change("z", 5, "x", None, 7)],
+    [
+        Change("a", 6, "x", "paid", 10), Change("b", 4, "x", "old", 11), Change("c", 6, "x", None, 12),
+        Change("d", 5, "x", "placed", 13), Change("y", 1, "x", None, 14), Change("new", 1, "x", "placed", 15),
+        Change("z", 4, "x", "late", 16), Change("e", 6, "x", "paid", 17), Change("e", 7, "x", None, 18),
+    ],
+    [Change("z", 6, "x", "again", 20), Change("a", 7, "x", "sent", 21)],
+    [Change("b", 1, "x", "older still", 30)],
+]  # fmt: skip
+"""Every fate, a remembered delete that lives again, and a batch that changes nothing."""
+
+
+def fed(path, version):
+    """The change feed of a version, in no order."""
+    feed = pa.table(change_feed(path, version - 1, version))
+    names = [name for name in feed.column_names if name != "_commit_timestamp"]
+    return sorted(map(str, feed.select(names).to_pylist()))
+
+
+@pytest.mark.parametrize("parts", [(), ("lsn",)])
+def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
+    spark, tmp_path, parts
+):
+    paths = [table_at(tmp_path / by, *parts) for by in ("here", "spark")]
+    for number, batch in enumerate(BATCHES):
+        one, other = merge(paths[0], batch, number), replaced(spark, paths[1], batch, number)
+        assert one == other
+        assert keyed(paths[0], one) == keyed(paths[1], other)
+        assert keyed(paths[1], other).written == other.fates.written
+        assert rows(paths[0]) == rows(paths[1])
+        assert fed(paths[0], one.version) == fed(paths[1], other.version)
+        if not number:
+            for path in paths:
+                spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN (note STRING)")
+                DeltaTable(str(path)).update({"note": "'mine ' || id"})
+    assert {each: row["note"] for each, row in rows(paths[1]).items()} == {
+        each: None if each in {"new", "y"} else f"mine {each}" for each in rows(paths[1])
+    }
+
+
+def test_only_files_with_a_row_that_is_replaced_are_written_anew(spark, tmp_path):
+    path = table_at(tmp_path / "orders")
+    for number, each in enumerate("ab"):
+        merge(path, [Change(each, 1, "x", "placed", number)], number)
+    kept = next(file for file in DeltaTable(str(path)).file_uris() if "a" in ids_in(file))
+    replaced(spark, path, [Change("b", 2, "x", "paid", 5)], 2)
+    assert kept in DeltaTable(str(path)).file_uris()
+    assert rows(path)["b"]["status"] == "paid"
+
+
+def ids_in(file):
+    return pq.read_table(file, columns=["id"], partitioning=None)["id"].to_pylist()
+
+
+def test_a_batch_whose_answer_was_lost_is_not_put_again(spark, tmp_path):
+    path = table_at(tmp_path / "orders")
+    replaced(spark, path, BATCHES[0], 0)
+    version = DeltaTable(str(path)).version()
+    replaced(spark, path, BATCHES[0], 0)
+    assert DeltaTable(str(path)).version() == version
+
+
+def test_a_table_whose_change_feed_was_switched_off_gets_none(spark, tmp_path):
+    path = table_at(tmp_path / "orders")
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES (delta.enableChangeDataFeed = false)")
+    for number, batch in enumerate(BATCHES[:2]):
+        done = replaced(spark, path, batch, number)
+        assert keyed(path, done).written == done.fates.written
+    assert not (path / "_change_data").exists()
+    assert rows(path)["a"]["status"] == "paid"
+
+
+def test_the_fates_are_those_of_the_version_that_was_replaced_in(spark, tmp_path):
+    """A person deletes the row while Spark reads: its change has inserted, and not updated."""
     path = table_at(tmp_path / "orders")
     merge(path, [Change("a", 1, "x", "placed", 0)], 0)
-    read = tmp_path / "read"
-    read.mkdir()
-    place, seen = str(path), str(read)
+    place, seen = str(path), str(tmp_path / "read")
+    UPath(seen).mkdir()
 
     def disturbed(batches):
         import os  # noqa: PLC0415 - in a worker of Spark
@@ -61,18 +148,18 @@ def test_the_fates_are_those_of_the_version_that_was_merged_into(spark, tmp_path
         for batch in batches:
             times = len(os.listdir(seen))  # noqa: PTH208 - as above
             open(f"{seen}/{times}", "w").close()  # noqa: PTH123 - as above
-            if times == 2:  # the fates are counted, and the table is open
+            if times == 2:  # the version is open
                 from deltalake import DeltaTable  # noqa: PLC0415 - as above
 
                 DeltaTable(place).delete("id = 'a'")
             yield batch
 
-    row = Change("a", 2, "x", "paid", 5).row() | {ALL: 1, COPIES: 1}
-    counts = [pa.field(ALL, pa.int64()), pa.field(COPIES, pa.int64())]
+    row = Change("a", 2, "x", "paid", 5).row() | {ALL: 1, COPIES: 1, OTHERS: 0}
+    counts = [pa.field(name, pa.int64()) for name in COUNTED]
     changes = spark.createDataFrame(pa.Table.from_pylist([row], pa.schema([*COLUMNS, *counts])))
     changes = changes.coalesce(1).mapInArrow(disturbed, changes.schema)
     note = {"sluice": OWNER, "batch": 1, "run": "run"}
-    commit.merge_in_spark(changes, STEP, commit.Commit(place, OWNER, 1, note, path))
+    replace_in_spark(changes, STEP, Commit(place, OWNER, 1, note, path))
     done = written(path, [OWNER], 1)[1]
     assert done.fates == Fates(inserted=1)
     log = keyed(path, done)
