@@ -33,6 +33,14 @@ class TableChanged(SluiceError):
     ) -> None: ...
 
     @reason(
+        "{table} has a folder of a date that delta-rs does not read: {error}. It reads the years 1 "
+        "to 9999.",
+        "Leave such rows out by a Transform, written as NEXT, and compute the table again: "
+        "`sluice rebuild`.",
+    )
+    def part_unreadable(self, table: object, error: object) -> None: ...
+
+    @reason(
         "Somebody has written rows of the key {key} into {table}: several at one place, or one "
         "without a place.",
         "Remove them (DELETE FROM {sql}), or take the change back: `sluice rewind`.",

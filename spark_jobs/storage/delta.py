@@ -15,6 +15,7 @@ import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from spark_jobs.errors import TableChanged
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.root.store import Store, is_s3
 from spark_jobs.storage.log_files import LogFiles
@@ -37,6 +38,16 @@ BRIEFLY: Final = {"timeout": "5s", "max_retries": "1", "retry_timeout": "10s"}
 def open_table(path: UPath | str) -> deltalake.DeltaTable:
     """The table at its newest version."""
     return deltalake.DeltaTable(delta_path(path), storage_options=options(path))
+
+
+def dataset(table: deltalake.DeltaTable) -> Any:
+    """The table's files, for pyarrow. Raises TableChanged for a part that Python has no date for:
+    Spark writes years beyond 9999.
+    """
+    try:
+        return table.to_pyarrow_dataset()
+    except ValueError as error:
+        raise TableChanged.part_unreadable(table=table.table_uri, error=error) from None
 
 
 patiently = retry(

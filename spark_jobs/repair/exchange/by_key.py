@@ -19,6 +19,7 @@ from spark_jobs.sink.keyed.versions import ranks
 from spark_jobs.spans.span import EVER
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import SPAN
+from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import WHOLE
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Keyed) -> pa.Table:
     """All that the table has of the keys of both sides."""
     columns = arrow_schema(table)
     wanted = pa.concat_tables([side.select(step.keys) for side in sides])
-    scanned = table.to_pyarrow_dataset().scanner(columns=columns.names)
+    scanned = delta.dataset(table).scanner(columns=columns.names)
     found = [batch.filter(may_be(batch, wanted, step)) for batch in scanned.to_batches()]
     rows = pa.Table.from_batches(found, scanned.projected_schema).cast(columns)
     # Of a key of several columns there are others, which are made of their values.

@@ -49,7 +49,7 @@ def extend_here(changes: pa.Table, step: History, commit: Commit) -> None:
     """
 
     def merge(table: deltalake.DeltaTable) -> Merge:
-        versions = touched(table.to_pyarrow_dataset(), changes, step)
+        versions = touched(delta.dataset(table), changes, step)
         if (broken := misplaced(versions, step)) is not None:
             raise key_broken(str(commit.table), broken)
         made = chain(versions, changes, step)

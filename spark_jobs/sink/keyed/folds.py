@@ -47,7 +47,7 @@ def fold_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
     """Merge by delta-rs, into the very version that the rows were made from."""
 
     def merge(table: deltalake.DeltaTable) -> Merge:
-        scanned = table.to_pyarrow_dataset().to_batches(columns=changes.column_names)
+        scanned = delta.dataset(table).to_batches(columns=changes.column_names)
         found = [batch.filter(may_be(batch, changes, step)) for batch in scanned]
         known = pa.Table.from_batches(found) if found else changes.slice(0, 0)
         if (broken := misplaced(known, step)) is not None:

@@ -117,7 +117,7 @@ def beside(newest: pa.Table, table: deltalake.DeltaTable, step: Latest) -> pa.Ta
     columns = [*step.keys, *compared(step.order_by)]
     found = [
         rows.filter(_may_be(rows, newest, step)).cast(_plain(newest, columns))
-        for rows in table.to_pyarrow_dataset().to_batches(columns=columns)
+        for rows in delta.dataset(table).to_batches(columns=columns)
     ]
     known = pa.Table.from_batches(found, _plain(newest, columns))
     lives = pc.fill_null(known[DELETED], fill_value=False)  # a person's row has none
