@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from sluice_airflow.web import headers
+from spark_jobs.pages.charts.chart import Bound, Chart, Series
 from spark_jobs.pages.report import report
-from spark_jobs.pages.templates import LIBRARY
+from spark_jobs.pages.templates import LIBRARY, environment
 from spark_jobs.registry import find as registry
-from tests.airflow.web.written import LATE, MINE, NOON, addresses
+from tests.airflow.web.written import HOSTILE, LATE, MINE, NOON, addresses
 from tests.browser import axe
 from tests.browser.audit import audit
 from tests.browser.chromium import ABSENT, PATH, chromium
@@ -19,6 +22,9 @@ from tests.harness.long_form import LONG
 
 HOST = "http://airflow.test"
 HERE = f"/sluice/pipelines/{MINE}"
+HERE_ARE = Path(headers.__file__).parent / "html"
+ONE_CHART = """{% extends "base.html" %}{% from "chart.html" import chart %}{% block main %}
+<h1>One</h1>{{ chart(it, base, "p") }}{% endblock %}"""
 RUN = "scheduled__2+00:00-try1"
 
 
@@ -37,14 +43,17 @@ def opened(browser, get) -> Iterator[Callable[..., Window]]:
     """A window on the app of this process: what it asks for, the test's client fetches."""
     contexts = []
 
-    def serve(route: Any, lacks: str) -> None:
+    def serve(route: Any, lacks: str, body: str) -> None:
+        if body and route.request.resource_type == "document":
+            route.fulfill(headers={"content-type": "text/html"} | headers.HEADERS, body=body)
+            return
         path = route.request.url.removeprefix(f"{HOST}/sluice")
         page = route.request.resource_type == "document"
         answer = get(path, page=page, follow_redirects=True)
         status = 404 if lacks and lacks in path else answer.status_code
         route.fulfill(status=status, headers=dict(answer.headers), body=answer.content)
 
-    def made(path: str, *, lacks: str = "", **of_context: Any) -> Window:
+    def made(path: str, *, lacks: str = "", body: str = "", **of_context: Any) -> Window:
         context = browser.new_context(
             **{
                 "base_url": HOST,
@@ -54,7 +63,7 @@ def opened(browser, get) -> Iterator[Callable[..., Window]]:
             | of_context
         )
         contexts.append(context)
-        context.route("**/*", lambda route: serve(route, lacks))
+        context.route("**/*", lambda route: serve(route, lacks, body))
         window = Window(context.new_page())
         window.go(path)
         return window
@@ -118,6 +127,24 @@ def test_all_charts_show_one_range_of_time_in_the_zone_that_was_chosen_once(open
     window.page.get_by_role("application").first.focus()
     window.page.keyboard.press("End")
     assert "15:00:00 Europe/Berlin" in window.page.locator("p.unseen").inner_text()
+    assert window.wrong == []
+
+
+def test_names_that_are_markup_stay_text_where_a_chart_says_them(opened):
+    name = HOSTILE[:400]
+    chart = Chart(name, "records", "bars", [0.0, 9.0], [name] * 2, [name] * 2,
+        [Series(name, [1.0, 2.0], "part0")], [Bound(name, 1.5)])  # fmt: skip
+    page = environment(HERE_ARE).from_string(ONE_CHART).render(base="/sluice", it=chart)
+    window = opened(HERE, body=page)
+    assert inked(window) == [True]
+    window.page.get_by_role("application").focus()
+    window.page.keyboard.press("End")
+    for place in (".tip", "p.unseen", ".legend", "table"):
+        told = window.page.locator(place).first
+        assert "<script>alert(1)</script>" in told.text_content()
+        assert told.locator("script, img").count() == 0
+        assert "\u202e" not in told.text_content()
+    assert audit(window.page).good
     assert window.wrong == []
 
 
