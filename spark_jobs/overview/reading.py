@@ -109,6 +109,12 @@ class Reading(NamedTuple):
         return next((mark.watermark for mark in self.marks if mark.watermark), None)
 
     @property
+    def longest_wait(self) -> timedelta:
+        """The longest time from one run to the next by its schedule; a day if nobody knows it."""
+        spec = self.notes.spec
+        return cron.longest_wait(spec.schedule.cron) if spec else timedelta(days=1)
+
+    @property
     def allowed(self) -> timedelta | None:
         """How far behind now the watermark of a pipeline that keeps up may be: its delay, two waits
         for a run, and what follows by itself. None without a watermark.
@@ -116,7 +122,7 @@ class Reading(NamedTuple):
         spec = self.notes.spec
         if spec is None or spec.watermark_delay is None:
             return None
-        return spec.watermark_delay + 2 * cron.longest_wait(spec.schedule.cron) + SLACK
+        return spec.watermark_delay + 2 * self.longest_wait + SLACK
 
     @property
     def stale_since(self) -> datetime | None:

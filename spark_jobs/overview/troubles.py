@@ -83,10 +83,16 @@ def _unpublished(of: Reading) -> Told | None:
 
 def _overdue(of: Reading) -> Told | None:
     due = of.due
-    if due is None or due.paused or due.active_since or not due.at or due.at + SLACK > of.now:
+    if due and due.active_since:
+        next_one = due.active_since + of.longest_wait
+        words, at = "a run does not end, and the next one was due", next_one
+    elif due and due.at and not due.paused:
+        words, at = "the run that was due did not begin", due.at
+    else:
         return None
-    why = "see in Airflow why no run began"
-    return Told("the run that was due did not begin", due.at, why, _plan(of), "dag")
+    if at + SLACK > of.now:
+        return None
+    return Told(words, at, "see in Airflow why", _plan(of), "dag")
 
 
 def _stale(of: Reading) -> Told | None:
@@ -179,7 +185,7 @@ TROUBLES: Final = (
         "unpublished", _unpublished, "rows are in the table, and consumers were not told of them",
         grave=True,
     ),
-    Trouble("overdue", _overdue, "its DAG had a run due, and none began", grave=True),
+    Trouble("overdue", _overdue, "a run of its DAG was due, and did not begin", grave=True),
     Trouble(
         "stale", _stale, "the watermark is further behind than delay and schedule allow, and does "
         "not gain on the clock", grave=True,

@@ -117,10 +117,24 @@ def test_a_dag_run_that_failed_without_a_drain_that_did_is_a_failure_until_a_dra
 
 
 @pytest.mark.parametrize(
-    "due", [Due(True, NOON - HOUR), Due(False, NOON - HOUR, NOON - HOUR), Due(), None]
+    "due",
+    [
+        Due(True, NOON - HOUR),
+        Due(False, NOON - HOUR, NOON - HOUR),
+        Due(False, None, NOON),
+        Due(),
+        None,
+    ],
 )
 def test_no_run_is_overdue_of_a_dag_that_is_paused_at_work_or_without_a_next_run(due):
     assert of(reading(due=due)) == []
+
+
+def test_a_run_that_does_not_end_is_overdue_when_the_next_one_was_due():
+    [found] = troubles(reading(due=Due(active_since=NOON - 3 * HOUR)))
+    assert (found.name, found.since, found.place) == ("overdue", NOON - 2 * HOUR, "dag")
+    daily = Notes(pipeline(schedule={"cron": "0 6 * * *"}), ("g1",))
+    assert of(reading(due=Due(active_since=NOON - 3 * HOUR), notes=daily)) == []
 
 
 def test_what_follows_by_itself_has_time_for_it():
