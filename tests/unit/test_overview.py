@@ -182,7 +182,8 @@ def test_a_staged_change_waits_until_a_person_has_answered(scene):
     assert scene.troubles() == {"staged": []}
 
 
-def test_a_change_that_was_cut_off_is_told_unless_somebody_carries_it_out(scene):
+def test_a_change_that_was_cut_off_is_told_unless_somebody_carries_it_out(scene, monkeypatch):
+    monkeypatch.setattr(of_files, "YOUNG_SECONDS", -1e9)
     cut = scene.well("cut")
     at = scene.now - HOUR
     note = Begun(change="x", version="v1", id="i", by="ann", at=at, words="a reset", facts={})
@@ -239,6 +240,8 @@ def test_files_are_read_again_where_one_has_changed_and_only_there(scene, monkey
     changes.identified("g2")
     assert scene.found()["changes"].unpublished_batches == 0
     assert reads[2:] == ["changes", "changes"]
+    changes.paths.identity.write_text("{")  # in its place, as an editor may
+    assert scene.found()["changes"].lacking.startswith("CHECKPOINT_BROKEN")
 
 
 def test_a_file_that_was_just_written_is_read_again_since_its_time_may_hide_a_second_write(scene):
