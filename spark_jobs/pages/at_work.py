@@ -65,7 +65,8 @@ def _left(work: AtWork) -> str:
 def _rate(work: AtWork) -> str:
     if work.per_second is None or work.basis is None:
         return "not known before the first batch"
-    basis = BASES[work.basis].format(_counted(work.measured, *ONE[work.basis]))
+    one, more = ONE[work.basis]
+    basis = BASES[work.basis].format(one if work.measured == 1 else f"{work.measured} {more}")
     return f"{work.per_second:,.0f} records a second, {basis}"
 
 

@@ -262,10 +262,12 @@ def _staged(account: Account) -> Flow:
 
 
 def sums(flow: Flow) -> Iterable[str]:
-    """Each stage's sum in words, as it is."""
+    """Each stage's sum in words, as it is; of a later stage that something leaves, or enters."""
     onward = [*(stage.name for stage in flow.stages[1:]), flow.end.name]
     for stage, name in zip(flow.stages, onward, strict=True):
         known = [f"{part.records:,} {part.name}" for part in stage.leaves if part.records]
+        if not known and not stage.surplus and stage is not flow.stages[0]:
+            continue
         terms = " + ".join([*known, f"{max(0, stage.after):,} {name}"])
         more = f", {stage.surplus:,} more than there were" if stage.surplus else ""
         yield f"{stage.records:,} {stage.name} = {terms}{more}"
