@@ -148,6 +148,16 @@ def test_the_terminal_has_a_line_of_it_above_the_runs_that_have_ended(works, mon
     assert (found.exit_code, other.exit_code, other.output.strip()) == (0, 0, "")
 
 
+def test_a_batch_that_an_earlier_run_left_is_not_taken_for_one_that_is_read_since(works):
+    works.knows()
+    works.commit(0, {0: 400, 1: 200}, BEGAN - timedelta(hours=2))
+    works.account(0, {0: 0, 1: 100}, {0: 400, 1: 200}, 10.0)
+    works.plan(1, ENDS, BEGAN - timedelta(hours=1))
+    with lease(works.paths.lease, "r"):
+        seen = works.seen()
+    assert (seen.phase, seen.batch, seen.seconds_left) == ("starts", 1, 1000 / 50)
+
+
 def test_batches_of_an_earlier_run_of_the_same_id_are_not_its_own(works):
     works.knows()
     works.account(0, {0: 0}, {0: 9}, 1.0, audited_at=BEGAN - timedelta(days=1))
