@@ -57,4 +57,7 @@ def _npm() -> list[str]:
 
 
 if __name__ == "__main__":
-    fetch()
+    try:
+        fetch()
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"error: what the pages draw charts with was not fetched: {error}. Try again.")

@@ -300,7 +300,7 @@
   const times = together.flatMap((place) => JSON.parse(place.dataset.chart).x);
   const oldest = times.reduce((a, b) => Math.min(a, b), Infinity);
   const newest = times.reduce((a, b) => Math.max(a, b), -Infinity);
-  const edge = Math.max(30, 0.02 * (newest - oldest)); // the first and the last bar are whole
+  const edge = newest > oldest ? Math.max(30, 0.02 * (newest - oldest)) : 3600; // the first and the last bar are whole
   const ranges = [["24 h", DAY], ["7 d", 7 * DAY], ["all", Infinity]];
   const buttons = ranges.map(([name, length]) => {
     const button = element("button", "", name);
