@@ -20,7 +20,7 @@ from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.state.answer import KeySizes, LargeKey, Power, cells
 from spark_jobs.state.reader import TIMERS, StateOperator
 from spark_jobs.state.text import format_value
-from spark_jobs.values.own_columns import WINDOW
+from spark_jobs.values.own_columns import PREFIX, WINDOW
 
 MOST_NAMED: Final = 10
 """The largest keys that are told one by one."""
@@ -61,7 +61,7 @@ def key_sizes(
     )
     found = counted.get
     return KeySizes(
-        columns=tuple(key),
+        columns=tuple(name.removeprefix(PREFIX) for name in key),  # of buckets, bucket
         keys=found["keys"],
         rows=found["rows"] or 0,
         bytes=found["bytes"] or 0,

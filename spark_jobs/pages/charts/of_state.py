@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from spark_jobs.pages.amounts import in_bytes
 from spark_jobs.pages.charts.chart import Chart, Series
-from spark_jobs.state.answer import Expiry, KeySizes
+from spark_jobs.state.answer import Expiry, KeySizes, StepAnswer
 
 HOUR: Final = 3600
 WIDTHS: Final = ((48, 1), (60 * 24, 24))
@@ -20,6 +20,13 @@ LAST: Final = datetime.max.replace(tzinfo=UTC).timestamp()
 WIDTH: Final = 900
 """Of a row's bar, in units of its SVG."""
 LEAST: Final = 3.0
+
+A_KEY: Final = {
+    "deduplicate": "A key is one row: long values alone make it large.",
+    "aggregate": "A key is a group without its window: a row for each window that is open.",
+    "group_state": "A key has the rows of all its variables, and its timers.",
+}
+A_BUCKET: Final = "Spark stores many keys as one row, their bucket: sizes are of buckets."
 
 
 class SizeBar(NamedTuple):
@@ -61,6 +68,13 @@ def expiry_chart(step: int, expiry: Sequence[Expiry]) -> Chart | None:
         [None] * fits,
         series,
     )
+
+
+def a_key(step: StepAnswer) -> str:
+    """What a key of the step is, and so its size; empty where an answer does not tell."""
+    in_buckets = step.sizes is not None and step.sizes.columns == ("bucket",)
+    of_group = step.kind == "group_state" and in_buckets
+    return A_BUCKET if of_group else A_KEY.get(step.kind, "")
 
 
 def size_bars(sizes: KeySizes) -> list[SizeBar]:
