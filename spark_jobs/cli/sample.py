@@ -56,9 +56,9 @@ def new(
     nothing, and commits no offsets. Its comments say what to look at.
     """
     from spark_jobs.draft import folder, sample  # noqa: PLC0415 - loads pyarrow, which the help does not need
-    from spark_jobs.draft.avro_topic import is_registered, keep_schemas  # noqa: PLC0415 - as above
     from spark_jobs.draft.drafted import draft  # noqa: PLC0415 - as above
     from spark_jobs.draft.golden import golden  # noqa: PLC0415 - as above
+    from spark_jobs.draft.registered_topic import is_registered, keep_schemas  # noqa: PLC0415 - as above
     from spark_jobs.draft.text import text  # noqa: PLC0415 - as above
 
     with one_line_errors():

@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from spark_jobs.draft.avro_topic import is_registered, of_avro
 from spark_jobs.draft.clock import Disorder, disorder, event_time
 from spark_jobs.draft.csv_topic import of_csv
 from spark_jobs.draft.fields import Drafted, Reading, optional, required
 from spark_jobs.draft.json_topic import of_json, payload
 from spark_jobs.draft.leaf import FEW
+from spark_jobs.draft.registered_topic import is_registered, of_registered
 from spark_jobs.draft.sample import Sampled
 from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.errors import SampleUnusable
@@ -101,7 +101,7 @@ def draft(
 
 def _read(ordered: Sequence[Sampled], root: str) -> Reading:
     if is_registered(ordered):
-        return of_avro(ordered, root)
+        return of_registered(ordered, root)
     return of_csv(ordered) or of_json(ordered)
 
 

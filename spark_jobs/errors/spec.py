@@ -260,7 +260,8 @@ class SampleUnusable(SluiceError):
     def by_registry(self, sampled: object) -> None: ...
 
     @reason(
-        "The registry's schema of the newest record is of type {kind}. A spec is drafted of Avro.",
+        "The registry's schema of the newest record is of type {kind}. A spec is drafted of Avro "
+        "and Protobuf.",
         "Declare the topic yourself: docs/records.md.",
     )
     def other_schema(self, kind: object) -> None: ...

@@ -9,8 +9,8 @@ from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegis
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from spark_jobs.draft.avro_topic import keep_schemas
 from spark_jobs.draft.drafted import draft
+from spark_jobs.draft.registered_topic import keep_schemas
 from spark_jobs.errors import RegistryRefused
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry

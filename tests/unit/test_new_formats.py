@@ -1,21 +1,23 @@
 """`sluice new` over CSV and over Avro of a registry; and the case that it writes, as it is read again."""
 
+import json
 import runpy
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
-from spark_jobs.draft.avro_topic import keep_schemas
 from spark_jobs.draft.drafted import draft
 from spark_jobs.draft.golden import golden
+from spark_jobs.draft.registered_topic import keep_schemas
 from spark_jobs.draft.text import text
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.proof.cases import read
+from spark_jobs.schemas.registry import Registered
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Avro, Csv, Deduplicate, Latest
+from spark_jobs.spec import Avro, Csv, Deduplicate, Latest, Protobuf
 from tests.harness.refused import fails
-from tests.harness.schemas import avro, by_fastavro, framed, keep
+from tests.harness.schemas import avro, by_fastavro, framed, keep, protoc
 from tests.unit.test_new import CLOCK, NOON, order, sampled
 
 ROWS = [
@@ -94,6 +96,64 @@ def test_avro_of_a_registry_is_declared_by_the_newest_schema(tmp_path):
     assert (spec.topic.event_time, spec.steps) == ("placed_at", (Deduplicate(keys=("order_id",)),))
     assert (len(made.tried.rows), made.tried.malformed.total()) == (60, 0)
     assert made.tried.rows[9]["more"] == '{"x":9}'
+
+
+PROTO = """syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+message Other { string x = 1; }
+message Order {
+  enum Status { UNKNOWN = 0; PAID = 1; }
+  message Ship { string city = 1; }
+  string order_id = 1;
+  google.protobuf.Timestamp placed_at = 2;
+  Status status = 3;
+  optional string coupon = 4;
+  google.protobuf.DoubleValue weight = 5;
+  Ship ship = 6;
+  repeated string tags = 7;
+  map<string, int32> more = 8;
+  uint64 large = 9;
+  repeated Ship stops = 10;
+}
+"""
+
+
+def test_protobuf_of_a_registry_is_declared_by_the_newest_records_message(tmp_path):
+    seconds = int(NOON.timestamp())
+    values = []
+    for n in range(3):
+        text = f"""order_id: "o-{n}" placed_at {{ seconds: {seconds + n} }} status: PAID
+        weight {{ value: 1.5 }} ship {{ city: "Köln" }} tags: "a" more {{ key: "k" value: {n} }}
+        large: 18446744073709551615 stops {{ city: "Bonn" }}"""
+        done = protoc(tmp_path, PROTO, "--encode=shop.Order", given=text.encode())
+        assert done.returncode == 0, done.stderr
+        values.append(framed(9, b"\x02\x02" + done.stdout))
+    keep(tmp_path, {9: Registered("PROTOBUF", PROTO, ())})
+    made = draft("orders", "orders", sampled(values * 20), str(tmp_path))
+    spec = spec_of(made, tmp_path)
+    assert spec == made.spec
+    assert spec.topic.format == Protobuf(registry="main", message="shop.Order")
+    assert {f.name: (f.type, f.format, f.required) for f in spec.topic.fields} == {
+        "order_id": ("string", None, True),
+        "placed_at": ("timestamp", None, True),
+        "status": ("string", None, True),
+        "coupon": ("string", None, False),
+        "weight": ("double", None, False),
+        "city": ("string", None, False),
+        "tags": ("array<string>", None, True),
+        "more": ("string", "json", True),
+        "large": ("decimal(20,0)", None, True),
+        "stops": ("string", "json", True),
+    }
+    assert spec.topic.event_time == "placed_at"
+    assert (len(made.tried.rows), made.tried.malformed.total()) == (60, 0)
+    row = made.tried.rows[0]
+    assert (row["large"], row["city"], row["weight"]) == (Decimal(2**64 - 1), "Köln", 1.5)
+    assert json.loads(row["stops"]) == [{"city": "Bonn"}]
+    with fails(SampleUnusable, "mostly_malformed", records=1, sampled=1):
+        draft("orders", "orders", sampled([framed(9, b"\x02\x0a")]), str(tmp_path))
 
 
 def test_avro_without_its_schema_is_refused_in_words(tmp_path):

@@ -102,7 +102,7 @@ class SchemaReader:
         try:
             name = self._message
             if start:
-                indexes, start = _indexes(value, start)
+                indexes, start = indexes_of(value, start)
                 name = self._named(indexes)
             message, getters = self._known(name)
             parsed = message.parse(value[start:])
@@ -147,7 +147,7 @@ class SchemaReader:
         return self._read[name]
 
 
-def _indexes(value: bytes, start: int) -> tuple[tuple[int, ...], int]:
+def indexes_of(value: bytes, start: int) -> tuple[tuple[int, ...], int]:
     """Where in its file the message is: places, each in the one before; and where it begins."""
     count, start = number(value, start)
     if not count:

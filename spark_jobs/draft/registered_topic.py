@@ -1,4 +1,4 @@
-"""Avro topic: the fields of a schema of a registry, and what records of it have there."""
+"""Registered topic: the fields of a schema of a registry, and what records of it have there."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.schemed.registered import HEAD, schema_id
-from spark_jobs.draft.avro_schema import Column, Layout, layout
+from spark_jobs.draft import avro_schema, protobuf_schema
+from spark_jobs.draft.avro_schema import Column, Layout
 from spark_jobs.draft.fields import Drafted, Reading, drafted
 from spark_jobs.draft.leaf import Leaf, kind
 from spark_jobs.draft.tried import tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
-from spark_jobs.spec import Avro, Field, Topic
+from spark_jobs.spec import Avro, Field, Protobuf, Topic
 
 if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled
+    from spark_jobs.schemas.schema import Schema
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec.fields.field import Part
     from spark_jobs.values.path import Path
 
-FORMAT: Final = Avro(registry="main")
+REGISTRY: Final = "main"
 CLOCK: Final = "kafka_time"
 TAKEN: Final = ("changed_at", "op", "arrived_at", CLOCK)
 
@@ -41,12 +43,12 @@ def keep_schemas(sample: Sequence[Sampled], settings: Settings, root: str) -> No
     declared = settings.kafka_config.registry()
     if "url" not in declared:
         raise SampleUnusable.by_registry(sampled=len(sample))
-    Kept(root, FORMAT.registry).fetch(ids, lambda: Registry(declared))
+    Kept(root, REGISTRY).fetch(ids, lambda: Registry(declared))
 
 
-def of_avro(ordered: Sequence[Sampled], root: str) -> Reading:
+def of_registered(ordered: Sequence[Sampled], root: str) -> Reading:
     """By the newest record's schema of those that are kept under `root`. Raises SampleUnusable."""
-    layouts = _layouts(ordered, root)
+    format_, layouts = _layouts(ordered, root)
     envelope, row, around = layouts[0]
     fields = _declared(row, "value", TAKEN)
     fields += _declared(around, "envelope", [*TAKEN, *(each.field.name for each in fields)])
@@ -56,7 +58,7 @@ def of_avro(ordered: Sequence[Sampled], root: str) -> Reading:
     )
     clock = Field(name=CLOCK, type="timestamp", part="timestamp")
     topic = Topic(
-        name="x", fields=(*given, clock), event_time=CLOCK, format=FORMAT, envelope=envelope
+        name="x", fields=(*given, clock), event_time=CLOCK, format=format_, envelope=envelope
     )
     made = tried(topic, ordered, root)
     if not made.good:
@@ -68,18 +70,39 @@ def of_avro(ordered: Sequence[Sampled], root: str) -> Reading:
         _refined(field, Leaf(each.leaf.path, [row[field.name] for row in made.rows]), clock_ms)
         for field, each in zip(given, fields, strict=True)
     ]
-    return Reading(made.good, read, FORMAT, envelope)
+    return Reading(made.good, read, format_, envelope)
 
 
-def _layouts(ordered: Sequence[Sampled], root: str) -> list[Layout]:
-    """Of each schema, the newest record's first."""
-    kept = Kept(root, FORMAT.registry).schemas() if root else {}
-    schemas = [found for each in reversed(_ids(ordered)) if (found := kept.get(each))]
-    if not schemas:
+def _layouts(ordered: Sequence[Sampled], root: str) -> tuple[Avro | Protobuf, list[Layout]]:
+    """Of each schema, the newest record's first; and the format of that."""
+    kept = Kept(root, REGISTRY).schemas() if root else {}
+    newest = [
+        (has, value) for each, value in reversed(_ids(ordered).items()) if (has := kept.get(each))
+    ]
+    if not newest:
         raise SampleUnusable.by_registry(sampled=len(ordered))
-    if schemas[0].kind != "AVRO":
-        raise SampleUnusable.other_schema(kind=schemas[0].kind)
-    return [layout(each) for each in schemas if each.kind == "AVRO"]
+    kind = newest[0][0].kind
+    schemas = [schema for schema, _ in newest if schema.kind == kind]
+    if kind == "AVRO":
+        return Avro(registry=REGISTRY), [*map(avro_schema.layout, schemas)]
+    if kind != "PROTOBUF":
+        raise SampleUnusable.other_schema(kind=kind)
+    message = _message(newest, len(ordered))
+    layouts = (protobuf_schema.layout(each, message) for each in schemas)
+    return Protobuf(registry=REGISTRY, message=message), [each for each in layouts if each]
+
+
+def _message(newest: Sequence[tuple[Schema, bytes]], sampled: int) -> str:
+    """The newest record's."""
+    try:
+        found = protobuf_schema.message_of(*newest[0])
+    except (ValueError, IndexError) as error:
+        reason = str(error)
+    else:
+        if found is not None:
+            return found
+        reason = "its message is none of its schema"
+    raise SampleUnusable.mostly_malformed(records=1, sampled=sampled, reason=reason)
 
 
 def _declared(columns: Mapping[Path, Column], part: Part, taken: Sequence[str]) -> list[Drafted]:
@@ -97,14 +120,14 @@ def _refined(field: Field, leaf: Leaf, clock_ms: float) -> Drafted:
     return Drafted(field, leaf, found.note)
 
 
-def _ids(sample: Sequence[Sampled]) -> list[str]:
-    """Each once, in the order of their newest records."""
-    found = dict[str, None]()
+def _ids(sample: Sequence[Sampled]) -> dict[str, bytes]:
+    """Each with its newest record, in the order of these."""
+    found = dict[str, bytes]()
     for each in sample:
-        if number := schema_id((each.value or b"")[:HEAD]):
+        if number := schema_id((value := each.value or b"")[:HEAD]):
             found.pop(number, None)
-            found[number] = None
-    return [*found]
+            found[number] = value
+    return found
 
 
 def _is_in_all(path: Path, layouts: Sequence[Layout]) -> bool:

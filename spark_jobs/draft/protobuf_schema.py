@@ -1,0 +1,87 @@
+"""Protobuf schema: the columns that a message of it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from google.protobuf.descriptor import FieldDescriptor as F
+
+from spark_jobs.decode.protobuf.decoder import indexes_of
+from spark_jobs.decode.protobuf.messages import (
+    AS_JSON,
+    DECIMAL,
+    TIMESTAMP,
+    WRAPPERS,
+    Messages,
+    is_map,
+)
+from spark_jobs.decode.schemed.registered import HEAD
+from spark_jobs.draft.avro_schema import Column, Layout
+from spark_jobs.draft.leaf import DEEPEST, Kind
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
+    from spark_jobs.schemas.schema import Schema
+    from spark_jobs.values.path import Path
+
+TYPES: Final = {
+    **dict.fromkeys((F.TYPE_STRING, F.TYPE_ENUM), "string"),
+    **dict.fromkeys((F.TYPE_INT32, F.TYPE_SINT32, F.TYPE_SFIXED32), "int"),
+    **dict.fromkeys((F.TYPE_INT64, F.TYPE_SINT64, F.TYPE_SFIXED64), "bigint"),
+    **dict.fromkeys((F.TYPE_UINT32, F.TYPE_FIXED32), "bigint"),
+    **dict.fromkeys((F.TYPE_UINT64, F.TYPE_FIXED64), "decimal(20,0)"),
+    F.TYPE_BYTES: "binary",
+    F.TYPE_BOOL: "boolean",
+    F.TYPE_FLOAT: "float",
+    F.TYPE_DOUBLE: "double",
+}
+WITHOUT_PARTS: Final = WRAPPERS | AS_JSON | {TIMESTAMP, DECIMAL}
+"""Messages that are a value each."""
+
+
+def message_of(schema: Schema, value: bytes) -> str | None:
+    """The full name of a record's message; None if its schema has none at the places that it says.
+    Raises ValueError or IndexError if it says none.
+    """
+    assert schema.descriptor is not None
+    return Messages(schema.descriptor).name(indexes_of(value, HEAD)[0])
+
+
+def layout(schema: Schema, message: str) -> Layout | None:
+    """Of a message of the schema; None if it has none of this name."""
+    try:
+        found = Messages(schema.descriptor or b"").of(message)
+    except (KeyError, IndexError):
+        return None
+    return Layout(None, {each.path: each for each in _columns(found.descriptor, ())}, {})
+
+
+def _columns(message: Descriptor, path: Path, *, optional: bool = False) -> Iterator[Column]:
+    """Of its fields, and those of messages within. What has no presence is never null."""
+    for field in message.fields:
+        here, inner = (*path, field.name), field.message_type
+        lacks = optional or field.has_presence
+        parts = inner is not None and not field.is_repeated and inner.full_name not in WITHOUT_PARTS
+        if parts and len(here) < DEEPEST and inner.fields:
+            yield from _columns(inner, here, optional=lacks)
+        else:
+            yield Column(here, _kind(field), lacks)
+
+
+def _kind(field: F) -> Kind:
+    found = None if is_map(field) else _value(field)
+    if found is None:
+        return Kind("string", "json")
+    return Kind(f"array<{found}>") if field.is_repeated else Kind(found)
+
+
+def _value(field: F) -> str | None:
+    """The type of one value; None where JSON keeps it, or its digits are not known."""
+    if field.message_type is None:
+        return TYPES[field.type]
+    name = field.message_type.full_name
+    if name in WRAPPERS:
+        return _value(field.message_type.fields_by_name["value"])
+    return "timestamp" if name == TIMESTAMP else None
