@@ -263,7 +263,7 @@ def maintain(
     with one_line_errors():
         refused: SluiceError | None = None
         done = True
-        of_roots = dict[str, Settings]()
+        of_roots: dict[str, Settings] = {}
         for name in pipelines or (*registry.names(), *registry.archives()):
             try:
                 own = installation(spec := registry.load(name))

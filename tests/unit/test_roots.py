@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import deltalake
 import pytest
 from typer.testing import CliRunner
 
@@ -196,3 +197,18 @@ def test_doctor_looks_at_each_root(tmp_path, monkeypatch):
         f"{tmp_path / 'own'} can be written", f"{tmp_path / 'eu'} can be written", "",
     ]  # fmt: skip
     assert isinstance(found["root us"].error, SettingInvalid)
+
+
+def test_maintain_and_worker_go_through_each_root(tmp_path, monkeypatch):
+    several(tmp_path, monkeypatch, mine="root='eu'", other="about='x'")
+    for root, name in (("eu", "mine"), ("own", "other")):
+        begun(tmp_path / root, name)
+        for number in range(12):
+            append_row(roots.report(name, f"run-{number}"), str(tmp_path / root))
+    done = CliRunner().invoke(app, ["maintain", "--execute"])
+    assert done.exit_code == 0, done.output
+    for root in ("eu", "own"):
+        table = deltalake.DeltaTable(str(tmp_path / root / "ops" / "runs"))
+        assert len(table.file_uris()) == 1, "its files are joined"
+    workers = CliRunner().invoke(app, ["worker"]).stdout
+    assert [str(root) in workers for root in every_root()] == [True, True]
