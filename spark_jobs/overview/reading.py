@@ -53,8 +53,8 @@ class Waits(NamedTuple):
 
     late: int = 0
     """Late records that no repair has used."""
-    late_since: datetime | None = None
-    """The oldest Kafka timestamp of theirs."""
+    late_of: tuple[str, ...] = ()
+    """The runs that rejected them."""
     quarantined: int = 0
     batches: int = 0
     """Batches with rows in the table that consumers were not told of."""
@@ -104,6 +104,17 @@ class Reading(NamedTuple):
         return since
 
     @property
+    def late_since(self) -> datetime | None:
+        """When the first of the drains began whose late records wait; of one that is not shown any
+        more, that of the oldest that is.
+        """
+        own = [mark.started_at for mark in self.marks if mark.run_id in self.waits.late_of]
+        older = {*self.waits.late_of} - {mark.run_id for mark in self.marks}
+        if older and self.marks:
+            return self.marks[-1].started_at
+        return min(own, default=None)
+
+    @property
     def watermark(self) -> datetime | None:
         """The newest that a drain ended with."""
         return next((mark.watermark for mark in self.marks if mark.watermark), None)
@@ -134,7 +145,10 @@ class Reading(NamedTuple):
         newest, allowed = self.watermark, self.allowed
         if newest is None or allowed is None or self.now - newest <= allowed:
             return None
-        known = [(mark.ended_at, mark.watermark) for mark in self.marks if mark.watermark]
+        ended_well = (mark for mark in self.marks if mark.status == "succeeded")
+        known = [(mark.ended_at, mark.watermark) for mark in ended_well if mark.watermark]
+        if not known:
+            return None
         # The newest of those that are so long ago; or the oldest.
         ended, then = next((each for each in known if self.now - each[0] >= allowed), known[-1])
         moved, passed = newest - then, self.now - ended

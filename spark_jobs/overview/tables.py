@@ -115,8 +115,8 @@ def waits(root: UPath, notes: Mapping[str, Notes]) -> dict[str, Waits]:
     written, staged = _written(root, known), _staged(root, known)
     found = {}
     for name in known:
-        (waiting, oldest), (quarantined, _) = late[name], bad[name]
-        found[name] = Waits(waiting, oldest, quarantined, *written[name])._replace(
+        (waiting, runs), (quarantined, _) = late[name], bad[name]
+        found[name] = Waits(waiting, runs, quarantined, *written[name])._replace(
             staged=tuple(staged[name])
         )
     return found
@@ -124,26 +124,24 @@ def waits(root: UPath, notes: Mapping[str, Notes]) -> dict[str, Waits]:
 
 def _rejected(
     root: UPath, table: str, known: Mapping[str, Notes]
-) -> dict[str, tuple[int, datetime | None]]:
-    """How many records no repair has used, and the oldest Kafka timestamp of theirs."""
-    found = defaultdict[str, tuple[int, datetime | None]](lambda: (0, None))
+) -> dict[str, tuple[int, tuple[str, ...]]]:
+    """How many records no repair has used, and the runs that rejected them."""
+    found = defaultdict[str, tuple[int, tuple[str, ...]]](lambda: (0, ()))
     if ops_tables.exists(root, table):
-        own = _values(_generations(known), "generation")
-        of = "pipeline = own.pipeline AND {0}.generation = own.generation"
+        done = (
+            'SELECT merged.pipeline AS of, "partition" AS p, "offset" AS o '
+            f"FROM {_joined('merged', known)} AND source = '{table}' AND {FATES}"
+        )
         rows = _asked(
             root,
             table,
-            f"SELECT {table}.pipeline, count(*), min(kafka_timestamp) FROM {table} JOIN {own} ON "
-            f"{table}.{of.format(table)} LEFT ANTI JOIN (SELECT merged.pipeline AS of, "
-            f'"partition" AS p, "offset" AS o FROM merged JOIN {own} ON '
-            f"merged.{of.format('merged')} WHERE {_those('merged', known)} "
-            f"AND source = '{table}' AND {FATES}) AS done ON "
-            f'{table}.pipeline = done.of AND {table}."partition" = done.p '
-            f'AND {table}."offset" = done.o WHERE {_those(table, known)} '
-            f"GROUP BY {table}.pipeline",
+            "SELECT waits.pipeline, count(*), array_agg(DISTINCT run_id) FROM "
+            f"(SELECT {table}.* FROM {_joined(table, known)}) AS waits LEFT ANTI JOIN ({done}) AS "
+            'done ON waits.pipeline = done.of AND waits."partition" = done.p '
+            'AND waits."offset" = done.o GROUP BY waits.pipeline',
             "merged",
         )
-        found.update({name: (number, since) for name, number, since in rows})
+        found.update({name: (number, tuple(filter(None, runs))) for name, number, runs in rows})
     return found
 
 
@@ -194,8 +192,13 @@ def _those(table: str, pipelines: Iterable[str]) -> str:
     return ops_tables.among(f"{table}.pipeline", pipelines)
 
 
-def _generations(known: Mapping[str, Notes]) -> list[str]:
-    return [each for _, each in _by_generation(known)]
+def _joined(table: str, known: Mapping[str, Notes]) -> str:
+    """For FROM and WHERE: the rows of these checkpoints."""
+    own = _values([each for _, each in _by_generation(known)], "generation")
+    return (
+        f"{table} JOIN {own} ON {table}.pipeline = own.pipeline "
+        f"AND {table}.generation = own.generation WHERE {_those(table, known)}"
+    )
 
 
 def _by_generation(known: Mapping[str, Notes]) -> Iterator[tuple[str, str]]:

@@ -125,7 +125,7 @@ def _late(of: Reading) -> Told | None:
         why, command = "see what a repair would change", f"sluice repair {of.pipeline}"
     else:
         why, command = "see them", f"sluice show late {of.pipeline}"
-    return Told(words, waits.late_since, why, command, "late")
+    return Told(words, of.late_since, why, command, "late")
 
 
 def _warned(of: Reading) -> Told | None:

@@ -67,7 +67,7 @@ EACH: dict[str, tuple[Reading, str, Any]] = {
     "repair failed": (
         reading(again=line(mark(HOUR, problem="CHECK_FAILED"), "backfill")), "show repairs", NOON - HOUR,
     ),
-    "late waiting": (reading(waits=Waits(late=1, late_since=NOON - HOUR)), "repair", NOON - HOUR),
+    "late waiting": (reading(waits=Waits(late=1, late_of=(WELL[0].run_id,))), "repair", NOON - HOUR),
     "warning": (reading(warnings=("a(b)", "c")), "show checks", NOON - HOUR),
     "near budget": (
         reading(
@@ -161,6 +161,11 @@ class TestStale:
         assert of(reading(history)) == []
         assert of(reading((mark(HOUR, 5_000 * HOUR),))) == [], "it has just begun"
 
+    def test_a_drain_that_failed_says_nothing_of_what_moves(self):
+        first = mark(HOUR / 3, 5_000 * HOUR)
+        died = first.model_copy(update={"status": "failed", "problem": "PROCESS_DIED"})
+        assert of(reading((died, first))) == ["failed"]
+
     def test_one_that_is_paused_says_so(self):
         paused = EACH["stale"][0]._replace(due=Due(paused=True))
         [found] = troubles(paused)
@@ -182,6 +187,15 @@ def test_late_records_that_the_dag_itself_repairs_are_told_where_that_fails():
     assert of(given) == []
     again = line(mark(HOUR, problem="RANGE_OPEN"), "repair")
     assert of(given._replace(again=again)) == ["repair failed"]
+
+
+def test_late_records_wait_since_the_drain_that_rejected_them_or_the_oldest_that_is_shown():
+    def since(*runs: str) -> Any:
+        return reading(waits=Waits(late=1, late_of=runs)).late_since
+
+    assert since(WELL[3].run_id, WELL[1].run_id) == WELL[3].started_at
+    assert since("of a year ago", WELL[1].run_id) == WELL[-1].started_at
+    assert since() is None
 
 
 def test_what_an_error_quotes_is_not_told():
