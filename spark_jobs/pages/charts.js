@@ -65,8 +65,17 @@
 
   const kept = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
   const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* a frame without storage: until the page is left */ } };
-  let local = kept(ZONE) === "local";
-  const zone = () => (local ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC");
+  // The zone beside UTC: that of Airflow's UI, if a person has chosen one there; else the browser's.
+  const named = (zone) => new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
+  const chosen = (() => {
+    try {
+      const zone = named(JSON.parse(kept("timezone")) ?? "UTC");
+      return zone === "UTC" ? null : zone;
+    } catch { return null; } // it is no zone of this browser's
+  })();
+  const home = chosen ?? named(undefined);
+  let local = (kept(ZONE) ?? (chosen ? "local" : "UTC")) === "local";
+  const zone = () => (local ? home : "UTC");
   const moment = (seconds) => new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone: zone() }).format(new Date(1000 * seconds));
 
   const element = (name, className, ...inside) => {
@@ -154,7 +163,7 @@
         ...this.size(),
         padding: small ? [2, 0, 0, 0] : [12, 12, 0, 0],
         legend: { show: false },
-        tzDate: (seconds) => (local ? new Date(1000 * seconds) : uPlot.tzDate(new Date(1000 * seconds), "Etc/UTC")),
+        tzDate: (seconds) => uPlot.tzDate(new Date(1000 * seconds), local ? home : "Etc/UTC"),
         cursor: { show: !small, x: true, y: false, drag: { x: true, y: false }, points: { show: it.form === "line" } },
         scales: {
           x: { time: !small, range: (_, from, to) => (small ? [-0.5, this.x.length - 0.5] : [from, to]) },

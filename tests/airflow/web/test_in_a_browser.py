@@ -127,6 +127,9 @@ def test_all_charts_show_one_range_of_time_in_the_zone_that_was_chosen_once(open
     window.page.get_by_role("application").first.focus()
     window.page.keyboard.press("End")
     assert "15:00:00 Europe/Berlin" in window.page.locator("p.unseen").inner_text()
+    window.page.evaluate("localStorage.clear(); localStorage.setItem('timezone', '\"Asia/Tokyo\"')")
+    window.page.reload()
+    assert zone.inner_text() == "times: Asia/Tokyo", "as Airflow's UI has it"
     assert window.wrong == []
 
 
