@@ -8,9 +8,11 @@ from hypothesis import given, strategies as st
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.report import Account, StateUse
-from spark_jobs.ops.shown import RunLine, RunPage, TopicLine
+from spark_jobs.ops.shown import BatchLine, RunLine, RunPage, TopicLine
 from spark_jobs.pages.bands import LEAST, PAD, THICK, UNIT, drawing
-from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, says, sums
+from spark_jobs.pages.flow import sums
+from spark_jobs.pages.flow_of import flow_of, flow_of_rows, says
+from spark_jobs.pages.flow_of_topics import flow_of_topic, topics_differ
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.one_of(st.integers(0, 9), st.integers(0, 10**9))
@@ -34,8 +36,9 @@ def page(account, kind="drain", **more) -> RunPage:
         watermark=None, table_version=None, read=0, rows_out=0, late=0, malformed=0, premature=0,
     )  # fmt: skip
     return RunPage(
-        line=line, what=None, account=account, state=StateUse(), seconds={}, batches=(), checks=(),
-        next_command="", next_steps=(), **{"offsets_start": {}, "offsets_end": {}, **more},
+        line=line, what=None, account=account, state=StateUse(), seconds={}, checks=(),
+        next_command="", next_steps=(),
+        **{"offsets_start": {}, "offsets_end": {}, "batches": (), **more},
     )  # fmt: skip
 
 
@@ -215,6 +218,28 @@ def test_each_topic_s_flow_begins_with_its_own_offsets():
         "10 offsets = 2 gaps + 8 read",
         "8 read = 3 filtered + 1 malformed + 4 accepted",
     ]
+
+
+def test_topics_whose_sum_is_another_than_the_run_s_are_told_unless_a_batch_lacks_them():
+    def of(name, read, late, **more):
+        return TopicLine(
+            topic=name, read=read, malformed=0, premature=0, filtered=0, late=late,
+            accepted=read - late, unaccounted=0, newest=None, behind=None, **more,
+        )  # fmt: skip
+
+    def found(topics, of_batch="{}", **counts):
+        account = Account(covered=9, read=9, accepted=8, late=1, **counts)
+        batch = BatchLine(
+            batch=1, generation="g", run_id="r", audited_at=NOON, seconds=1.0, source="progress",
+            account=account, offsets_start="{}", offsets_end="{}", state_rows=None, topics=of_batch,
+            state_bytes=None, watermark=None, table_version=None, steps=(),
+        )  # fmt: skip
+        return page(account, topics=topics, batches=(batch,))
+
+    assert topics_differ(found((of("a", 4, 0), of("b", 5, 1)))) == []
+    assert topics_differ(found((of("a", 4, 0), of("b", 5, 0)))) == ["accepted", "late"]
+    assert topics_differ(found((of("a", 4, 0), of("b", 5, 0)), None)) == []
+    assert topics_differ(found(())) == []
 
 
 def test_a_surplus_is_told_where_it_comes_in():

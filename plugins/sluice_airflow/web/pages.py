@@ -42,7 +42,8 @@ from spark_jobs.pages import growth_words
 from spark_jobs.pages.charts import of_state
 from spark_jobs.pages.charts.of_check import of_check
 from spark_jobs.pages.figures import figures
-from spark_jobs.pages.flow import flow_of, flow_of_rows, flow_of_topic, flow_so_far, says
+from spark_jobs.pages.flow_of import flow_of, flow_of_rows, flow_so_far, says
+from spark_jobs.pages.flow_of_topics import flow_of_topic, topics_differ
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
@@ -254,6 +255,7 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
         run=found,
         flow=flow_of(found),
         rows_flow=flow_of_rows(found),
+        topics_differ=topics_differ(found),
         topic_flows=[(each.topic, flow_of_topic(each)) for each in found.topics],
         says=says(found),
         records=_records(pipeline, found.line.run_id),

@@ -1,0 +1,33 @@
+"""The flow of each of several topics, and whether they add up to the run's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.pages.flow import Flow, Part, Stage
+from spark_jobs.pages.flow_of import read_stage
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.shown import RunPage, TopicLine
+
+
+def flow_of_topic(topic: TopicLine) -> Flow:
+    """Of one of several topics, as far as each has counts of its own."""
+    start = Stage("offsets", topic.read + topic.gaps, (Part("gaps", topic.gaps),), topic.read)
+    return Flow("offsets", (start, read_stage(topic)), Part("accepted", max(0, topic.accepted)))
+
+
+def topics_differ(found: RunPage) -> list[str]:
+    """The counts of which the topics' sum is another than the run's; nothing where a batch does not
+    say it by topic, or another run has accounted for one.
+    """
+    told = [batch for batch in found.batches if batch.account.covered]
+    whole = sum(batch.account.read for batch in told) == found.account.read
+    if not found.topics or not whole or any(batch.topics is None for batch in told):
+        return []
+    names = ("read", "accepted", "late", "malformed", "premature", "filtered")
+    return [
+        name
+        for name in names
+        if sum(getattr(topic, name) for topic in found.topics) != getattr(found.account, name)
+    ]
