@@ -2,6 +2,7 @@
 
 import html
 import json
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ bucket._asked(root, "PUT", f"/{bucket.BUCKET}", {"policy": ""}, json.dumps(polic
 """
 """The store lets in those who run, and not the API server."""
 LIMIT_SECONDS = 20
+PATIENCE_SECONDS = 120
 
 
 def _pipelines(stack: Stack) -> dict[str, dict[str, object]]:
@@ -52,13 +54,22 @@ def _told(stack: Stack, code: str, said: str):
 
 
 @contextmanager
-def _meanwhile(stack: Stack, do: str, undo: str) -> Iterator[None]:
-    stack.compose(*do.split())
+def _meanwhile(stack: Stack, service: str, do: str, undo: str) -> Iterator[None]:
+    """What is done to the service holds within the block; behind it the service is healthy."""
+    stack.compose(do, service)
     try:
         yield
     finally:
-        stack.compose(*undo.split())
-        stack.up()
+        stack.compose(undo, service)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while _health(stack, service) != "healthy":
+            assert time.monotonic() < deadline, service
+            time.sleep(1)
+
+
+def _health(stack: Stack, service: str) -> str:
+    told = ["docker", "inspect", "--format", "{{.State.Health.Status}}", stack.id(service)]
+    return subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_the_pages_show_what_the_drains_did(drained):
@@ -74,7 +85,7 @@ def test_the_pages_show_what_the_drains_did(drained):
 
 
 def test_kafka_that_is_gone_is_told_on_the_page_of_coverage(drained):
-    with _meanwhile(drained, "stop kafka", "start kafka"):
+    with _meanwhile(drained, "kafka", "stop", "start"):
         time.sleep(61)  # its last answer counts for a minute
         text = html.unescape(drained.page(f"/pipelines/{NAME}/coverage").text)
         assert "Which records Kafka no longer has is not known here." in text
@@ -82,9 +93,9 @@ def test_kafka_that_is_gone_is_told_on_the_page_of_coverage(drained):
 
 
 def test_a_store_that_is_gone_that_stands_still_and_that_refuses_is_told(drained):
-    with _meanwhile(drained, "pause store", "unpause store"):
+    with _meanwhile(drained, "store", "pause", "unpause"):
         _told(drained, "ROOT_UNREACHABLE", "s3://sluice/root")
-    with _meanwhile(drained, "stop store", "start store"):
+    with _meanwhile(drained, "store", "stop", "start"):
         _told(drained, "ROOT_UNREACHABLE", "http://store:7070")
     asks = ("run", "--rm", "--no-deps", "bucket", "python", "-c", REFUSES)
     drained.compose(*asks)
