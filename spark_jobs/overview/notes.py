@@ -11,7 +11,8 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -46,6 +47,9 @@ def all_notes(root: UPath, pipelines: Iterable[str]) -> Mapping[str, Notes]:
     names, where = [*pipelines], str(root)
     if not is_remote(where):
         return {name: _kept(where, name) for name in names}
+    for name in names:  # imports are not for several threads
+        with suppress(Exception):
+            _spec(name, _code(name))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return dict(zip(names, pool.map(partial(_read, where), names), strict=True))
 
@@ -72,7 +76,18 @@ def _seen(root: str, name: str) -> Seen:
     found = _entries(above)
     places = [entry for entry in found if FOLDER.fullmatch(entry[0])]
     inner = [each for place, *_ in places for each in _entries(f"{above}/{place}")]
-    return (*_entries(str(registry.logic_path(name).parent)), *found, *inner)
+    return (*_code(name), *found, *inner)
+
+
+def _code(name: str) -> Seen:
+    """The same of the folder of its spec, and which that is."""
+    folder = str(registry.logic_path(name).parent)
+    return ((folder, 0, 0), *_entries(folder))
+
+
+@lru_cache(maxsize=1000)
+def _spec(name: str, seen: Seen) -> Pipeline:  # noqa: ARG001 - another one where a file has changed
+    return registry.load(name)
 
 
 def _entries(folder: str) -> list[tuple[str, int, int]]:
@@ -88,7 +103,7 @@ def _read(root: str, name: str) -> Notes:
     read = list[Pipeline]()
 
     def asked() -> Notes:
-        read.append(registry.load(name))
+        read.append(_spec(name, _code(name)))
         read.append(live_spec(read[0], root))
         return _of(read[-1], Paths(root, read[-1]))
 
