@@ -70,7 +70,7 @@ def overview(names: Readable) -> Response:
         found=readings.overview(names),
         troubles=TROUBLES,
         strip=strip,
-        dag=lambda pipeline: f"{API_ROOT_PATH}dags/{ids.drains(pipeline)}",
+        dag=_dag,
     )
 
 
@@ -79,9 +79,13 @@ def pipeline(pipeline: Permitted, page: Page = 0) -> Response:
     """A pipeline over time."""
     with installed(pipeline) as root:
         found = figures(root, pipeline, ROWS, page * ROWS, CHARTED)
+    whole = readings.overview([pipeline])
     return _page(
         "pipeline.html",
         pipeline=pipeline,
+        line=whole.pipelines[0],
+        now=whole.at,
+        dag=_dag,
         figures=found,
         page=page,
         works=[each for each in readings.at_work(pipeline) if each.standing != "ended"],
@@ -304,6 +308,11 @@ def _to_repair(pipeline: str) -> tuple[Touched | None, str]:
         return readings.to_repair(pipeline), ""
     except SluiceError as error:
         return None, f"{error.what} {error.remedy}"
+
+
+def _dag(pipeline: str) -> str:
+    """The address of the DAG of its drains in Airflow's UI."""
+    return f"{API_ROOT_PATH}dags/{ids.drains(pipeline)}"
 
 
 def _form(pipeline: str) -> str:

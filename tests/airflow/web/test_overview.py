@@ -63,12 +63,21 @@ def test_the_worst_is_told_with_a_link_and_a_command_and_what_else_there_is(get)
     assert page.count("<dt>") == page.count("<dd>") == len(TROUBLES)
     assert "CHECK_FAILED" in row
     assert "/run?run_id=scheduled__2%2B00%3A00-try1" in row
-    assert f"sluice show checks --pipeline {MINE}" in row
+    assert f"sluice show checks {MINE}" in row
     [line] = get("/api/pipelines").json()["pipelines"]
     assert [each["name"] for each in line["troubles"]] == [
         "failed", "unpublished", "stale", "late waiting",
     ]  # fmt: skip
     assert all(f">{each['name']}</a>" in row for each in line["troubles"][1:])
+
+
+def test_the_page_of_a_pipeline_begins_with_its_own_troubles(get):
+    page = get(f"/pipelines/{MINE}", page=True).text
+    [line] = get("/api/pipelines").json()["pipelines"]
+    told = [page.index(f">{each['name']}</strong>") for each in line["troubles"]]
+    assert told == sorted(told)
+    assert len(told) > 1
+    assert f"sluice show checks {MINE}" in page
 
 
 def test_the_troubles_are_counted_and_are_those_of_the_pipelines_that_one_may_see(get):
