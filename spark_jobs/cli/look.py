@@ -193,6 +193,7 @@ def show(
         lines = _table(
             f"{table}, newest first{of}",
             with_topics(rows, pipeline, where),
+            where,
             chosen=columns is not None,
         )
         for line in (*_charts(table, rows), *lines):
@@ -249,8 +250,10 @@ def _usual(table: views.Table, pipeline: str | None, output: Format) -> tuple[st
     return tuple(name for name in views.VIEWS[table].columns if name not in omitted)
 
 
-def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
-    """The title, the rows and the omitted columns, in lines that fit the terminal."""
+def _table(title: str, rows: views.Rows, where: str, *, chosen: bool) -> Iterator[str]:
+    """The title, the rows and the omitted columns, in lines that fit the terminal. Who finds no
+    rows sees in which root: it may be another than the runs'.
+    """
     width = terminal_width()
     layout = as_table(rows, width, datetime.now(UTC), chosen=chosen)
     left_out = ", ".join(layout.left_out)
@@ -259,5 +262,5 @@ def _table(title: str, rows: views.Rows, *, chosen: bool) -> Iterator[str]:
         if left_out
         else []
     )
-    for text in (title, *(layout.lines if rows.values else ["no rows"]), *notes):
+    for text in (title, *(layout.lines if rows.values else [f"no rows in {where}"]), *notes):
         yield from (line.rstrip() for line in fold(text, width)) if width else [text]
