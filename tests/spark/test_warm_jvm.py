@@ -2,11 +2,14 @@
 
 import contextlib
 import shutil
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import psutil
 import pytest
+from pyspark import accumulators
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -107,3 +110,25 @@ def test_a_query_what_it_kept_and_a_tables_snapshot_are_gone_behind_a_drain(jvm,
     assert not before.equals(snapshots())
     assert second.read.format("delta").load(path).columns == ["other"]
     assert second.read.format("delta").load(path).count() == 4
+
+
+def test_a_drain_leaves_no_thread_function_or_accumulator_in_python(jvm, scene):
+    """Each would be one more with every drain, with its run behind it."""
+    one = scene("departure_delays", events=200, deliveries=2)
+    jvm.new_session()
+    left = []
+    for run in ("first", "second"):
+        one.deliver()
+        one.run(run)
+        jvm.clean()
+        assert not accumulators._accumulatorRegistry  # noqa: SLF001 - nothing else tells
+        gateway = SparkSession.builder.getOrCreate().sparkContext._gateway  # noqa: SLF001 - as above
+        assert not len(gateway.gateway_property.pool)
+        used = gateway._gateway_client.deque  # noqa: SLF001 - as above
+        until = time.monotonic() + 5
+        while any(each in used for each in gateway._callback_server.connections):  # noqa: SLF001
+            assert time.monotonic() < until, "the thread of the query lives"
+            time.sleep(0.05)
+        left.append(threading.active_count())
+    assert left[1] <= left[0]
+    one.assert_exact()

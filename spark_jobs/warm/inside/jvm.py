@@ -11,6 +11,8 @@ import os
 from typing import Any, Final
 
 import psutil
+from py4j.java_gateway import quiet_shutdown  # type: ignore[import-untyped]
+from pyspark.accumulators import _accumulatorRegistry
 from pyspark.sql import SparkSession
 
 from spark_jobs.launch.processes import kill_others
@@ -60,12 +62,28 @@ class Jvm:
         _object(self._java, "org.apache.spark.sql.delta.DeltaLog$").clearCache()
         self._python.end()
         self._python.hold_daemons()
+        # PySpark keeps each accumulator for ever, with what tasks have brought to it.
+        _accumulatorRegistry.clear()
+        self._end_callbacks()
+
+    def _end_callbacks(self) -> None:
+        """End the threads in which queries have called this process, and forget what they called.
+
+        Py4J keeps both until Java has collected its side of them, and a thread for ever.
+        """
+        gateway: Any = self._first.sparkContext._gateway  # noqa: SLF001 - as above
+        if gateway._callback_server is None:  # noqa: SLF001 - no query has called
+            return
+        for connection in [*gateway._callback_server.connections]:  # noqa: SLF001 - as above
+            # One by which Python has called Java too. Java's finalizer has another, and needs it.
+            if connection in gateway._gateway_client.deque:  # noqa: SLF001 - as above
+                quiet_shutdown(connection.socket)
+        gateway.gateway_property.pool.clear()
 
     def collect(self) -> None:
         """Collect all garbage of this process and its JVM: about a second.
 
-        Left alone, the JVM collects what is old when its heap is full, and what it holds of
-        Python's objects lives until then.
+        Left alone, the JVM collects what is old when its heap is full.
         """
         gc.collect()
         self._java.java.lang.System.gc()
