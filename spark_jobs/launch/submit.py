@@ -211,6 +211,9 @@ def _java_options(settings: Settings, records: int, *, archived: bool) -> list[s
         *language.java_options(),
         "-XX:+UseParallelGC",
         "-XX:-UsePerfData",
+        # or the JVM collects its whole heap as classes come, to see whether it needs some no more:
+        # 15.4 seconds of a delivery of 20,000 instead of 14.9
+        "-XX:MetaspaceSize=192m",
         # or only the query's thread dies, and the driver waits for it without end
         "-XX:+ExitOnOutOfMemoryError",
         # or netty starts the JVM's flight recorder for events that nobody reads
