@@ -87,6 +87,7 @@ def maintain_ops(settings: Settings) -> Intent:
         for path in tables:
             with in_words(path):
                 compaction.vacuum(path, execute=True)
+                ops_tables.set_checkpoints(path)
                 compaction.checkpoint(path)
 
     return Intent(

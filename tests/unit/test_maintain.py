@@ -576,6 +576,19 @@ def test_the_log_of_an_ops_table_is_read_from_its_newest_checkpoint(root):
     assert len(root.ops("batches")) == 3
 
 
+def test_an_ops_table_of_an_older_sluice_has_checkpoints_as_often_as_a_new_one(root):
+    root.began(0, 0, 0)
+    path = root.folder / "ops" / "batches"
+    older = deltalake.DeltaTable(path)
+    older.alter.set_table_properties({"delta.checkpointInterval": "100"})
+    for _ in range(2):  # the second time there is nothing to change
+        maintain_ops(root.settings).execute()
+        found = deltalake.DeltaTable(path)
+        assert found.metadata().configuration == ops_tables.CHECKPOINTS
+        assert found.version() == 5
+    assert len(root.ops("batches")) == 3
+
+
 @pytest.mark.parametrize(
     ("protocol", "configuration"),
     [

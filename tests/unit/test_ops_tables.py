@@ -1,5 +1,6 @@
 """The ops tables: written twice they say the same, and two runs that write at once lose nothing."""
 
+import json
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -250,3 +251,14 @@ def test_files_for_a_table_of_an_older_sluice_have_their_new_columns_seen(tmp_pa
     ops_tables.add_files(root, "quarantine", "sales", folder)
     sql = 'SELECT "offset", left_out FROM quarantine'
     assert ops_tables.query(root, "quarantine", sql).to_pylist() == [{"offset": 3, "left_out": 7}]
+
+
+def test_a_run_reads_at_most_some_twenty_commits_behind_a_checkpoint(root):
+    most = int(ops_tables.CHECKPOINTS["delta.checkpointInterval"])
+    for number in range(2 * most + 5):
+        ops_tables.append(root, "batches", [batch(number=number)])
+    log = Path(str(root)) / "ops" / "batches" / "_delta_log"
+    newest = json.loads((log / "_last_checkpoint").read_text())["version"]
+    commits = max(int(path.stem) for path in log.glob("*.json") if path.stem.isdigit())
+    assert commits - newest < most
+    assert len(stored(root)) == 2 * most + 5
