@@ -105,6 +105,13 @@ class RootEmpty(SluiceError):
     )
     def elsewhere(self, root: object, pipeline: object) -> None: ...
 
+    @reason(
+        "{root} has nothing of the DAG run {run}, of which Airflow has a drain that succeeded.",
+        "`sluice maintain` removes runs that are older than SLUICE_HISTORY_DAYS. Else give the "
+        "API server the workers' SLUICE_ROOT.",
+    )
+    def run_absent(self, root: object, run: object) -> None: ...
+
 
 class FormatNewer(SluiceError):
     """A newer Sluice wrote a file of the checkpoint, or a report, in a form that this one does

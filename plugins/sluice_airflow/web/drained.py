@@ -35,6 +35,23 @@ def drained(pipelines: Sequence[str]) -> set[str]:
         return {of_dags[dag_id] for (dag_id,) in found}
 
 
+def refuse_absent(dag_id: str, run_id: str, root: str) -> None:
+    """Raise RootEmpty for a DAG run of which the root has no run, where Airflow has a drain of it
+    that succeeded.
+    """
+    with create_session(scoped=False) as session:
+        found = session.execute(
+            select(TaskInstance.task_id).where(
+                TaskInstance.dag_id == dag_id,
+                TaskInstance.run_id == run_id,
+                TaskInstance.task_id == DRAIN,
+                TaskInstance.state == TaskInstanceState.SUCCESS,
+            )
+        ).first()
+    if found:
+        raise RootEmpty.run_absent(root=root, run=run_id)
+
+
 def elsewhere(
     found: Sequence[PipelineLine], root: str, due: Mapping[str, Due]
 ) -> list[PipelineLine]:

@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sluice_airflow import ids
 from sluice_airflow.web import readings
 from sluice_airflow.web.apart import Apart
+from sluice_airflow.web.drained import refuse_absent
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.prefix import PREFIX
 from sluice_airflow.web.readings import Asked, Chosen, From, Shown, To
@@ -229,6 +230,7 @@ def of_dag_run(dag_id: str, dag_run_id: str, names: Readable, withheld: Withheld
         tries = history.tries(root, name, dag_run_id, drains=drains)
     found = readings.run(name, tries[0].run_id, withheld) if tries else None
     if found is None:
+        refuse_absent(dag_id, dag_run_id, str(root))
         return message(200, "No run yet", "No task of this DAG run has started a run of Sluice.")
     return _run(name, found, tries=tries)
 

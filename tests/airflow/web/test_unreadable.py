@@ -241,6 +241,14 @@ def test_a_root_without_a_pipeline_that_airflow_has_drained_is_another_root(
                 assert (answer.status_code, answer.json()["code"]) == (503, "ROOT_EMPTY"), address
 
 
+def test_a_run_that_airflow_knows_and_the_root_does_not_is_not_one_that_has_not_begun(get):
+    of_run = f"/dags/{MINE}/runs/scheduled__of_another_root"
+    assert "No run yet" in get(of_run, page=True).text
+    with a_drain_of(MINE):
+        assert get(of_run).json()["code"] == "ROOT_EMPTY"
+        assert "SLUICE_HISTORY_DAYS" in get(of_run, page=True).text
+
+
 def test_where_no_root_is_set_every_page_names_the_variable(get, monkeypatch):
     from spark_jobs.settings import roots  # noqa: PLC0415
 
