@@ -19,6 +19,7 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 from sluice_airflow.dags import dag as dags
 from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.dags.maintain import maintain_dag
+from sluice_airflow.tasks.operators import DrainOperator
 from sluice_airflow.tasks.publish import asset_of, days_of, events_of
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.lease import lease
@@ -50,6 +51,7 @@ from tests.harness import roots
 from tests.harness.process import lives
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
+from tests.unit.specs import OURS, deployed
 
 NAME = "flight_events"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -242,6 +244,25 @@ class TestDrain:
         assert words[words.index("--deploy-mode") + 1] == "client"
         job = Drain(pipeline=NAME, report=str(installation.report), run_id="manual__1-try1")
         assert installation.jobs == [job.model_dump_json()]
+
+    def test_two_pipelines_of_one_airflow_are_submitted_with_the_root_that_each_names(
+        self, installation, tmp_path, monkeypatch
+    ):
+        monkeypatch.setenv("SLUICE_ROOT__EU", str(tmp_path / "eu"))
+        installation.spark_does(f'echo "$SLUICE_ROOT" >>{tmp_path}/given')
+        for name, more in (("sales_hourly", ""), ("eu_sales", "name='eu_sales', root='eu'")):
+            deployed(tmp_path, monkeypatch, OURS.replace("pipeline()", f"pipeline({more})"), name)
+            with pytest.raises(ReportMissing):
+                executed(DrainOperator(task_id="drain", pipeline=name))
+        both = [str(installation.root), str(tmp_path / "eu")]
+        assert (tmp_path / "given").read_text().splitlines() == both
+        assert [
+            json.loads(job)["report"].startswith(root)
+            for job, root in zip(installation.jobs, both, strict=True)
+        ] == [True, True]
+        rows = [roots.told(Path(root), "runs", "pipeline, problem") for root in both]
+        problem = {"problem": "REPORT_MISSING"}
+        assert rows == [[{"pipeline": name} | problem] for name in ("sales_hourly", "eu_sales")]
 
     def test_hands_over_its_report(self, installation):
         installation.spark_reports(report())
