@@ -91,9 +91,15 @@ def _above(top: str) -> str:
     """
     here = Path.cwd()
     own = here.stat().st_uid
-    has = ((each, each / top) for each in (here, *here.parents))
-    found = (each for each, inner in has if inner.is_dir() and inner.stat().st_uid == own)
-    return str(next(found, here))
+    return str(next((each for each in (here, *here.parents) if _has(each / top, own)), here))
+
+
+def _has(folder: Path, owner: int) -> bool:
+    """Whether it is a folder of theirs, as far as this process may look."""
+    try:
+        return folder.is_dir() and folder.stat().st_uid == owner
+    except OSError:
+        return False
 
 
 def load(name: str) -> Pipeline:
