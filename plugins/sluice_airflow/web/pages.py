@@ -80,7 +80,7 @@ def pipeline(pipeline: Permitted, page: Page = 0) -> Response:
     """A pipeline over time."""
     with installed(pipeline) as root:
         found = figures(root, pipeline, ROWS, page * ROWS, CHARTED)
-    whole = readings.overview([pipeline])
+    whole = readings.wrong_with(pipeline)
     return _page(
         "pipeline.html",
         pipeline=pipeline,

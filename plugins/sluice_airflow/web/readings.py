@@ -20,6 +20,7 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
+from spark_jobs.errors import OpsUnreadable
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
 from spark_jobs.ops.at_work import read as works
@@ -27,6 +28,7 @@ from spark_jobs.ops.at_work.shown import AtWork
 from spark_jobs.ops.record import Declared
 from spark_jobs.ops.rejected import Only, Table
 from spark_jobs.ops.shown import BatchLine, RecordPage, Rejected, RunPage, Withheld
+from spark_jobs.overview import lines as overviews
 from spark_jobs.overview.shown import Overview
 from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
@@ -124,6 +126,16 @@ class KeptState(NamedTuple):
 def overview(names: list[str]) -> Overview:
     """All of these pipelines, those in trouble first; also where there is nothing to read."""
     return over_roots.overview(names)
+
+
+def wrong_with(pipeline: str) -> Overview:
+    """The overview of this one. That a table cannot be read is a trouble here, and hides no other
+    table's charts.
+    """
+    try:
+        return overview([pipeline])
+    except OpsUnreadable as error:
+        return overviews.overview([overviews.unread(pipeline, None, error)])
 
 
 def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:
