@@ -51,6 +51,7 @@ def test_a_batch_without_data_that_the_next_run_planned_is_not_taken_back(tmp_pa
         checkpoint=Checkpoint(folder),
         settings=SimpleNamespace(local=True),
         spec=pipeline(),
+        spark=SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None)),
     )
     vars(stopped).update(_run=run, _limits=SimpleNamespace(over=False), _timers=None)
     monkeypatch.setattr(stopped, "_rows", lambda: None)

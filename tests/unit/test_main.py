@@ -112,7 +112,8 @@ def test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report(words, tmp_pa
     done = list[str]()
     monkeypatch.setattr(parent_watch, "watch", lambda: done.append("parent"))
     monkeypatch.setattr(entry.Watchdog, "watch", lambda *_: done.append("watchdog"))
-    monkeypatch.setattr(entry, "repartition", lambda *_: iter(done.append("moved") or ["line"]))
+    moves = "spark_jobs.runs.repartition.repartition"
+    monkeypatch.setattr(moves, lambda *_: iter(done.append("moved") or ["line"]))
     monkeypatch.setattr(entry.registry, "load", lambda _: pipeline())
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
