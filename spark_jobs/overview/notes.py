@@ -12,13 +12,14 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.published import read_published
+from spark_jobs.checkpoint.sign import sign
 from spark_jobs.errors import RootRefused, RootUnreachable, unexpected
 from spark_jobs.journal.begun import under_way
 from spark_jobs.messages.report import Problem
@@ -130,5 +131,5 @@ def _of(spec: Pipeline, paths: Paths) -> Notes:
         tuple(identity.generations),
         -1 if version is None else version,
         change,
-        held=change is not None and holder(paths.lease) is not None,
+        held=change is not None and sign(paths.lease, datetime.now(UTC)).life != "gone",
     )

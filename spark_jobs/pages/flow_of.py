@@ -80,7 +80,7 @@ def flow_of_rows(found: RunPage) -> Flow | None:
         Part("added", change.added),
         Part("removed rows", change.removed),
     )
-    same = change.rows_before - change.removed - change.changed
+    same = change.rows_after - change.added - change.changed  # those before are counted apart
     there = Stage("rows before, and added", change.rows_before + change.added, parts, same)
     made = Flow("rows", (there,), Part("as they were", max(0, same)))
     return made if made.whole else None

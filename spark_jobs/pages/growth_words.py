@@ -84,6 +84,8 @@ def _reached(found: Forecast, now: datetime) -> str:
     if found.soonest is None:
         return "The budget is not reached within ten years."
     soonest = _day(found.soonest, now)
+    if found.latest is not None and found.latest <= now.timestamp():
+        return "By this growth the budget is reached by now: no run has told since."
     if found.latest is None:
         unsure = ", if at all" if found.verdict == "unclear" else ""
         return f"The budget is reached not before {soonest}{unsure}."

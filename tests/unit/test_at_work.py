@@ -182,6 +182,28 @@ def test_when_all_is_read_it_closes_and_nothing_is_left(works):
     assert (seen.phase, seen.offsets_left, seen.batch) == ("closes", 0, None)
 
 
+def test_while_its_last_windows_close_and_once_it_is_dead_no_time_is_told(works):
+    works.knows()
+    works.commit(0, ENDS)
+    works.account(0, {0: 0, 1: 100}, ENDS, 10.0)
+    works.plan(1, ENDS, NOW - timedelta(seconds=7))  # no data: it closes windows
+    with lease(works.paths.lease, "r"):
+        assert works.seen().seconds_left == 0
+    works.knows({0: 2000, 1: 600})
+    assert (works.seen().standing, works.seen().seconds_left) == ("died", None)
+
+
+def test_a_partition_that_came_amid_the_run_is_counted_from_where_its_reading_began(works):
+    works.commit(0, {0: 400})
+    works.account(0, {0: 0}, {0: 400}, 10.0)
+    state = {"begins": {0: 0, 1: 90_000}, "ends": {0: 1000, 1: 90_100}}
+    works.note.model_copy(update=state).write(works.paths.running)
+    works.commit(1, {0: 500, 1: 90_050})
+    with lease(works.paths.lease, "r"):
+        seen = works.seen()
+    assert (seen.offsets_done, seen.offsets_left) == (550, 550)
+
+
 def test_a_run_whose_process_was_killed_is_dead_at_once_and_ended_when_its_row_is_there(tmp_path):
     from spark_jobs.registry import find  # noqa: PLC0415 - as above
 

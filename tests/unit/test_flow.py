@@ -204,6 +204,8 @@ def test_a_repair_s_records_are_those_it_used_and_all_others_and_its_rows_what_i
     assert sum(rows.values()) - rows["removed rows"] == change.rows_after
     more = account.model_copy(update={"accepted": 99})
     assert flow_of(page(more, "repair")).wrong > 0
+    other = change.model_copy(update={"rows_after": 7})
+    assert flow_of_rows(page(account, "repair", change=other)).wrong == 1
 
 
 def test_each_topic_s_flow_begins_with_its_own_offsets():

@@ -146,6 +146,7 @@ DAY = 86_400.0
         (Forecast("grows", soonest=AT + 5 * DAY, latest=AT + 5.2 * DAY), "on 2026-03-06"),
         (Forecast("grows", soonest=AT + DAY / 2, latest=AT + DAY), "between 2026-03-01 12:00 UTC and 2026-03-02 00:00 UTC"),
         (Forecast("grows", soonest=AT - DAY, latest=AT + 9 * DAY), "between now and 2026-03-10"),
+        (Forecast("grows", soonest=AT - 2 * DAY, latest=AT - DAY), "no run has told since"),
         (Forecast("grows", soonest=AT + 5 * DAY), "not before 2026-03-06."),
         (Forecast("unclear", soonest=AT + 5 * DAY), "not before 2026-03-06, if at all"),
         (Forecast("grows"), "not reached within ten years"),

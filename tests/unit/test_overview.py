@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from upath import UPath
 
+from spark_jobs.checkpoint import lease as lease_of_files, sign as sign_of_life
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.published import Published
+from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.journal.begun import Begun
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.ops import ops_tables, repairs
@@ -194,6 +196,26 @@ def test_a_change_that_was_cut_off_is_told_unless_somebody_carries_it_out(scene,
     assert scene.troubles() == {"cut": ["cut off"]}
     note.model_copy(update={"ended": True}).write(cut.paths.journal)
     assert scene.troubles() == {"cut": []}
+
+
+def test_who_looks_whether_somebody_carries_a_change_out_writes_nothing(scene, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(1, "this key may only read")
+
+    cut = scene.well("cut")
+    at = scene.now - HOUR
+    note = Begun(change="x", version="v1", id="i", by="ann", at=at, words="a reset", facts={})
+    note.write(cut.paths.journal)
+    for module in (lease_of_files, sign_of_life):  # a folder stands for a store
+        monkeypatch.setattr(module, "is_local", lambda _: False)
+    held = ObjectLease(cut.paths.lease, "another")
+    held.take()
+    with monkeypatch.context() as reads:
+        reads.setattr("obstore.put", refuse)
+        assert scene.troubles() == {"cut": []}
+    held.release()
+    monkeypatch.setattr("obstore.put", refuse)
+    assert scene.troubles() == {"cut": ["cut off"]}
 
 
 def test_what_cannot_be_read_of_one_is_said_on_its_line_and_hides_no_other(scene):

@@ -21,7 +21,9 @@ def due(pipelines: Sequence[str]) -> dict[str, Due]:
     """Pipeline -> that of its DAG. One whose DAG Airflow does not know is not among them."""
     of_dags = {ids.drains(name): name for name in pipelines}
     known = select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after)
-    working = func.min(DagRun.run_after).filter(DagRun.state.in_(State.unfinished_dr_states))
+    # When it was due may be months ago: of a run that was cleared, or is one of a backfill.
+    since = func.coalesce(DagRun.start_date, DagRun.queued_at, DagRun.run_after)
+    working = func.min(since).filter(DagRun.state.in_(State.unfinished_dr_states))
     runs = select(DagRun.dag_id, working, _newest(DagRunState.FAILED), _newest(DagRunState.SUCCESS))
     with create_session(scoped=False) as session:
         of_runs = {

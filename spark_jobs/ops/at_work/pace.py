@@ -31,8 +31,10 @@ class Pace(NamedTuple):
         """How long so many offsets take, of which some are read for so long; None if it takes
         longer than that.
         """
+        if not left:
+            return 0.0
         seconds = left / self.offsets - elapsed
-        return seconds if seconds > 0 or not left else None
+        return seconds if seconds > 0 else None
 
 
 def pace(root: UPath, pipeline: str, batches: Sequence[BatchLine]) -> Pace | None:

@@ -73,6 +73,8 @@ def _of(root: UPath, pipeline: str, paths: Paths, note: Begun, now: datetime) ->
     left = _left(note, read.done)
     rate = pace(root, pipeline, batches)
     found = sign(paths.lease, now)
+    standing = _standing(root, pipeline, note, found)
+    goes_on = standing in {"works", "silent"}
     elapsed = 0.0
     if read.batch is not None and read.planned_at and read.planned_at >= note.started_at:
         elapsed = (now - read.planned_at).total_seconds()
@@ -83,18 +85,18 @@ def _of(root: UPath, pipeline: str, paths: Paths, note: Begun, now: datetime) ->
         started_at=note.started_at,
         process=f"process {note.pid} on {note.host}",
         looked_at=now,
-        standing=_standing(root, pipeline, note, found),
+        standing=standing,
         sign_at=found.at,
         phase=_phase(note, read, left),
         batch=read.batch,
         batches=len(batches),
         account=history.sum_of(batches),
-        offsets_done=_done(batches, read.done),
+        offsets_done=_done(note, batches, read.done),
         offsets_left=left,
         per_second=rate.records if rate else None,
         basis=rate.basis if rate else None,
         measured=rate.measured if rate else 0,
-        seconds_left=rate.seconds(left, elapsed) if rate and left is not None else None,
+        seconds_left=rate.seconds(left, elapsed) if goes_on and rate and left is not None else None,
     )
 
 
@@ -127,11 +129,12 @@ def _left(note: Begun, done: Offsets | None) -> int | None:
     return sum(max(0, end - begins.get(p, 0)) for p, end in note.ends.items())
 
 
-def _done(batches: Sequence[BatchLine], done: Offsets | None) -> int:
+def _done(note: Begun, batches: Sequence[BatchLine], done: Offsets | None) -> int:
     """Since the first batch that it has accounted for began."""
     if not batches or not done:
         return 0
-    start = json.loads(batches[0].offsets_start or "{}")
+    of_note = {str(p): first for p, first in (note.begins or {}).items()}
+    start = of_note | json.loads(batches[0].offsets_start or "{}")
     return sum(max(0, end - start.get(str(p), 0)) for p, end in done.items())
 
 

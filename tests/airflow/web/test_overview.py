@@ -17,7 +17,7 @@ NEITHER = "aircraft_rotations"
 
 
 @contextmanager
-def a_run_of(dag_id: str, state: str, hours: int) -> Iterator[None]:
+def a_run_of(dag_id: str, state: str, hours: int, **more: Any) -> Iterator[None]:
     """Airflow has a run of the DAG in this state since so many hours, until the block ends."""
     from airflow.models.dagrun import DagRun  # noqa: PLC0415 - the home comes first
     from airflow.utils.session import create_session  # noqa: PLC0415
@@ -26,7 +26,7 @@ def a_run_of(dag_id: str, state: str, hours: int) -> Iterator[None]:
     at = datetime.now(UTC) - timedelta(hours=hours)
     named = {"dag_id": dag_id, "run_id": f"{state}__{hours}"}
     with create_session() as session:
-        made = DagRun(**named, state=state, run_type=DagRunType.SCHEDULED, run_after=at)
+        made = DagRun(**named, state=state, run_type=DagRunType.SCHEDULED, run_after=at, **more)
         made.end_date = None if state == "running" else at
         session.add(made)
     try:
@@ -140,4 +140,8 @@ def test_a_run_that_failed_in_airflow_alone_is_told_until_one_succeeds(get):
             assert line()["running_since"] is not None
         with a_run_of(NEITHER, "success", hours=1):
             assert line()["troubles"] == []
+    began = datetime.now(UTC)
+    with a_run_of(NEITHER, "running", hours=24 * 90, start_date=began):  # cleared, or a backfill's
+        assert datetime.fromisoformat(line()["running_since"]) == began
+        assert "overdue" not in [each["name"] for each in line()["troubles"]]
     assert (line()["troubles"], line()["running_since"]) == ([], None)
