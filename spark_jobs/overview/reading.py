@@ -136,6 +136,14 @@ class Reading(NamedTuple):
         return spec.watermark_delay + 2 * self.longest_wait + SLACK
 
     @property
+    def quiet(self) -> bool:
+        """Whether drains go on, and the last one found nothing new that may be read."""
+        last = self.marks[0] if self.marks else None
+        if last is None or last.verdict != "idle" or (self.due and self.due.paused):
+            return False
+        return self.now - last.ended_at <= self.longest_wait + SLACK
+
+    @property
     def stale_since(self) -> datetime | None:
         """When the watermark fell behind; None if it did not, or gains on the clock.
 

@@ -97,7 +97,7 @@ def _overdue(of: Reading) -> Told | None:
 
 def _stale(of: Reading) -> Told | None:
     since, last = of.stale_since, of.watermark
-    if since is None or last is None or of.allowed is None:
+    if since is None or last is None or of.allowed is None or of.quiet:
         return None
     behind = f"its watermark is {approximate(of.now - last)} behind"
     allowed = f"schedule and delay allow {approximate(of.allowed)}"
@@ -105,6 +105,17 @@ def _stale(of: Reading) -> Told | None:
         return Told(f"{behind}, and its DAG is paused", since, "unpause it", _plan(of), "dag")
     command = f"sluice show runs {of.pipeline}"
     return Told(f"{behind}; {allowed}", since, "see when it stood still", command, "pipeline")
+
+
+def _quiet(of: Reading) -> Told | None:
+    """A topic that sleeps at night is in no danger; nor does anybody else tell of a dead producer,
+    or of a transaction that stays open.
+    """
+    since, last = of.stale_since, of.watermark
+    if since is None or last is None or not of.quiet:
+        return None
+    words = f"drains find no new record; its watermark is {approximate(of.now - last)} behind"
+    return Told(words, since, "see what the topic has", _plan(of), "pipeline")
 
 
 def _unrepaired(of: Reading) -> Told | None:
@@ -190,6 +201,7 @@ TROUBLES: Final = (
         "stale", _stale, "the watermark is further behind than delay and schedule allow, and does "
         "not gain on the clock", grave=True,
     ),
+    Trouble("quiet", _quiet, "the watermark is as far behind, and no new record can be read"),
     Trouble("repair failed", _unrepaired, "the last repair, backfill, verify or replay failed"),
     Trouble("late waiting", _late, "late records that no repair has used"),
     Trouble("warning", _warned, "the last drain passed, but for checks of severity warning"),

@@ -49,6 +49,9 @@ def failed(*codes: str, behind: tuple[Mark, ...] = WELL) -> tuple[Mark, ...]:
     return (*(mark(HOUR * n / 60, problem=code) for n, code in enumerate(codes, 1)), *behind)
 
 
+IDLE = reading(
+    tuple(mark(n * HOUR, 11 * HOUR - n * HOUR).model_copy(update={"read": 0}) for n in range(1, 10))
+)
 BROKEN = Problem.of(CheckpointBroken.journal_unreadable(path="journal.json", pipeline="p"))
 CHANGE = Begun(
     change="reset", version="v1", id="x", by="ann", at=NOON - HOUR, words="a reset", facts={}
@@ -64,6 +67,7 @@ EACH: dict[str, tuple[Reading, str, Any]] = {
     "stale": (
         reading(tuple(mark(n * HOUR) for n in range(9, 40))), "show runs", NOON - 11 * HOUR + 4 * HOUR + HOUR / 6,
     ),
+    "quiet": (IDLE, "plan", NOON - 11 * HOUR + 4 * HOUR + HOUR / 6),
     "repair failed": (
         reading(again=line(mark(HOUR, problem="CHECK_FAILED"), "backfill")), "show repairs", NOON - HOUR,
     ),
@@ -165,6 +169,14 @@ class TestStale:
         first = mark(HOUR / 3, 5_000 * HOUR)
         died = first.model_copy(update={"status": "failed", "problem": "PROCESS_DIED"})
         assert of(reading((died, first))) == ["failed"]
+
+    def test_where_drains_find_nothing_new_it_is_quiet_and_not_grave_as_long_as_they_go_on(self):
+        [found] = troubles(IDLE)
+        assert (found.name, found.grave) == ("quiet", False)
+        assert of(IDLE._replace(due=Due(paused=True))) == ["stale"]
+        assert of(IDLE._replace(marks=IDLE.marks[8:], due=None)) == ["stale"], "none goes on"
+        waits = IDLE.marks[0].model_copy(update={"read": 1})
+        assert of(IDLE._replace(marks=(waits, *IDLE.marks[1:]))) == ["stale"]
 
     def test_one_that_is_paused_says_so(self):
         paused = EACH["stale"][0]._replace(due=Due(paused=True))
