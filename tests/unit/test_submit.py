@@ -147,3 +147,11 @@ def test_a_module_of_the_pipelines_own_is_not_taken_for_the_one_beside_main(sett
     env = {**os.environ, **submit.environment(settings)} | {"PYTHONPATH": str(tmp_path / "own")}
     done = ran(sys.executable, script, env=env, check=True)
     assert done.stdout.strip() == str(tmp_path / "own" / "storage.py")
+
+
+@pytest.mark.parametrize(
+    ("records", "small"), [(0, False), (1, True), (100_000, True), (100_001, False)]
+)
+def test_a_run_that_is_known_to_read_few_records_has_a_small_heap(settings, records, small):
+    options = submit.configuration(settings, records)["spark.driver.extraJavaOptions"].split()
+    assert set(submit.SMALL_HEAP).issubset(options) == small
