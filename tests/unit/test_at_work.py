@@ -243,6 +243,21 @@ def test_on_an_object_store_silence_is_told_and_death_long_after_the_lease_has_r
     assert _of_object(tmp_path, datetime.now(UTC)).life == "gone"
 
 
+def test_on_an_object_store_a_killed_run_has_ended_once_its_row_is_there(works, monkeypatch):
+    monkeypatch.setattr("spark_jobs.checkpoint.sign.is_local", lambda _: False)
+    held = ObjectLease(works.paths.lease, "r")
+    held.take()
+    try:
+        now = datetime.now(UTC)
+        assert [works.seen(now + each).standing for each in (0 * SILENT, 2 * SILENT)] == [
+            "works", "silent",
+        ]  # fmt: skip
+        append_row(report(NAME, "r", "PROCESS_DIED", at=BEGAN), str(works.paths.root))
+        assert works.seen(now).standing == works.seen(now + 2 * SILENT).standing == "ended"
+    finally:
+        held.release()
+
+
 def _of_object(folder, now):
     from spark_jobs.checkpoint.sign import _of_object  # noqa: PLC0415 - a folder stands for a store
 

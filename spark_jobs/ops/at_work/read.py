@@ -101,11 +101,16 @@ def _of(root: UPath, pipeline: str, paths: Paths, note: Begun, now: datetime) ->
 
 
 def _standing(root: UPath, pipeline: str, note: Begun, found: Sign) -> Standing:
-    if found.life != "gone" and found.run_id in {"", note.run_id}:
-        return "works" if found.life == "alive" else "silent"
+    holds = found.life != "gone" and found.run_id in {"", note.run_id}
+    if holds and found.life == "alive" and found.at is None:
+        return "works"  # a disk's lock is never that of a dead process
     of_it = ops_tables.equals({"pipeline": pipeline, "run_id": note.run_id})
     rows = ops_tables.query(root, "runs", f"SELECT ended_at FROM runs WHERE {of_it}").to_pylist()
-    return "ended" if any(row["ended_at"] >= note.started_at for row in rows) else "died"
+    if any(row["ended_at"] >= note.started_at for row in rows):
+        return "ended"  # who started it has said so, though its lease has not run out
+    if not holds:
+        return "died"
+    return "works" if found.life == "alive" else "silent"
 
 
 def _read(paths: Paths) -> _Read:
