@@ -8,7 +8,9 @@ from spark_jobs.settings.installation import REPO
 KEPT = REPO / "docs" / "img"
 MOST_BYTES = 150_000
 WIDTH = 1280
-TAKEN = "SLUICE_SCREENSHOTS" in os.environ
+TAKEN = os.environ.get("SLUICE_SCREENSHOTS", "")
+KEPT_DEMO = "kept"
+"""As its value: of the demo that has run last, without another."""
 
 
 class Picture(NamedTuple):
@@ -21,22 +23,22 @@ class Picture(NamedTuple):
 
 
 PICTURES = {
-    "overview": Picture("overview", 400, width=1400),
+    "overview": Picture("overview", 460, width=1400),
     "pipeline": Picture("pipeline", 890),
     "pipeline-dark": Picture("pipeline", 890, dark=True),
-    "failed-check": Picture("run", 900),
-    "coverage": Picture("coverage", 760),
+    "run": Picture("run", 900),
+    "coverage": Picture("coverage", 640),
     "rejected": Picture("rejected", 900),
     "record": Picture("record", 820, dark=True),
+    "state": Picture("state", 820),
 }
-"""Name -> the page, with made-up numbers (test_screenshots.py)."""
+"""Name -> the page, of a demo that has just run (test_screenshots.py)."""
 BACKFILL = {
     "drain-form": 540,
     "backfill-form": 900,
     "backfill-runs": 580,
     "backfill-approval": 1000,
     "backfill-run": 640,
-    "backfill-coverage": 480,
 }
 """Name -> the height of what a person sees in a real backfill (test_backfill.py)."""
 

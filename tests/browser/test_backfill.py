@@ -151,7 +151,6 @@ def test_a_person_sees_the_result_and_consumers_are_told_each_day(made, window, 
         keep(there.page, "backfill-run")
         there.go(f"/sluice/pipelines/{PIPELINE}/coverage?from=2013-01-02&to=2013-01-04")
         covered = there.table("Newest first")
-        keep(there.page, "backfill-coverage")
         assert there.wrong == []
     assert sorted(row["from"][:10] for row in covered) == [f"{day:%F}" for day in DAYS]
     assert {(row["state"], row["who"]) for row in covered} == {("canonical", USER)}

@@ -1,20 +1,83 @@
-"""The pictures of docs/seeing.md and of the README: `make screenshots` takes them anew."""
+"""The pictures of docs/seeing.md and of the README, of a demo that runs: `make screenshots` takes them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
+from local import airflow, broker
+from local.airflow_settings import of_tasks
+from local.demo import HOME, REPAIRED
+from local.properties import AN_HOUR_AHEAD
 from spark_jobs.settings.installation import REPO
-from tests.browser import pages
-from tests.browser.pictures import BACKFILL, KEPT, MOST_BYTES, PICTURES, TAKEN
+from tests.browser.pictures import BACKFILL, KEPT, KEPT_DEMO, MOST_BYTES, PICTURES, TAKEN
+from tests.browser.window import logged_in, opened
+
+DELIVERIES = 8
+"""More than the demo has by itself: so many runs are to be seen."""
+WARM = {"SLUICE_WARM": "on", "SLUICE_WARM_IDLE_MINUTES": "1"}
+"""They need not start a JVM each; the worker ends by itself."""
+OF_IT = f"/sluice/pipelines/{REPAIRED}"
+DATA = f"/sluice/api/pipelines/{REPAIRED}"
+
+
+@pytest.fixture(scope="module")
+def window(browser) -> Iterator[Callable[..., Any]]:
+    """On an Airflow and a Kafka that have what the demo has left."""
+    root = HOME / "root"
+    if TAKEN != KEPT_DEMO:
+        words = [sys.executable, "-m", "local.demo", "--deliveries", str(DELIVERIES)]
+        subprocess.run(words, cwd=REPO, env=os.environ | WARM, check=True)
+        words = [sys.executable, "-m", "spark_jobs.cli", "state", REPAIRED, "--keep"]
+        given = os.environ | {"SLUICE_ROOT": str(root)}
+        subprocess.run(words, cwd=REPO, env=given, check=True, stdout=subprocess.DEVNULL)
+    try:
+        brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka", ahead_ms=AN_HOUR_AHEAD)
+        ours = of_tasks(brokers, root) | {"SLUICE_RECORD_BYTES": "shown"}
+        running = airflow.start(HOME / "airflow", ours, schedule=False)
+        yield partial(opened, browser, running, logged_in(browser, running))
+    finally:
+        airflow.stop(HOME / "airflow")
+        broker.stop(HOME / "kafka")
+
+
+def address(page: str, there: Any) -> str:
+    """Of the last drain and of the last late record, by the JSON of the pages."""
+
+    def newest(what: str, table: str) -> dict[str, Any]:
+        found: dict[str, Any] = there.page.context.request.get(f"{DATA}/{what}").json()[table][0]
+        return found
+
+    match page:
+        case "overview":
+            return "/sluice/"
+        case "pipeline":
+            return OF_IT
+        case "run":
+            runs = there.page.context.request.get(f"{DATA}/runs").json()["runs"]
+            drain = next(each for each in runs if each["kind"] == "drain" and each["late"])
+            return f"{OF_IT}/run?{urlencode({'run_id': drain['run_id']})}"
+        case "record":
+            record = newest("late?limit=1", "records")
+            place = {name: record[name] for name in ("generation", "partition", "offset")}
+            return f"{OF_IT}/rejected?{urlencode({'table': 'late', **place})}"
+    return f"{OF_IT}/{page}"
 
 
 @pytest.mark.skipif(not TAKEN, reason="pictures: make screenshots")
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_page_has_a_picture(window, installed, name):
+def test_a_page_has_a_picture(window, name):
     picture = PICTURES[name]
-    with window(picture.width, dark=picture.dark) as opened:
-        opened.page.set_viewport_size({"width": picture.width, "height": picture.height})
-        opened.go(pages.address(picture.page, installed))
-        opened.page.screenshot(path=KEPT / f"{name}.png")
+    with window(picture.width, dark=picture.dark) as there:
+        there.page.set_viewport_size({"width": picture.width, "height": picture.height})
+        there.go(address(picture.page, there))
+        there.page.screenshot(path=KEPT / f"{name}.png")
+        assert there.wrong == []
 
 
 def test_every_picture_is_small_and_is_shown_and_there_is_no_other():
