@@ -28,7 +28,7 @@ PICTURES = {
     "pipeline-dark": Picture("pipeline", 890, dark=True),
     "run": Picture("run", 900),
     "coverage": Picture("coverage", 640),
-    "rejected": Picture("rejected", 900),
+    "rejected": Picture("rejected", 700),
     "record": Picture("record", 820, dark=True),
     "state": Picture("state", 820),
 }

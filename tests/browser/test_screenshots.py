@@ -33,12 +33,12 @@ def window(browser) -> Iterator[Callable[..., Any]]:
     if TAKEN != KEPT_DEMO:
         words = [sys.executable, "-m", "local.demo", "--deliveries", str(DELIVERIES)]
         subprocess.run(words, cwd=REPO, env=os.environ | WARM, check=True)
-        words = [sys.executable, "-m", "spark_jobs.cli", "state", REPAIRED, "--keep"]
-        given = os.environ | {"SLUICE_ROOT": str(root)}
-        subprocess.run(words, cwd=REPO, env=given, check=True, stdout=subprocess.DEVNULL)
     try:
         brokers = broker.start(HOME / "kafka", REPO / "jars" / "kafka", ahead_ms=AN_HOUR_AHEAD)
         ours = of_tasks(brokers, root) | {"SLUICE_RECORD_BYTES": "shown"}
+        if TAKEN != KEPT_DEMO:
+            words = [sys.executable, "-m", "spark_jobs.cli", "state", REPAIRED, "--keep"]
+            subprocess.run(words, cwd=REPO, env=os.environ | ours, check=True)
         running = airflow.start(HOME / "airflow", ours, schedule=False)
         yield partial(opened, browser, running, logged_in(browser, running))
     finally:
