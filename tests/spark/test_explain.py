@@ -10,7 +10,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.runs.explain import deep, explain, known_operators
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Aggregate, Check, Pipeline, Transform, Tumbling
+from spark_jobs.spec import Aggregate, Check, Layout, Pipeline, Transform, Tumbling
 from tests.spark import operators
 
 
@@ -142,6 +142,14 @@ def test_a_check_that_no_run_can_evaluate_is_refused(check, error, says):
     with pytest.raises(error) as refused:
         list(planned(spec))
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("layout", [{"partition_by": ("origin",)}, {"cluster_by": ("nothing",)}])
+def test_a_layout_that_does_not_fit_the_columns_that_spark_tells_is_refused(layout):
+    spec = registry.load("flight_events")
+    with pytest.raises(SpecInvalid) as refused:
+        list(planned(spec.model_copy(update={"layout": Layout(**layout)})))
+    assert f"layout.{next(iter(layout))}" in str(refused.value)
 
 
 def test_a_query_that_spark_can_plan_is_told_with_its_columns():

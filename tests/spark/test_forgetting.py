@@ -1,11 +1,13 @@
 """Deletes of a table that delta-rs does not write are forgotten by its drains."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from spark_jobs.runs.upkeep import forget_deletes
 from spark_jobs.sink import history
 from spark_jobs.sink.keyed.forgetting import forget
 from spark_jobs.sink.keyed.standing import size_at
@@ -46,3 +48,17 @@ def test_deletes_are_forgotten_where_there_are_deletion_vectors_and_no_row_has_c
     assert size_at(orders, Log.of(orders).newest)[:2] == (1, 2)
     assert not forget(spark, orders, STEP, NOW)
     assert Log.of(orders).newest == before + 1
+
+
+def test_a_drain_forgets_them_under_its_lease_alone_and_a_failure_does_not_fail_it(spark, orders):
+    spark.sql(f"ALTER TABLE delta.`{orders}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")  # fmt: skip
+    held = SimpleNamespace(confirm=lambda: 1 / 0)
+    run = SimpleNamespace(
+        spark=spark, lease=held, target=SimpleNamespace(table=orders),
+        spec=SimpleNamespace(name="orders", keyed=STEP),
+    )  # fmt: skip
+    forget_deletes(run)
+    assert keys(spark, orders) == ["a", "b", "c", "d"]
+    held.confirm = lambda: None
+    forget_deletes(run)
+    assert keys(spark, orders) == ["a"], "the others were deleted months ago"
