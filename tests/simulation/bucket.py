@@ -200,7 +200,7 @@ def in_reach() -> Iterator[None]:
             patch.object(
                 object_store,
                 "_client",
-                lambda url, *_: LocalStore(str(folder_of(url)), mkdir=True),
+                lambda url, *_, **_more: LocalStore(str(folder_of(url)), mkdir=True),
             ),
         ):
             yield
