@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.shown import Bucket, Rejected, RejectedLine
+from spark_jobs.ops.shown import OTHERS, Bucket, Rejected, RejectedLine
 from spark_jobs.spans.span import EPOCH, MICROSECOND
 from spark_jobs.spans.span_sql import floor_sql
 
 if TYPE_CHECKING:
     from upath import UPath
+
+    from spark_jobs.ops.schema import Row
 
 Table = Literal["late", "quarantine"]
 REASON = {"late": '"step"', "quarantine": "concat(kind, ': ', reason)"}
@@ -22,6 +25,7 @@ MISSED = {"late": "watermark_missed", "quarantine": "CAST(NULL AS TIMESTAMP)"}
 MOST_REASON = 300
 """Characters of a reason: the decoder's may repeat a value, of any length."""
 MOST_DAYS = 1000
+"""Of days and reasons together; the rest of each day is one line."""
 DAY = timedelta(days=1)
 
 
@@ -66,6 +70,8 @@ def rejected(
         f"count(*) AS records FROM {table} WHERE {own} GROUP BY 1, 2 "
         f"ORDER BY 1 DESC NULLS LAST, 3 DESC, 2 LIMIT {MOST_DAYS}",
     ).to_pylist()
+    if len(days) == MOST_DAYS:
+        days += _others(root, table, own, days)
     rows = ops_tables.query(
         root,
         table,
@@ -80,6 +86,21 @@ def rejected(
         records=tuple(RejectedLine(**row) for row in rows[:limit]),
         more=len(rows) > limit,
     )
+
+
+def _others(root: UPath, table: Table, own: str, days: list[Row]) -> list[Row]:
+    """What each day has besides: a reason may quote a value, so that there may be any number."""
+    told = Counter[int | None]()
+    for row in days:
+        told[row["day"]] += row["records"]
+    whole = ops_tables.query(
+        root,
+        table,
+        f"SELECT {_DAY} AS day, count(*) AS records FROM {table} WHERE {own} GROUP BY 1 "
+        f"ORDER BY 1 DESC NULLS LAST LIMIT {MOST_DAYS}",
+    ).to_pylist()
+    rest = [(row["day"], row["records"] - told[row["day"]]) for row in whole]
+    return [{"day": day, "reason": OTHERS, "records": more} for day, more in rest if more > 0]
 
 
 def _reason(table: Table) -> str:

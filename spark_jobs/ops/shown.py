@@ -7,7 +7,7 @@ it visible.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field as Described
 
@@ -177,13 +177,19 @@ class RunPage(Part):
     next_steps: tuple[NextStep, ...] = Described(description="it and others, each with its reason")
 
 
+OTHERS: Final = "other reasons"
+
+
 class Bucket(Part):
     """Rejected records of one kind on one day."""
 
     day: str = Described(
         description="the day of the Kafka timestamp, in UTC; empty if that is no time"
     )
-    reason: str = Described(description="late: the step; quarantine: the kind and the reason")
+    reason: str = Described(
+        description="late: the step; quarantine: the kind and the reason; `other reasons` of a day "
+        "that has too many"
+    )
     records: int = Described(description="how many")
 
 

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.messages.summary import told
+from spark_jobs.ops.shown import OTHERS
 from spark_jobs.pages.amounts import amount, in_bytes, number
 from spark_jobs.pages.bands import drawing
 from spark_jobs.pages.charts.chart import drawn
@@ -64,7 +65,7 @@ def environment(*more: Path) -> Environment:
         "by_day": by_day,
         "moment": moment,
     }
-    made.globals |= {"ROWS": ROWS, "STATES": get_args(State), "SAID": SAID}
+    made.globals |= {"ROWS": ROWS, "STATES": get_args(State), "SAID": SAID, "OTHERS": OTHERS}
     return made
 
 

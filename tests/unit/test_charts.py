@@ -83,6 +83,11 @@ def test_a_day_has_a_part_for_each_of_the_five_commonest_reasons_and_one_for_the
     ]
     assert (chart.names, chart.series[0].values) == (["2026-03-01", "2026-03-02"], [49, 10])
     assert chart.series[-1].values == [0, 5 + 4]
+    cut = by_day([of("2026-03-01", "a", 1), of("2026-03-01", "other reasons", 9)])
+    assert [(each.label, each.values) for each in cut.series] == [
+        ("a", [1]),
+        ("other reasons", [9]),
+    ]
     assert by_day([]).x == []
 
 

@@ -1,12 +1,14 @@
 """The page of late and quarantined records, over Kafka timestamps of any year."""
 
+from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
 from upath import UPath
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.rejected import Only, rejected
+from spark_jobs.ops.rejected import MOST_DAYS, Only, rejected
+from spark_jobs.ops.shown import OTHERS
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TIMES = {
@@ -78,3 +80,20 @@ def test_only_those_of_a_run_a_kind_or_a_reason_are_counted_and_shown(
     assert sum(day.records for day in found.days) == len(offsets)
     paged = rejected(UPath(tmp_path), "sales", table, 1, 1, only)
     assert paged.more == (len(offsets) > 2)
+
+
+def test_reasons_beyond_those_that_are_told_one_by_one_are_counted_all_the_same(tmp_path):
+    root = UPath(tmp_path)
+    rows = [
+        {"pipeline": "p", "generation": "g", "batch_id": 1, "topic": "t", "run_id": "r",
+         "partition": 0, "offset": n, "kind": "malformed", "reason": f"'{n}'",
+         "kafka_timestamp": datetime(2026, 3, 1 + n // MOST_DAYS, tzinfo=UTC)}
+        for n in range(MOST_DAYS + 7)
+    ]  # fmt: skip
+    ops_tables.append(root, "quarantine", rows)
+    found = rejected(root, "p", "quarantine", 1, 0)
+    by_day = Counter[str]()
+    for each in found.days:
+        by_day[each.day] += each.records
+    assert by_day == {"2026-03-01": MOST_DAYS, "2026-03-02": 7}
+    assert found.days[-1].reason == OTHERS

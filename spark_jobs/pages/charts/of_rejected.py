@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import islice
 
-from spark_jobs.ops.shown import Bucket
+from spark_jobs.ops.shown import OTHERS, Bucket
 from spark_jobs.pages.charts.chart import Chart, Series
 
-MOST_REASONS, OTHERS = 5, "other reasons"
+MOST_REASONS = 5
 
 
 def by_day(days: Sequence[Bucket]) -> Chart:
@@ -19,8 +20,9 @@ def by_day(days: Sequence[Bucket]) -> Chart:
     totals, found = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for each in days:
         totals[each.reason] += each.records
-    named = [reason for reason, _ in totals.most_common(MOST_REASONS)]
-    reasons = [*named, OTHERS] if len(totals) > MOST_REASONS else named
+    commonest = (reason for reason, _ in totals.most_common() if reason != OTHERS)
+    named = [*islice(commonest, MOST_REASONS)]
+    reasons = [*named, OTHERS] if len(totals) > len(named) else named
     for each in days:
         if each.day:
             found[each.day][each.reason if each.reason in named else OTHERS] += each.records
