@@ -68,7 +68,7 @@ def merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
         values = {f'"{name}"': f'new."{name}"' for name in written.column_names}
 
         def clauses(merger: TableMerger) -> TableMerger:
-            merger = merger.when_matched_update(values, _newer(step))
+            merger = merger.when_matched_update(values, newer(step))
             return merger.when_not_matched_insert(values)
 
         return Merge(written, fates(held, step.order_by), same(step, '"'), clauses)
@@ -82,6 +82,6 @@ def same(step: Latest, quote: str) -> str:
     return " AND ".join(f"old.{name} = new.{name}" for name in names)
 
 
-def _newer(step: Latest) -> str:
+def newer(step: Latest) -> str:
     """SQL: whether the position of `new` is above that of `old`, where a null is below all."""
     return above([(f'new."{name}"', f'old."{name}"') for name in placed(step.order_by)])
