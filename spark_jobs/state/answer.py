@@ -22,7 +22,7 @@ MOST_ROWS: Final = 200
 MOST_CELL: Final = 200
 """Characters of one value that are kept."""
 
-What = Literal["rows", "timers", "timeouts"]
+Counted = Literal["rows", "timers", "timeouts"]
 Clock = Literal["watermark", "clock", "processor", "nothing"]
 
 
@@ -81,7 +81,7 @@ class Expiry(Part):
     """When the rows of a variable expire."""
 
     variable: str = Described(description="the variable; empty for a step without named ones")
-    what: What = Described(
+    counted: Counted = Described(
         description="rows that are removed, or calls of the processor, which may remove rows"
     )
     by: Clock = Described(
@@ -138,7 +138,7 @@ class StateAnswer(Stored):
     steps: tuple[StepAnswer, ...] = Described(description="the stateful steps")
 
     def without_rows(self) -> StateAnswer:
-        """What a person may see who may not see the bytes of records."""
+        """Counted a person may see who may not see the bytes of records."""
         return self.model_copy(update={"steps": tuple(step.without_rows() for step in self.steps)})
 
 

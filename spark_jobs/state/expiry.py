@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.spans.span import EPOCH, MICROSECOND
 from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Pipeline
-from spark_jobs.state.answer import Clock, Expiring, Expiry, What
+from spark_jobs.state.answer import Clock, Expiring, Expiry, Counted
 from spark_jobs.state.reader import StateOperator, opened
 from spark_jobs.state.store_columns import StoreColumn
 from spark_jobs.state.table import Table
@@ -36,7 +36,7 @@ class When(NamedTuple):
 
     column: str
     by: Clock
-    what: What = "rows"
+    counted: Counted = "rows"
 
 
 def expiry(
@@ -59,7 +59,7 @@ def expiry(
         rows = _by_span(stored, next(each for each in columns if each.name == when.column), since)
     return Expiry(
         variable=variable.name,
-        what=when.what,
+        counted=when.counted,
         by=when.by,
         since=since,
         spans=tuple(

@@ -52,7 +52,7 @@ def _sizes(sizes: KeySizes) -> Iterator[str]:
 def expires(expiry: Expiry) -> str:
     """How many rows of a variable expire when, on one line."""
     of = f"{expiry.variable}: " if expiry.variable else ""
-    told = f"{of}rows {WHAT[expiry.what]} {BY[expiry.by]}"
+    told = f"{of}rows {WHAT[expiry.counted]} {BY[expiry.by]}"
     if expiry.by in {"processor", "nothing"}:
         return f"{told}: {expiry.never:,}"
     if expiry.since is None:

@@ -368,7 +368,7 @@ def test_timers_fire_in_the_hours_that_their_rows_say_and_keys_without_one_are_t
     rows = remembered(spark, scene, 3, batch, "event-time timers")
     step = kept("aircraft_rotations")[-1]
     timers = {each.variable: each for each in step.expiry}["event-time timers"]
-    assert timers.what == "timers"
+    assert timers.counted == "timers"
     for hours in (0, 1, 24, 48):
         until = now + timedelta(hours=hours)
         assert timers.within(hours) == sum(row["due"] <= until for row in rows)

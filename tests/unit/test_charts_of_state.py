@@ -14,7 +14,7 @@ HOUR = 3600
 def expiry(*spans: tuple[int, int], since: datetime | None = NOON, variable: str = "") -> Expiry:
     """Hours and rows."""
     return Expiry(
-        variable=variable, what="rows", by="watermark", since=since, later=0, never=0,
+        variable=variable, counted="rows", by="watermark", since=since, later=0, never=0,
         spans=tuple(Expiring(hours=hours, rows=rows) for hours, rows in spans),
     )  # fmt: skip
 

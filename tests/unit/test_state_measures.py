@@ -66,7 +66,7 @@ SIZES = KeySizes(
     largest=(LargeKey(key=("é\\u202e", "7"), rows=1000, bytes=40_000),),
 )
 ROWS = Expiry(
-    variable="", what="rows", by="watermark", since=NOON, later=2, never=1,
+    variable="", counted="rows", by="watermark", since=NOON, later=2, never=1,
     spans=(Expiring(hours=0, rows=5), Expiring(hours=1, rows=10), Expiring(hours=30, rows=20)),
 )  # fmt: skip
 

@@ -52,7 +52,7 @@ def expiry_chart(step: int, expiry: Sequence[Expiry]) -> Chart | None:
     fits = sum(at <= LAST for at in x)
     series = [
         Series(
-            each.variable or each.what,
+            each.variable or each.counted,
             [_by_bar(each, wide)[hours] for hours in ends[:fits]],
             f"part{place % 6}",
         )
