@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.spans.span import EPOCH, MICROSECOND
 from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Pipeline
-from spark_jobs.state.answer import Clock, Expiring, Expiry, Counted
+from spark_jobs.state.answer import Clock, Counted, Expiring, Expiry
 from spark_jobs.state.reader import StateOperator, opened
 from spark_jobs.state.store_columns import StoreColumn
 from spark_jobs.state.table import Table
