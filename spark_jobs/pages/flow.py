@@ -30,7 +30,7 @@ SAID = {
     "added": "the table lacked them",
 }
 """Part -> what it means."""
-ENDS = ("accepted", "accepted, copies among them", "computed from")
+ENDS = ("accepted", "each once", "accepted, copies among them", "computed from")
 KIND = {
     **dict.fromkeys(ENDS, "accepted"),
     "in rows": "accepted",

@@ -132,7 +132,7 @@ def _end(account: Account) -> str:
         return "in rows"
     if account.duplicates is None:
         return "accepted, copies among them"
-    return "accepted"
+    return "each once" if account.duplicates else "accepted"
 
 
 def _staged(account: Account) -> Flow:

@@ -221,7 +221,7 @@ def test_a_run_that_was_not_published_says_why_and_what_to_do(get):
     assert "CHECK_FAILED" in text
     assert f"sluice accept {MINE} --check 'expect_column_values_to_not_be_null(origin)'" in text
     # 100 of 100 offsets were read; 10 were late, 5 copies. The records are a click away.
-    assert "100 read = 10 late + 90 accepted; 90 accepted = 5 duplicates + 85 accepted." in text
+    assert "100 read = 10 late + 90 accepted; 90 accepted = 5 duplicates + 85 each once." in text
     links = re.findall(r'href="/sluice([^"]*/rejected\?table=late&run_id=[^"]*)"', text)
     assert len(links) == 1
     assert get(links[0], page=True).text.count("&amp;offset=") == 1
