@@ -43,9 +43,13 @@ def row_of(page: str, pipeline: str) -> str:
 
 @pytest.fixture
 def airflow_knows(server) -> Callable[..., Any]:
-    """Set what Airflow's metadata say of a DAG."""
+    """Set what Airflow's metadata say of a DAG, of which no run that another test left is at work."""
     from airflow.models.dag import DagModel  # noqa: PLC0415 - the home comes first
+    from airflow.models.dagrun import DagRun  # noqa: PLC0415
     from airflow.utils.session import create_session  # noqa: PLC0415
+
+    with create_session() as session:
+        session.query(DagRun).update({"state": "success"})
 
     def know(pipeline: str, **columns: Any):
         with create_session() as session:
