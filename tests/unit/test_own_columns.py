@@ -55,7 +55,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "steps/sql/catalyst.py": {"input_"},
     # Names of tables in a MERGE.
     "sink/commit.py": {"old", "new"},
-    "sink/keyed/commit.py": {"old", "new"},
+    "sink/keyed/replacing.py": {"_change_type"},
     "sink/keyed/chains.py": {"old", "new"},
     "sink/keyed/folds.py": {"old", "new"},
 }  # fmt: skip

@@ -118,7 +118,7 @@ def test_the_page_of_a_run_names_topics(root):
     of_the_page = {"flow": None, "rows_flow": None, "topic_flows": [], "says": {}, "records": {}}
     text = page.render(
         base="", pipeline="p", run=found, charts=[], partitions=Partitions(SPEC.topic),
-        STAGED_KINDS=STAGED_KINDS, **of_the_page,
+        STAGED_KINDS=STAGED_KINDS, topics_differ=[], **of_the_page,
     )  # fmt: skip
     assert '<th scope="row">us/3</th>' in text
     assert "nothing in this run" in text
