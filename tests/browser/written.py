@@ -391,7 +391,7 @@ class History:
             expiry=(
                 Expiry(
                     variable="",
-                    what="rows",
+                    counted="rows",
                     by="watermark",
                     since=self.watermark(self.last),
                     spans=due,

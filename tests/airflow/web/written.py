@@ -63,7 +63,13 @@ def checkpoint_of(folder: Path, name: str):
     )  # fmt: skip
     due = (Expiring(hours=0, rows=1), Expiring(hours=9, rows=5))
     expiry = Expiry(
-        variable=HOSTILE[:60], what="rows", by="watermark", since=NOON, spans=due, later=0, never=1
+        variable=HOSTILE[:60],
+        counted="rows",
+        by="watermark",
+        since=NOON,
+        spans=due,
+        later=0,
+        never=1,
     )
     step = StepAnswer(
         step=2, kind="deduplicate", operator="dedupe", partitions=2, variables=(variable,),
