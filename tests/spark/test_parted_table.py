@@ -5,9 +5,7 @@ DuckDB's; a repair leaves the other days' files alone.
 from typing import Any
 
 import deltalake
-import duckdb
 
-from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import TableChanged
 from spark_jobs.messages.request import Request
 from spark_jobs.rebuild.beside import begin
@@ -27,6 +25,7 @@ from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.refused import fails
 from tests.harness.scene import Scene
+from tests.spark.miles import Rows, miles_by_hour
 
 BY_DAY = SPEC.model_copy(
     update={
@@ -41,7 +40,6 @@ BY_AIRPORT = BY_DAY.model_copy(
         "state": SPEC.state.model_copy(update={"version": 2}),
     }
 )
-Rows = list[tuple[Any, ...]]
 
 
 def rows(path: Any) -> Rows:
@@ -52,21 +50,7 @@ def rows(path: Any) -> Rows:
 
 
 def expected(made: Scene) -> Rows:
-    """By DuckDB: all hours that the checkpoint has closed."""
-    checkpoint = Checkpoint(made.paths.checkpoint)
-    closed = checkpoint.batch(checkpoint.committed()[-1]).watermark
-    with duckdb.connect() as db:
-        db.sql("SET TimeZone = 'UTC'")
-        db.register("ledger", made.ledger)
-        return db.sql(
-            """
-            SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*),
-                   sum(distance_miles)::BIGINT
-            FROM ledger WHERE kind IN ('good', 'duplicate')
-            GROUP BY hour, origin HAVING hour + INTERVAL 1 HOUR <= ? ORDER BY 1, 2
-            """,
-            params=[closed],
-        ).fetchall()
+    return miles_by_hour(made.ledger, "sum", made.paths.checkpoint)
 
 
 def repair(made: Scene) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import deltalake
-import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -17,7 +16,6 @@ from local.publish import publish as send
 from spark_jobs import failpoint
 from spark_jobs.analysis.ranged import position_of, unranged
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import RebuildRefused, SluiceError
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report
@@ -45,6 +43,7 @@ from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.refused import fails
 from tests.harness.scene import Scene, records
+from tests.spark.miles import Rows, miles_by_hour
 
 FARTHEST = {"flights": "count(*)", "miles": "CAST(max(distance_miles) AS BIGINT)"}
 ARCHIVED = SPEC.model_copy(
@@ -54,7 +53,6 @@ WHOLE = SPEC.model_copy(update={"output_mode": "complete", "state": State(budget
 """Its table is the whole result, of which no range can be computed."""
 WITHOUT_TIME = {"broken_json", "null_event_time", "missing_event_time", "empty_value", "tombstone"}
 """Reasons of the generator's malformed records."""
-Rows = list[tuple[Any, ...]]
 
 
 class Rebuilding:
@@ -92,9 +90,8 @@ class Rebuilding:
 
     def expected(self, measure: str, paths: Paths) -> Rows:
         """By DuckDB: the hours that the checkpoint has closed, without what drains found late."""
-        known, checkpoint = read_identity(paths), Checkpoint(paths.checkpoint)
+        known = read_identity(paths)
         assert known is not None
-        closed = checkpoint.batch(checkpoint.committed()[-1]).watermark
         lost = pa.table(
             {
                 name: [
@@ -106,20 +103,8 @@ class Rebuilding:
             },
             schema=pa.schema([("partition", pa.int32()), ("offset", pa.int64())]),
         )
-        with duckdb.connect() as db:
-            db.sql("SET TimeZone = 'UTC'")
-            db.register("ledger", self.scene.ledger)
-            db.register("lost", lost)
-            return db.sql(
-                f"""
-                SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*),
-                       {measure}(distance_miles)::BIGINT
-                FROM ledger ANTI JOIN lost USING ("partition", "offset")
-                WHERE kind IN ('good', 'duplicate')
-                GROUP BY hour, origin HAVING hour + INTERVAL 1 HOUR <= ? ORDER BY 1, 2
-                """,
-                params=[closed],
-            ).fetchall()
+        kept = self.scene.ledger.join(lost, lost.column_names, join_type="left anti")
+        return miles_by_hour(kept, measure, paths.checkpoint)
 
 
 def ordered(table: deltalake.DeltaTable) -> Rows:
@@ -207,19 +192,10 @@ def test_a_table_of_which_no_range_can_be_computed_is_rebuilt_and_switched_to(sc
 
 
 def whole(made: Scene, measure: str, deliveries: list[int]) -> Rows:
-    """By DuckDB, of all good records of these deliveries: none is late for the whole result."""
-    with duckdb.connect() as db:
-        db.sql("SET TimeZone = 'UTC'")
-        db.register("ledger", made.ledger)
-        return db.sql(
-            f"""
-            SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*),
-                   {measure}(distance_miles)::BIGINT
-            FROM ledger WHERE kind IN ('good', 'duplicate') AND list_contains(?, delivery)
-            GROUP BY hour, origin ORDER BY 1, 2
-            """,
-            params=[deliveries],
-        ).fetchall()
+    """Of all good records of these deliveries: none is late for the whole result."""
+    ledger = made.ledger
+    of_these = pc.is_in(ledger["delivery"], pa.array(deliveries, ledger["delivery"].type))
+    return miles_by_hour(ledger.filter(of_these), measure)
 
 
 @long_form
@@ -283,21 +259,8 @@ def test_what_kafka_has_no_longer_comes_from_the_archive_and_belongs_to_the_tabl
     assert quarantined(it.paths) == kept
 
     def canonical() -> Rows:
-        """By DuckDB, of all that was ever sent: nothing of it is late for a rebuild."""
-        checkpoint = Checkpoint(it.paths.checkpoint)
-        closed = checkpoint.batch(checkpoint.committed()[-1]).watermark
-        with duckdb.connect() as db:
-            db.sql("SET TimeZone = 'UTC'")
-            db.register("ledger", made.ledger)
-            return db.sql(
-                """
-                SELECT time_bucket(INTERVAL 1 HOUR, event_time) AS hour, origin, count(*),
-                       max(distance_miles)::BIGINT
-                FROM ledger WHERE kind IN ('good', 'duplicate')
-                GROUP BY hour, origin HAVING hour + INTERVAL 1 HOUR <= ? ORDER BY 1, 2
-                """,
-                params=[closed],
-            ).fetchall()
+        """Of all that was ever sent: nothing of it is late for a rebuild."""
+        return miles_by_hour(made.ledger, "max", it.paths.checkpoint)
 
     assert it.rows(it.paths) == canonical()
     oldest = it.rows(it.paths)[0][0]
