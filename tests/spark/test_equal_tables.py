@@ -47,7 +47,7 @@ KILLED: Final = {
 """How the events are written -> where its second drain is cut off."""
 REBUILT: Final = ("avro", "csv")
 """Also without the long form."""
-LONG_ALONE: Final = ("nested", "cloudevents", "gzip")
+LONG_ALONE: Final = ("nested", "cloudevents", "gzip", "csv")
 """Their records in Spark: test_record_topics and test_headers, in each run."""
 READER, PASSWORD, TOKEN = "reader", 'pass; "word" \'é', "Bearer t0ken"
 

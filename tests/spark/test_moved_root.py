@@ -9,6 +9,7 @@ from spark_jobs.errors import StateUnreadable
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.state.view import state_view
 from tests.harness.crash import over
+from tests.harness.long_form import long_form
 from tests.harness.refused import fails
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs
@@ -29,7 +30,9 @@ def names(folder: Path, place: str) -> list[str]:
     return [str(each.relative_to(folder)) for each in found if place.encode() in each.read_bytes()]
 
 
-@pytest.mark.parametrize("pipeline", ["aircraft_rotations", "departure_delays"])
+@pytest.mark.parametrize(
+    "pipeline", [pytest.param("aircraft_rotations", marks=long_form), "departure_delays"]
+)
 def test_a_root_restored_to_another_place_drains_on_exactly_repairs_and_verifies(
     scene, tmp_path, monkeypatch, pipeline
 ):
