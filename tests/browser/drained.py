@@ -66,7 +66,8 @@ def drained(kafka: str, folder: Path) -> Iterator[Drained]:
     """Every delivery is drained by Airflow. Before the last, a person takes a row out of the table."""
     home, root = folder / "airflow", folder / ROOT
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=DELIVERIES, topic="flights")
-    variables = {"SLUICE_KAFKA": kafka, "SLUICE_ROOT": str(root)}
+    shown = {"SLUICE_RECORD_BYTES": "shown"}  # the person who approves sees rows
+    variables = {"SLUICE_KAFKA": kafka, "SLUICE_ROOT": str(root)} | shown
     try:
         running = airflow.start(home, variables, schedule=False)
         with Api(running) as api:
