@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Final
 
+from spark_jobs.draft.connect_schema import declared, is_connect
 from spark_jobs.draft.fields import Drafted, Reading, drafted
-from spark_jobs.draft.leaf import FEW, leaves
+from spark_jobs.draft.leaf import FEW, Kind, Leaf, kind, leaves
 from spark_jobs.draft.sample import Sampled, objects
 from spark_jobs.spec.fields.place import Envelope
 
@@ -42,7 +43,7 @@ def _fields(
 ) -> list[Drafted]:
     stamps = [each.timestamp for each in ordered if each.timestamp is not None]
     clock_ms = median(stamps) if stamps else 0
-    rows, around = list(found), list[Mapping[str, Any]]()
+    rows, around = [_without_schema(each) for each in found], list[Mapping[str, Any]]()
     if envelope == "debezium":
         payloads = [payload(each) for each in found]
         rows = [each.get("after") or each.get("before") or {} for each in payloads]
@@ -50,7 +51,17 @@ def _fields(
     elif envelope == "cloudevents":
         rows = [each.get("data") if isinstance(each.get("data"), dict) else {} for each in found]  # type: ignore[misc]
         around = [{k: v for k, v in each.items() if k != "data"} for each in found]
-    fields = drafted(leaves(rows), clock_ms, taken=("changed_at", "op", "arrived_at"))
+    said, base = declared(found[-1]), ("payload", "after") if envelope == "debezium" else ()
+
+    def of(leaf: Leaf, clock_ms: float) -> Kind:
+        return said.get((*base, *leaf.path)) or kind(leaf, clock_ms)
+
+    taken = ("changed_at", "op", "arrived_at")
+    fields = drafted(leaves(rows), clock_ms, taken=taken, of=of)
     names = [each.field.name for each in fields]
     beside = drafted(leaves(around), clock_ms, "envelope", names)
     return fields + [each for each in beside if each.leaf.values]
+
+
+def _without_schema(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"payload": record["payload"]} if is_connect(record) else record

@@ -273,6 +273,62 @@ def test_a_topic_of_debezium_becomes_the_present_rows():
     assert made.tried.dropped == 1
 
 
+def connect(fields, payload):
+    """As Connect's JSON converter writes it."""
+    return {"schema": {"type": "struct", "optional": False, "fields": fields}, "payload": payload}
+
+
+ROW = [
+    {"type": "int32", "field": "number"},
+    {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "field": "amount",
+     "parameters": {"scale": "3", "connect.decimal.precision": "10"}},
+    {"type": "int64", "name": "io.debezium.time.NanoTimestamp", "field": "seen"},
+    {"type": "int32", "name": "io.debezium.time.Date", "field": "born"},
+    {"type": "int64", "name": "com.example.Odd", "field": "odd"},
+]  # fmt: skip
+SAID = {"amount": ("decimal(10,3)", "base64"), "seen": ("timestamp", "ns"), "born": ("date", "days"), "odd": ("bigint", None)}  # fmt: skip
+
+
+def row(n):
+    return {
+        "number": n % 9,
+        "amount": "AYag",
+        "seen": int((CLOCK + n) * 1e6),
+        "born": 9000,
+        "odd": 3,
+    }
+
+
+@pytest.mark.parametrize("envelope", [None, "debezium"])
+def test_a_schema_of_connect_says_types_that_values_do_not_show(envelope):
+    def record(n):
+        if envelope is None:
+            return connect(ROW, row(n))
+        parts = [{"type": "struct", "field": each, "fields": ROW} for each in ("before", "after")]
+        changed = {"op": "u", "before": None, "after": row(n), "ts_ms": int(CLOCK) + n}
+        return connect(parts, changed | {"source": {"lsn": n}})
+
+    made = draft("x", "x", sampled([record(n) for n in range(60)]))
+    topic = written(made).topic
+    found = {field.name: (field.type, field.format) for field in topic.fields}
+    assert topic.envelope == envelope
+    assert found | SAID == found
+    assert found["number"] == ("int", None)
+    assert "schema_type" not in found
+    assert made.tried.malformed.total() == 0
+
+
+@pytest.mark.parametrize(
+    "parameters", [None, {}, {"scale": "x"}, {"scale": "-2"}, {"scale": "2", "connect.decimal.precision": "60"}]
+)  # fmt: skip
+def test_a_decimal_without_a_usable_scale_is_left_to_the_values(parameters):
+    part = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "field": "amount", "parameters": parameters}  # fmt: skip
+    values = [connect([part], {"amount": "AYag" if n % 2 else "AYah", "n": n}) for n in range(60)]
+    made = draft("x", "x", sampled(values))
+    [field] = [each for each in written(made).topic.fields if each.name == "amount"]
+    assert field.type == "string"
+
+
 def test_an_event_of_cloudevents_is_told_by_its_own_id():
     values = [
         {"specversion": "1.0", "id": f"e-{n}", "source": "/shop", "type": "paid", "data": {"orderId": n},

@@ -1,0 +1,77 @@
+"""Connect schema: what Kafka Connect's JSON converter writes beside a record, which says types that
+values do not show: a decimal's scale, a time's unit.
+
+Source: org.apache.kafka.connect.json.JsonConverter; Debezium's "temporal types".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_jobs.draft.leaf import Kind
+
+if TYPE_CHECKING:
+    from spark_jobs.values.path import Path
+
+_NAMED: Final = {
+    "org.apache.kafka.connect.data.Date": Kind("date", "days"),
+    "org.apache.kafka.connect.data.Timestamp": Kind("timestamp", "ms"),
+    "io.debezium.time.Date": Kind("date", "days"),
+    "io.debezium.time.Timestamp": Kind("timestamp", "ms"),
+    "io.debezium.time.MicroTimestamp": Kind("timestamp", "us"),
+    "io.debezium.time.NanoTimestamp": Kind("timestamp", "ns"),
+    "io.debezium.time.ZonedTimestamp": Kind("timestamp"),
+}
+_PLAIN: Final = {
+    **dict.fromkeys(("int8", "int16", "int32"), Kind("int")),
+    "int64": Kind("bigint"),
+    "float32": Kind("float"),
+    "float64": Kind("double"),
+    "boolean": Kind("boolean"),
+}
+_DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
+_MOST_DIGITS: Final = 38
+
+
+def is_connect(record: Mapping[str, Any]) -> bool:
+    """Whether it is a payload with its schema beside it, and nothing more."""
+    schema = record.get("schema")
+    return record.keys() == {"schema", "payload"} and isinstance(schema, dict) and "type" in schema
+
+
+def declared(record: Mapping[str, Any]) -> dict[Path, Kind]:
+    """Path in the record -> what its schema says of it. Text, bytes and names that are not known
+    are left to the values.
+    """
+    return dict(_within(record["schema"], ("payload",))) if is_connect(record) else {}
+
+
+def _within(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Kind]]:
+    parts = schema.get("fields")
+    for part in parts if isinstance(parts, list) else ():
+        if not isinstance(part, dict) or not isinstance(part.get("field"), str):
+            continue
+        here = (*path, part["field"])
+        yield from _within(part, here)
+        if found := _kind(part):
+            yield here, found
+
+
+def _kind(part: Mapping[str, Any]) -> Kind | None:
+    name = part.get("name")
+    if name == _DECIMAL:
+        return _decimal(part.get("parameters"))
+    # Of another name the number means what only its connector knows.
+    return _NAMED.get(str(name)) if name else _PLAIN.get(str(part.get("type")))
+
+
+def _decimal(given: object) -> Kind | None:
+    has = given if isinstance(given, dict) else {}
+    try:
+        scale = int(has["scale"])
+        digits = int(has.get("connect.decimal.precision", _MOST_DIGITS))
+    except (KeyError, TypeError, ValueError):
+        return None
+    fits = 0 <= scale <= digits <= _MOST_DIGITS and digits > 0
+    return Kind(f"decimal({digits},{scale})", "base64") if fits else None
