@@ -11,13 +11,14 @@ from typing import Any, Final, NamedTuple
 from spark_jobs.draft.clock import Disorder, disorder, event_time
 from spark_jobs.draft.csv_topic import of_csv
 from spark_jobs.draft.fields import Drafted, Reading, optional, required
+from spark_jobs.draft.inflated import compressed_by, inflated
 from spark_jobs.draft.json_topic import of_json, payload
 from spark_jobs.draft.leaf import FEW
 from spark_jobs.draft.registered_topic import is_registered, of_registered
 from spark_jobs.draft.sample import Sampled
 from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.errors import SampleUnusable
-from spark_jobs.spec import Check, Deduplicate, Field, Latest, Pipeline, Topic, within
+from spark_jobs.spec import Check, Compressed, Deduplicate, Field, Latest, Pipeline, Topic, within
 from spark_jobs.spec.fields.place import Envelope
 
 ARRIVED: Final = Field(name="arrived_at", type="timestamp", part="timestamp")
@@ -102,6 +103,10 @@ def draft(
 def _read(ordered: Sequence[Sampled], root: str) -> Reading:
     if is_registered(ordered):
         return of_registered(ordered, root)
+    if by := compressed_by(ordered):
+        plain = inflated(ordered, by)
+        inner = of_csv(plain) or of_json(plain)
+        return inner._replace(format=Compressed(by=by, format=inner.format))
     return of_csv(ordered) or of_json(ordered)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from spark_jobs.draft.drafted import Draft
 from spark_jobs.spec import Deduplicate, Field, Latest, Pipeline
 from spark_jobs.spec.duration import interval
-from spark_jobs.spec.formats.format import JSON
+from spark_jobs.spec.formats.format import JSON, Format
 
 
 def text(draft: Draft, records: int) -> str:
@@ -17,7 +17,7 @@ def text(draft: Draft, records: int) -> str:
     spec, topic = draft.spec, draft.spec.topic
     steps = [each.kind.capitalize() for each in spec.steps]
     checks = ["Check"] if spec.output_checks else []
-    formats = [] if topic.format == JSON else [type(topic.format).__name__]
+    formats = [type(each).__name__ for each in (topic.format, topic.format.within) if each != JSON]
     names = sorted({*checks, *steps, *formats, "Field", "Pipeline", "Topic", "within"})
     lines = [
         f'"""{spec.about}',
@@ -62,12 +62,18 @@ def _quoted(value: object) -> str:
 
 
 def _format(draft: Draft) -> Iterator[str]:
-    format_ = draft.spec.topic.format
-    given = format_.model_dump(exclude_defaults=True)
-    words = (f"{name}={_quoted(value)}" for name, value in given.items())
     if note := draft.notes.get("format"):
         yield f"    # {note}"
-    yield f"    format={type(format_).__name__}({', '.join(words)}),"
+    yield f"    format={_made(draft.spec.topic.format)},"
+
+
+def _made(format_: Format) -> str:
+    given = {name: getattr(format_, name) for name in format_.model_dump(exclude_defaults=True)}
+    words = (
+        f"{name}={_made(value) if isinstance(value, Format) else _quoted(value)}"
+        for name, value in given.items()
+    )
+    return f"{type(format_).__name__}({', '.join(words)})"
 
 
 def _constant(spec: Pipeline) -> str:

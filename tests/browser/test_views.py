@@ -159,7 +159,7 @@ class TestQuestions:
             opened.go(pages.address("rejected", installed))
             days = {
                 row["day"]: int(row["records"])
-                for row in opened.table("By day")
+                for row in opened.table("By day of the Kafka timestamp (UTC) and reason")
                 if row["reason"] == "deduplicate"
             }
             [newest, *_] = opened.table("Late records, newest first")

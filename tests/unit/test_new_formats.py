@@ -1,11 +1,13 @@
 """`sluice new` over CSV and over Avro of a registry; and the case that it writes, as it is read again."""
 
+import gzip
 import json
 import runpy
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+import zstandard
 
 from spark_jobs.draft.drafted import draft
 from spark_jobs.draft.golden import golden
@@ -63,6 +65,38 @@ def test_rows_of_csv_get_a_column_for_each_cell(headers, delimiter, tmp_path):
     assert ("format" in made.notes) is not header
     assert spec.steps == (Deduplicate(keys=("order_id",) if header else ("*",)),)
     assert (len(made.tried.rows), made.tried.malformed.total()) == (60, headers)
+
+
+def by_gzip(value):
+    return gzip.compress(value)
+
+
+def by_zstd(value):
+    return zstandard.ZstdCompressor().compress(value)
+
+
+@pytest.mark.parametrize(("by", "packed"), [("gzip", by_gzip), ("zstd", by_zstd)])
+@pytest.mark.parametrize("inner", ["json", "csv"])
+def test_what_is_compressed_record_by_record_is_declared_by_what_is_in_it(
+    by, packed, inner, tmp_path
+):
+    plain = [json.dumps(order(n)).encode() for n in range(60)]
+    plain = [row.encode() for row in ROWS] if inner == "csv" else plain
+    # A copy that was packed anew has other bytes, and is a copy all the same.
+    values = [packed(each) for each in plain] + [packed(plain[0] + b" ") if inner == "json" else packed(plain[0])]  # fmt: skip
+    made, as_it_is = (
+        draft("orders", "orders", sampled(values)),
+        draft("orders", "orders", sampled(plain)),
+    )
+    spec = spec_of(made, tmp_path)
+    assert spec == made.spec
+    assert (spec.topic.format.by, spec.topic.format.format) == (by, as_it_is.spec.topic.format)
+    assert spec.topic.fields == as_it_is.spec.topic.fields
+    assert made.tried.malformed.total() == 0
+    case = tmp_path / "tests.yaml"
+    case.write_text(golden(made))
+    [[first, *_]] = read(case)[0].given
+    assert first.value == values[0]
 
 
 def orders(schema, number, count):
