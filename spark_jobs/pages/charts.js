@@ -3,14 +3,14 @@
 // Names are text of others: they become text nodes, and nothing else.
 "use strict";
 (() => {
-  // A table that is wider than its place is reached by the keyboard too, so that its columns are.
+  // What is wider than its place is reached by the keyboard too, so that all of it is.
   const scrolls = new ResizeObserver((all) => {
     for (const { target } of all) {
       if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
       else target.removeAttribute("tabindex");
     }
   });
-  for (const place of document.querySelectorAll(".wide")) scrolls.observe(place);
+  for (const place of document.querySelectorAll(".wide, pre")) scrolls.observe(place);
 
   const places = [...document.querySelectorAll("[data-chart]")];
   if (!places.length) return;
