@@ -41,6 +41,11 @@ CHANGE_POINTS: Final = {
     "change.stepped": "a step of a change is done, and its note does not say so",
 }
 """Failpoint of every change of several steps (journal/) -> what is true there."""
+REPLACING_POINTS: Final = {
+    "replacing.read": "it is known which rows a batch replaces, and none of its files is written",
+    "replacing.written": "its files are written, and they are not committed",
+}
+"""Failpoint of a batch that Spark puts into a Latest -> what is true there."""
 REPLAY_POINTS: Final = {
     "replaying": "rows of a replay are in its output, and their batch is not committed"
 }
@@ -69,6 +74,7 @@ EVERY: Final = {
     **PUBLISH_POINTS,
     **COLUMN_POINTS,
     **CHANGE_POINTS,
+    **REPLACING_POINTS,
     **REPLAY_POINTS,
     **STAGE_POINTS,
     **SWAP_POINTS,

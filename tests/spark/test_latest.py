@@ -21,7 +21,7 @@ from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.published import table as published_table
 from spark_jobs.sink.keyed import driver
-from spark_jobs.spec import Check, Field, Latest, Pipeline, Topic, keyed
+from spark_jobs.spec import Check, Field, Latest, Layout, Pipeline, Topic, Transform, keyed
 from spark_jobs.storage.log_entries import entries
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
@@ -249,6 +249,32 @@ def test_delta_rs_and_spark_merge_alike(shop, kafka, tmp_path, monkeypatch):
         if entry["operation"] == "MERGE"
     }
     assert engines == {False}
+
+
+PARTED: Final = SPEC.model_copy(
+    update={
+        "steps": (
+            Transform(sql="SELECT *, CAST(lsn AS BIGINT) % 3 AS part FROM rows"),
+            *SPEC.steps,
+        ),
+        "layout": Layout(partition_by=("part",)),
+    }
+)
+"""A row's next change may have another part."""
+
+
+@pytest.mark.parametrize("most", [driver.MOST_BYTES, 0], ids=["in the driver", "in Spark"])
+def test_rows_that_go_from_folder_to_folder_are_duckdbs(kafka, tmp_path, monkeypatch, most):
+    shop = Shop(Scene(kafka, tmp_path, PARTED, partitions=2), [], random.Random(11))
+    create_topic(kafka, shop.made.topic, 2)
+    monkeypatch.setattr(driver, "MOST_BYTES", most)
+    for number, part in enumerate(shop.disordered(shop.changes(1, 300))):
+        shop.send(part)
+        shop.made.run(f"{number}")
+        shop.assert_exact()
+    found = [row for row in rows_of(shop.made.paths.table) if not row["_sluice_deleted"]]
+    assert {row["part"] for row in found} == {0, 1, 2}
+    assert all(row["part"] == row["lsn"] % 3 for row in found)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ DuckDB's; a repair leaves the other days' files alone.
 from typing import Any
 
 import deltalake
+import duckdb
+import pytest
 
 from spark_jobs.errors import TableChanged
 from spark_jobs.messages.request import Request
@@ -17,7 +19,7 @@ from spark_jobs.repair.manifest import approve
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table
-from spark_jobs.spec import Layout, Ranges, Transform
+from spark_jobs.spec import Aggregate, Layout, Pipeline, Ranges, State, Transform
 from spark_jobs.storage.delta_log import Log
 from spark_jobs.storage.z_order import put_in_order
 from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
@@ -123,3 +125,40 @@ def test_a_parted_table_is_drained_repaired_and_rebuilt_as_duckdb_has_it(scene):
     assert made_so.configuration["delta.targetFileSize"] == "32mb"
     listener.publish(made.paths, made.spec)
     assert rows(published) == rows(made.paths.table)
+
+
+BY_DAY_AND_AIRPORT = Pipeline(
+    name="flown_by_day",
+    about="Miles by day and airport, in folders by day.",
+    topic=SPEC.topic,
+    steps=(
+        Transform(sql="SELECT *, date(event_time) AS day FROM rows"),
+        Aggregate(
+            keys=("day", "origin"),
+            measures={"flights": "count(*)", "miles": "sum(distance_miles)"},
+            counts="flights",
+        ),
+    ),
+    state=State(budget_rows=100_000),
+    layout=Layout(partition_by=("day",)),
+    output_mode="update",
+)
+
+
+@pytest.mark.parametrize("mode", ["update", "complete"])
+def test_a_parted_table_whose_rows_are_merged_or_written_anew_is_duckdbs(scene, mode):
+    made = scene(BY_DAY_AND_AIRPORT, events=3000, deliveries=3, output_mode=mode)
+    for number in range(3):
+        made.deliver()
+        made.run(f"{number}")
+        found = deltalake.DeltaTable(str(made.paths.table)).to_pyarrow_table().to_pylist()
+        with duckdb.connect() as db:
+            db.sql("SET TimeZone = 'UTC'")
+            db.register("ledger", made.ledger)
+            wanted = db.sql(
+                """SELECT event_time::DATE, origin, count(*), sum(distance_miles)::BIGINT FROM ledger
+                WHERE kind IN ('good', 'duplicate') GROUP BY 1, 2 ORDER BY 1, 2"""
+            ).fetchall()
+        assert sorted((r["day"], r["origin"], r["flights"], r["miles"]) for r in found) == wanted
+    folders = {each.name for each in made.paths.table.iterdir() if each.name.startswith("day=")}
+    assert folders == {f"day={day}" for day, *_ in wanted}

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
+from spark_jobs import failpoint
 from spark_jobs.sink.commit import Commit, within
 from spark_jobs.values.own_columns import own
 
@@ -74,6 +75,7 @@ class Replacing:
             new.select(*columns, each.alias(_KIND)) for each in (F.lit(None).cast("string"), fed)
         ]
 
+        failpoint.at("replacing.read")
         stayed = self._written(stay) if old else self._sequence([])
         came = self._written(come[0].unionByName(come[1]))
         written, copied = self._count(came), self._count(stayed)
@@ -86,6 +88,7 @@ class Replacing:
         )
         now = self._jvm.System.currentTimeMillis()
         removed = self._sequence([each.removeWithTimestamp(now, True) for each in old])
+        failpoint.at("replacing.written")
         self._finish(stayed.appendedAll(came).appendedAll(removed), note)
 
     def _old(self, new: DataFrame) -> list[Any]:
