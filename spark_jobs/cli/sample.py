@@ -64,14 +64,13 @@ def new(
     with one_line_errors():
         subject = topic or name
         place = folder.refuse_there(into, name, subject)
+        settings = Settings.from_environment(cluster=cluster, root=None, reads=file is None)
         found = (
-            sample.of_file(file, records)
-            if file
-            else sample.of_topic(Settings.from_environment(cluster=cluster), subject, records)
+            sample.of_file(file, records) if file else sample.of_topic(settings, subject, records)
         )
         with TemporaryDirectory(prefix="sluice-") as root:
             if is_registered(found):
-                keep_schemas(found, Settings.from_environment(cluster=cluster), root)
+                keep_schemas(found, settings, root)
             made = draft(name, subject, found, root, cluster=cluster)
             written = folder.write(place, text(made, len(found)), golden(made, root))
         _show(made, len(found))
@@ -114,9 +113,9 @@ def preview(
         spec = registry.load(pipeline)
         if spec.is_several or spec.is_archive:
             raise SampleUnusable.no_preview(pipeline=pipeline)
-        if file and not os.environ.get("SLUICE_KAFKA_CONFIG"):
-            os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
-        settings = Settings.from_environment() if file else Settings.of(spec)
+        settings = Settings.from_environment(
+            cluster=spec.topic.cluster, root=spec.root, reads=file is None
+        )
         found = (
             sample.of_file(file, records)
             if file

@@ -168,12 +168,13 @@ def _plan_with_spark(names: Iterable[str]) -> None:
     """Raises typer.Exit, at the end, with the status of the first that Spark cannot plan."""
     from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
 
-    if not os.environ.get("SLUICE_KAFKA_CONFIG"):
-        os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
     ended = []
     for name in names:
+        spec = registry.load(name)
         # Of its own root: the live table is there.
-        settings = Settings.from_environment(root=registry.load(name).root)
+        settings = Settings.from_environment(
+            cluster=spec.topic.cluster, root=spec.root, reads=False
+        )
         words = command(settings, Validate(pipeline=name))
         ended.append(relay.run(words, {**os.environ, **environment(settings)}))
     if failed := next(filter(None, ended), 0):

@@ -20,7 +20,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.root.store import is_remote
 from spark_jobs.settings.installation import Settings
-from spark_jobs.settings.roots import root_of
+from spark_jobs.settings.roots import root_names, root_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
 
@@ -48,7 +48,7 @@ def checkup() -> Iterator[Finding]:
     specs, wrong = _specs()
     yield Finding("pipelines", ", ".join(spec.name for spec in specs) or "none", wrong)
     if not specs:
-        yield Finding("root and topics", "not looked at: no pipeline names any")
+        yield _tried("root and topics", _own)
     for name, spec in sorted({spec.root: spec for spec in specs}.items()):
         yield _tried(f"root {name}".rstrip(), partial(_root, spec))
     topics = {each.place: (each.name, spec) for spec in specs for each in spec.topic.each}
@@ -59,9 +59,16 @@ def checkup() -> Iterator[Finding]:
 
 def _settings() -> tuple[Settings | None, SluiceError | None]:
     try:
-        return Settings.from_environment(), None
+        return Settings.from_environment(root=None, reads=False), None
     except SluiceError as error:
         return None, error
+
+
+def _own() -> str:
+    """Of an installation that has no pipeline yet. One with names may do without its own."""
+    if not any(root_names()):
+        Settings.from_environment()
+    return "not looked at: no pipeline names any"
 
 
 def _tried(what: str, look: Callable[[], str]) -> Finding:

@@ -17,17 +17,18 @@ def commands(
     only: Sequence[tuple[str, str]] = (),
     results: Path | None = None,
 ) -> Iterator[tuple[list[str], dict[str, str]]]:
-    """Command and environment for each set of pipelines that take the same options of Spark: one
-    session serves them. `only` and `results` as the job has them.
+    """Command and environment for each set of pipelines that take the same options of Spark and the
+    same registry of schemas, which their cluster's declaration names: one session serves them.
+    `only` and `results` as the job has them.
     """
-    if not os.environ.get("SLUICE_KAFKA_CONFIG"):
-        os.environ.setdefault("SLUICE_KAFKA", "localhost:9092")  # nobody asks it anything
-    settings = Settings.from_environment()
-    if not settings.local:
-        settings = settings._replace(master=INSPECTION_MASTER)
-    alike: dict[str, list[str]] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     for name in pipelines:
-        alike.setdefault(repr(sorted(registry.load(name).spark.items())), []).append(name)
-    for names in alike.values():
+        spec = registry.load(name)
+        key = repr(sorted(spec.spark.items())), spec.topic.cluster
+        alike.setdefault(key, []).append(name)
+    for (_, cluster), names in alike.items():
+        settings = Settings.from_environment(cluster=cluster, root=None, reads=False)
+        if not settings.local:
+            settings = settings._replace(master=INSPECTION_MASTER)
         job = Prove(pipelines=tuple(names), only=tuple(only), results=str(results or ""))
         yield command(settings, job), {**os.environ, **environment(settings)}

@@ -152,6 +152,10 @@ LAG_GROUP = ("off", "on", "a prefix of letters, digits and ._-")
 _LAG_GROUP = re.compile(r"off|on|(?!(?i:off|on|true|false|yes|no|[01])$)[A-Za-z0-9._-]{1,60}")
 """What looks like a switch is no prefix."""
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,60}")
+NOBODY = "127.0.0.1:9"
+"""Brokers of who asks none."""
+NOWHERE = f"{os.devnull}/no-root"
+"""The root of who has none: nothing can be made there."""
 FOREVER = "forever"
 NEVER = "never"
 
@@ -197,12 +201,20 @@ class Settings(NamedTuple):
 
     @classmethod
     def from_environment(
-        cls, kafka_config: KafkaConfig | None = None, cluster: str = "", root: str = ""
+        cls,
+        kafka_config: KafkaConfig | None = None,
+        cluster: str = "",
+        root: str | None = "",
+        *,
+        reads: bool = True,
     ) -> Settings:
         """`kafka_config`, if given, replaces the file of SLUICE_KAFKA_CONFIG.
 
         Its brokers override SLUICE_KAFKA. Of a cluster or a root with a name the variables are its
         own. Without names they are the installation's; in a process that a run starts, the run's.
+
+        Whoever `reads` no topic need declare no brokers, and whose root is None no root: it gets
+        ones that nobody can read or write.
 
         Raises SettingInvalid, which names the variable that is missing or malformed; or
         KafkaConfigInvalid.
@@ -213,7 +225,7 @@ class Settings(NamedTuple):
                 if (path := os.environ.get(variable("SLUICE_KAFKA_CONFIG", cluster)))
                 else NOTHING
             )
-        brokers = kafka_config.brokers or _brokers(cluster)
+        brokers = kafka_config.brokers or _brokers(cluster, needed=reads)
         values = {name: _value(name) for name in VARIABLES.keys() - {"SLUICE_KAFKA", roots.NAME}}
         values["SLUICE_KAFKA"] = brokers
         own = variable("SLUICE_KAFKA", cluster)
@@ -231,7 +243,7 @@ class Settings(NamedTuple):
             values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]
         )
         return cls(
-            root=roots.root_named(root),
+            root=NOWHERE if root is None else roots.root_named(root),
             kafka=values["SLUICE_KAFKA"],
             jars=jars(),
             master=values["SLUICE_MASTER"],
@@ -296,10 +308,7 @@ class Settings(NamedTuple):
         It ignores the Kafka declaration: set-up has its own broker, and must publish its records to
         no other.
         """
-        os.environ["SLUICE_KAFKA"] = os.environ.get("SLUICE_KAFKA") or "127.0.0.1:9092"
-        # Nothing is written there: what needs a root makes one of its own.
-        os.environ[roots.NAME] = os.environ.get(roots.NAME) or str(REPO / ".local" / "root")
-        return cls.from_environment(NOTHING)
+        return cls.from_environment(NOTHING, root=None, reads=False)
 
     @property
     def local(self) -> bool:
@@ -410,11 +419,14 @@ def _value(name: str) -> str:
     return value
 
 
-def _brokers(cluster: str) -> str:
-    if not cluster:
-        return _value("SLUICE_KAFKA")
+def _brokers(cluster: str, *, needed: bool) -> str:
     name = variable("SLUICE_KAFKA", cluster)
-    if not (value := os.environ.get(name)):
+    value = os.environ.get(name)
+    if not (value or needed):
+        return NOBODY
+    if not cluster:
+        return _value(name)
+    if not value:
         file = variable("SLUICE_KAFKA_CONFIG", cluster)
         named = connection("sluice_kafka", cluster)
         raise SettingInvalid.cluster_unknown(

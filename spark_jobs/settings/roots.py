@@ -53,7 +53,8 @@ def root_names() -> list[str]:
     """The names of all that this process's environment declares; an empty one, of the
     installation's, comes first.
     """
-    named = sorted(found[1].lower() for of in os.environ if (found := _NAMED.fullmatch(of)))
+    given = (of for of, value in os.environ.items() if value)
+    named = sorted(found[1].lower() for of in given if (found := _NAMED.fullmatch(of)))
     own = os.environ.get(NAME) or DEFAULT
     return ["", *named] if own else named
 

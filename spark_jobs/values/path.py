@@ -40,9 +40,9 @@ def parsed(text: str) -> Path:
 
 def readable(path: Path) -> bool:
     """Whether decoders read each of its keys: msgspec takes no quote, backslash or control
-    character in the name of one.
+    character in the name of one, and a path has no empty one.
     """
-    return not any(isinstance(key, str) and _UNREAD.search(key) for key in path)
+    return not any(key == "" or (isinstance(key, str) and _UNREAD.search(key)) for key in path)
 
 
 def as_text(path: Path) -> str:

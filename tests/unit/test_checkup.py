@@ -55,3 +55,12 @@ def test_without_a_pipeline_what_was_not_looked_at_is_said(installation, tmp_pat
     installation.setenv("SLUICE_PIPELINES", "no_pipelines_yet")
     found = {each.what: each for each in checkup()}
     assert found["root and topics"].says.startswith("not looked at")
+
+
+def test_what_the_first_pipeline_will_need_is_asked_for_before_it_is_there(installation, tmp_path):
+    (tmp_path / "no_pipelines_yet").mkdir()
+    (tmp_path / "no_pipelines_yet" / "__init__.py").touch()
+    installation.syspath_prepend(str(tmp_path))
+    installation.setenv("SLUICE_PIPELINES", "no_pipelines_yet")
+    installation.delenv("SLUICE_KAFKA")
+    assert wrong() == {"root and topics": SettingInvalid}

@@ -10,15 +10,17 @@ from typer.testing import CliRunner
 
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.cli import app
-from spark_jobs.errors import CheckpointForeign, SettingInvalid, SpecInvalid
+from spark_jobs.errors import CheckpointForeign, KafkaUnreachable, SettingInvalid, SpecInvalid
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.install.checkup import checkup
+from spark_jobs.proof import start
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.registry.elsewhere import refuse_elsewhere
 from spark_jobs.registry.root_by_name import by_root, root_by_name
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.run_record import append_row, recorded
+from spark_jobs.settings import roots as declaration
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.roots import every_root, root_names, root_of
 from spark_jobs.spec import Archive
@@ -187,6 +189,40 @@ def test_show_has_each_root_and_one_pipelines_alone(tmp_path, monkeypatch):
     assert (show("mine"), show("other")) == (["run-of-mine"], ["run-of-other"])
     tables = CliRunner().invoke(app, ["show", "runs"]).stdout
     assert [str(root) in tables for root in every_root()] == [True, True]
+
+
+@pytest.fixture
+def named_alone(monkeypatch, tmp_path):
+    """An installation beside no clone, whose roots and clusters have names, and none is its own."""
+    monkeypatch.setattr(declaration, "DEFAULT", None)
+    for name in ("SLUICE_ROOT", "SLUICE_KAFKA"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SLUICE_KAFKA__EU", "127.0.0.1:1")
+    several(tmp_path, monkeypatch, mine="root='eu', topic=topic(cluster='eu')")
+
+
+@pytest.mark.usefixtures("named_alone")
+def test_where_all_have_names_no_command_asks_for_one_without(tmp_path):
+    append_row(roots.report("mine", "run"), str(tmp_path / "eu"))
+    assert "run" in CliRunner().invoke(app, ["show", "runs"]).stdout
+    found = {each.what: type(each.error) for each in checkup() if each.error}
+    assert found == {"topic eu/sales": KafkaUnreachable}
+    (file := tmp_path / "x.jsonl").write_text('{"id": 1}\n' * 3)
+    words = ["new", "drafted", "--file", str(file), "--into", str(tmp_path / "drafts")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+
+
+@pytest.mark.usefixtures("named_alone")
+def test_cases_get_a_root_in_which_nothing_can_be_made_and_no_brokers_of_anybody():
+    [(_, variables)] = start.commands(["mine"])
+    assert variables["SLUICE_KAFKA"] == "127.0.0.1:1", "its registry is its cluster's"
+    with pytest.raises(NotADirectoryError):
+        Path(variables["SLUICE_ROOT"]).mkdir(parents=True)
+
+
+def test_an_empty_variable_declares_no_root(monkeypatch):
+    monkeypatch.setenv("SLUICE_ROOT__US", "")
+    assert root_names() == ["", "eu"]
 
 
 def test_doctor_looks_at_each_root(tmp_path, monkeypatch):

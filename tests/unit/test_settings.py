@@ -6,6 +6,7 @@ import pytest
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.settings.installation import (
+    NOBODY,
     REPO,
     VARIABLES,
     Settings,
@@ -149,7 +150,7 @@ def test_what_the_build_publishes_goes_to_no_kafka_that_is_declared(monkeypatch,
     for declared in (file, tmp_path / "nowhere"):
         monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(declared))
         settings = Settings.of_the_build()
-        assert (settings.kafka, settings.kafka_config) == ("127.0.0.1:9092", NOTHING)
+        assert (settings.kafka, settings.kafka_config) == (NOBODY, NOTHING)
         assert settings.environment()["SLUICE_KAFKA_CONFIG"] == ""
 
 

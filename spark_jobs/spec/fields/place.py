@@ -100,24 +100,27 @@ def _attribute(path: Path) -> str:
 
 
 def overlapping(places: tuple[Place, ...]) -> tuple[Place, Place] | None:
-    """Two fields of which one is a part of the other, or is read in two ways; None without any."""
-    seen = dict[Path, Place]()
+    """Two fields of which one is a part of the other, or is read in two ways, or one leads to a key
+    where the other has a place in an array; None without any.
+    """
+    whole, below = dict[Path, Place](), dict[tuple[Path, bool], Place]()
     for place in places:
-        for whole in [(*base, *path) for base in place.bases for path in place.paths]:
-            for at, other in seen.items():
-                if _clash(at, whole) or (at == whole and _read(place) != _read(other)):
-                    return other, place
-            seen[whole] = place
+        for path in [(*base, *path) for base in place.bases for path in place.paths]:
+            steps = [(path[:at], isinstance(path[at], int)) for at in range(len(path))]
+            clashing = (
+                *(whole.get(above) for above, _ in steps),
+                *(below.get((above, not in_array)) for above, in_array in steps),
+                *(below.get((path, in_array)) for in_array in (True, False)),
+            )
+            same = whole.get(path)
+            if same and _read(same) != _read(place):
+                return same, place
+            if other := next(filter(None, clashing), None):
+                return other, place
+            whole[path] = place
+            for step in steps:
+                below.setdefault(step, place)
     return None
-
-
-def _clash(one: Path, other: Path) -> bool:
-    """Whether one leads to a part of the other, or one to a key where the other has a place."""
-    pairs = zip(one, other, strict=False)
-    parts = next(((a, b) for a, b in pairs if a != b), None)
-    if parts is None:
-        return len(one) != len(other)
-    return isinstance(parts[0], int) != isinstance(parts[1], int)
 
 
 def _read(place: Place) -> tuple[object, ...]:
