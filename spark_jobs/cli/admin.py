@@ -38,7 +38,7 @@ PANEL = "Change a checkpoint"
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice reset flight_events             (dry run)", "sluice reset flight_events --execute"
+        "sluice reset flight_events  # dry run", "sluice reset flight_events --execute"
     ),
 )
 def reset(pipeline: PipelineName, execute: Execute = False) -> None:
@@ -60,8 +60,8 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice show batches flight_events        (lists the batches)",
-        "sluice rewind flight_events --to-batch 7            (dry run)",
+        "sluice show batches flight_events  # lists the batches",
+        "sluice rewind flight_events --to-batch 7  # dry run",
         "sluice rewind flight_events --to-batch 7 --execute",
     ),
 )
@@ -85,7 +85,7 @@ def rewind(
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice repartition departure_delays                     (dry run, the number in spec.py)",
+        "sluice repartition departure_delays  # dry run, the number in spec.py",
         "sluice repartition departure_delays --partitions 4 --execute",
     ),
 )
@@ -127,9 +127,9 @@ def repartition(
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice doctor flight_events             (dry run)",
+        "sluice doctor flight_events  # dry run",
         "sluice doctor flight_events --execute",
-        "sluice doctor --installation            (Java, jars, root, Kafka, a line each)",
+        "sluice doctor --installation  # Java, jars, root, Kafka, a line each",
     ),
 )
 def doctor(
@@ -179,9 +179,9 @@ def _checkup() -> None:
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice show checks flight_events         (lists what failed)",
-        "sluice accept flight_events --check 'expect_column_values_to_be_in_set(carrier)' "
-        "--reason 'ZZ is new'",
+        "sluice show checks flight_events  # lists what failed",
+        "sluice accept flight_events --reason 'ZZ is new' \\",
+        "    --check 'expect_column_values_to_be_in_set(carrier)'",
     ),
 )
 def accept(
@@ -211,9 +211,9 @@ def accept(
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice quarantine departure_delays             (shows what the failed run has proposed)",
+        "sluice quarantine departure_delays  # shows what the failed run has proposed",
         "sluice quarantine departure_delays --execute",
-        "sluice quarantine departure_delays --record 0:1207 --record 1:88-90 --reason 'overflows'",
+        "sluice quarantine departure_delays --record 0:7 --record 1:88-90 --reason 'overflows'",
     ),
 )
 def quarantine(
@@ -246,7 +246,7 @@ def quarantine(
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice maintain                         (dry run, all pipelines)",
+        "sluice maintain  # dry run, all pipelines",
         "sluice maintain flight_events --execute",
     ),
 )

@@ -16,7 +16,7 @@ commands = typer.Typer(rich_markup_mode="rich")
     rich_help_panel="Install",
     epilog=examples(
         "sluice install /opt/sluice",
-        "export SLUICE_SPARK_ENV=/opt/sluice            (runs start there from now on)",
+        "export SLUICE_SPARK_ENV=/opt/sluice  # runs start there from now on",
     ),
 )
 def install(

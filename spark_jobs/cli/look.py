@@ -44,7 +44,7 @@ PANEL = "Inspect"
         "sluice state departure_delays --key carrier=AA --key origin=JFK",
         "sluice state departure_delays --step 2 --at-batch 7 --limit 50",
         "sluice state aircraft_rotations --key tail_number=N14228 --changes",
-        "sluice state departure_delays --keep          (for the page State in Airflow's UI)",
+        "sluice state departure_delays --keep  # for the page State in Airflow's UI",
     ),
 )
 def state(
@@ -129,7 +129,7 @@ def state(
         "sluice show late departure_delays --limit 5",
         "sluice show checks --columns outcome,type,column,observed,sample",
         "sluice show batches --format json | jq .read",
-        "sluice show growth departure_delays   (state and rows of each run, as bars)",
+        "sluice show growth departure_delays  # state and rows of each run, as bars",
     ),
 )
 def show(

@@ -72,7 +72,7 @@ def catalog(pipeline: PipelineName) -> None:
     rich_help_panel=PANEL,
     epilog=examples(
         "sluice run flight_events",
-        "0 * * * *  sluice run flight_events || page-someone      (a line of cron)",
+        "0 * * * *  sluice run flight_events || page-someone  # a line of cron",
     ),
 )
 def run(pipeline: PipelineName, report: ReportPath = None, run_id: RunId = None) -> None:
@@ -105,7 +105,11 @@ def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
     if number > last.number:
         raise typer.BadParameter(f"{pipeline} has told {last.number} events.", param_hint="--after")
     if into is not None:
-        into.touch()  # before an event is fixed that could not be written
+        try:
+            into.touch()  # before an event is fixed that could not be written
+        except OSError as error:
+            why = f"{into} cannot be written: {error.strerror or error}."
+            raise typer.BadParameter(why, param_hint="--event") from None
     events = publish(paths, spec, Announced(number, last.generation, version))
     event = next(iter(events), None)
     if event is None:

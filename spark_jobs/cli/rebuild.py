@@ -34,10 +34,10 @@ PANEL = "Compute ranges again"
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice validate departure_delays                     (checks NEXT too)",
-        "sluice rebuild departure_delays                      (dry run)",
-        "sluice rebuild departure_delays --execute            (computes, compares, asks, switches)",
-        "sluice rebuild departure_delays --back --execute     (the logic and rows of before)",
+        "sluice validate departure_delays  # checks NEXT too",
+        "sluice rebuild departure_delays  # dry run",
+        "sluice rebuild departure_delays --execute  # compares, asks, switches",
+        "sluice rebuild departure_delays --back --execute  # logic and rows of before",
     ),
 )
 def rebuild(

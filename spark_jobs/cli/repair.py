@@ -62,7 +62,7 @@ MOST = 50_000_000
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice repair departure_delays                (dry run: what late records touch)",
+        "sluice repair departure_delays  # dry run: what late records touch",
         "sluice repair departure_delays --execute",
     ),
 )
@@ -87,7 +87,7 @@ def repair(
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice backfill departure_delays --from 2013-02-03 --to 2013-02-04           (dry run)",
+        "sluice backfill departure_delays --from 2013-02-03 --to 2013-02-04  # dry run",
         "sluice backfill departure_delays --from 2013-02-03 --to 2013-02-04 --execute",
         'sluice backfill orders_now --keys "order_id = 7" --execute',
     ),
@@ -147,7 +147,7 @@ def verify(  # noqa: PLR0913, PLR0917 - as above
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice replay departure_delays                (dry run: what is good now)",
+        "sluice replay departure_delays  # dry run: what is good now",
         "sluice replay departure_delays --execute",
         "sluice replay departure_delays --reason distance_miles --execute",
     ),
@@ -181,7 +181,7 @@ def replay(  # noqa: PLR0913, PLR0917 - each is an option
 @commands.command(
     rich_help_panel=PANEL,
     epilog=examples(
-        "sluice show repairs departure_delays        (lists the repairs)",
+        "sluice show repairs departure_delays  # lists the repairs",
         "sluice undo departure_delays 20261123T101500-3fa9c1",
     ),
 )

@@ -44,7 +44,7 @@ RunId = Annotated[
     epilog=examples(
         "sluice test",
         "sluice test flight_events",
-        "sluice test --changed main     (what this branch touches)",
+        "sluice test --changed main  # what this branch touches",
     ),
 )
 def run_cases(

@@ -18,6 +18,7 @@ from spark_jobs.cli.terminal import PipelineName, examples, one_line_errors, say
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
+from spark_jobs.settings.roots import only_root, root_named
 from spark_jobs.spec.duration import parse_duration
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ LATE = ("1 minute", "10 minutes", "1 hour", "1 day")
     rich_help_panel="Run a pipeline",
     epilog=examples(
         "sluice new orders --topic shop.orders",
-        "sluice new orders --file orders.jsonl          (one record a line; no Kafka)",
+        "sluice new orders --file orders.jsonl  # one record a line; no Kafka",
     ),
 )
 def new(
@@ -41,6 +42,10 @@ def new(
     topic: Annotated[str | None, typer.Option(help="Its topic. Default: the name.")] = None,
     file: Annotated[Path | None, typer.Option(help="Records in a file, in place of Kafka.")] = None,
     cluster: Annotated[str, typer.Option(help="The topic's cluster, if it has a name.")] = "",
+    root: Annotated[
+        str | None,
+        typer.Option(help="Its root, if that has a name. Default: the only one that is declared."),
+    ] = None,
     records: Annotated[int, typer.Option(help="Read at most so many, the newest.", min=1)] = 5_000,
     into: Annotated[
         Path | None,
@@ -64,15 +69,18 @@ def new(
     with one_line_errors():
         subject = topic or name
         place = folder.refuse_there(into, name, subject)
+        where = only_root() if root is None else root
+        if root:
+            root_named(root)
         settings = Settings.from_environment(cluster=cluster, root=None, reads=file is None)
         found = (
             sample.of_file(file, records) if file else sample.of_topic(settings, subject, records)
         )
-        with TemporaryDirectory(prefix="sluice-") as root:
+        with TemporaryDirectory(prefix="sluice-") as kept:
             if is_registered(found):
-                keep_schemas(found, settings, root)
-            made = draft(name, subject, found, root, cluster=cluster)
-            written = folder.write(place, text(made, len(found)), golden(made, root))
+                keep_schemas(found, settings, kept)
+            made = draft(name, subject, found, kept, cluster=cluster, of_root=where)
+            written = folder.write(place, text(made, len(found)), golden(made, kept))
         _show(made, len(found))
         say("")
         for path in written:
@@ -86,8 +94,8 @@ def new(
     epilog=examples(
         "sluice preview orders",
         "sluice preview orders --records 50000",
-        "sluice preview orders --file orders.jsonl     (one record a line; no Kafka)",
-        "SLUICE_WARM=on sluice preview orders          (the second one takes seconds)",
+        "sluice preview orders --file orders.jsonl  # one record a line; no Kafka",
+        "SLUICE_WARM=on sluice preview orders  # the second one takes seconds",
     ),
 )
 def preview(

@@ -41,9 +41,9 @@ WIDE = 120
     epilog=examples(
         "sluice validate",
         "sluice validate departure_delays --deep",
-        "sluice validate --against main                      (what this branch breaks)",
-        "sluice validate --against $(git merge-base main HEAD)   (of a branch that is behind main)",
-        "sluice validate --against main --accept consumers   (they were told)",
+        "sluice validate --against main  # what this branch breaks",
+        "sluice validate --against $(git merge-base main HEAD)  # if main has gone on",
+        "sluice validate --against main --accept consumers  # they were told",
     ),
 )
 def validate(

@@ -51,10 +51,16 @@ class Draft(NamedTuple):
 
 
 def draft(
-    name: str, topic: str, sample: Sequence[Sampled], root: str = "", *, cluster: str = ""
+    name: str,
+    topic: str,
+    sample: Sequence[Sampled],
+    root: str = "",
+    *,
+    cluster: str = "",
+    of_root: str = "",
 ) -> Draft:
-    """Of records of a registry `root` has the schemas. Raises SampleUnusable, or SpecInvalid where
-    the name is none.
+    """Of records of a registry `root` has the schemas; `of_root` is the name of the pipeline's.
+    Raises SampleUnusable, or SpecInvalid where the name is none.
     """
     ordered = sorted(sample, key=lambda each: (each.timestamp or 0, each.partition, each.offset))
     of_them, fields, format_, envelope, told = _read(ordered, root)
@@ -92,6 +98,7 @@ def draft(
         name=name,
         about=f"Records of the topic {topic}.",
         topic=made,
+        root=of_root,
         watermark_delay=behind.delay if any(each.kind == "deduplicate" for each in steps) else None,
         steps=steps,
         output_checks=_checks(steps),

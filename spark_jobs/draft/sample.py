@@ -5,9 +5,11 @@ them. Nothing is committed to a consumer group.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 64_000_000
 """Of the values of a sample, keys and headers not counted."""
+WHOLE: Final = {
+    b"\x1f\x8b": ("compressed", "zcat"),
+    b"\x28\xb5\x2f\xfd": ("compressed", "zstdcat"),
+    b"[": ("an array of JSON", "jq -c '.[]'"),
+}
+"""With what a file begins that has no record a line -> what it is, and what makes lines of it."""
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
@@ -73,13 +81,22 @@ def of_file(path: Path, most: int) -> list[Sampled]:
         with path.open("rb") as file:
             while len(found) < most and left > 0 and (line := file.readline(left)):
                 left -= len(line)
-                if value := line.rstrip(b"\r\n"):
+                if value := (line if found else line.removeprefix(BOM_UTF8)).rstrip(b"\r\n"):
                     found.append(Sampled(0, len(found), now, None, value))
     except OSError as error:
         raise SampleUnusable.unreadable(path=path, error=error.strerror or error) from None
     if not found:
         raise SampleUnusable.no_records(source=path)
+    _refuse_whole(path, found[0].value or b"")
     return found
+
+
+def _refuse_whole(path: Path, first: bytes) -> None:
+    """Raise SampleUnusable for a file that is one whole, by its first line."""
+    for begins, (what, tool) in WHOLE.items():
+        if first.lstrip().startswith(begins):
+            command = f"{tool} {quote(str(path))}"
+            raise SampleUnusable.no_lines(path=path, what=what, command=command)
 
 
 def records(sample: list[Sampled]) -> Records:

@@ -43,6 +43,7 @@ def text(draft: Draft, records: int) -> str:
         f"    name={_quoted(spec.name)},",
         f"    about={_quoted(spec.about)},",
         f"    topic={_constant(spec)},",
+        *([f"    root={_quoted(spec.root)},"] if spec.root else []),
         *_delay(draft),
         *_steps(draft),
         *_checks(spec),

@@ -229,7 +229,7 @@ class TopicMissing(SluiceError):
     """The broker answered and does not have the topic."""
 
     code, exit_status = "TOPIC_MISSING", 21
-    usual_remedy = "Create the topic, or correct its name in the spec."
+    usual_remedy = "Create the topic, or correct the spec or `--topic`."
 
     @reason(
         "The brokers at {brokers} have no topic {topic!r}.",

@@ -147,7 +147,7 @@ class SettingInvalid(SluiceError):
 
     @reason(
         "{name} is not set. It must be {about}.",
-        "`make up` starts a local Kafka and prints the line to set it.",
+        "Set it, or name one in the spec. In a clone `make up` starts a local Kafka and prints it.",
     )
     def absent(self, name: object, about: object) -> None: ...
 

@@ -246,6 +246,11 @@ class SampleUnusable(SluiceError):
     def unreadable(self, path: object, error: object) -> None: ...
 
     @reason(
+        "{path} is {what}. A file has one record a line.", "Make such a file: `{command} > FILE`."
+    )
+    def no_lines(self, path: object, what: object, command: object) -> None: ...
+
+    @reason(
         "{found} of {sampled} values are JSON objects, and the others are no rows of CSV. A spec "
         "is drafted of these, and of a registry's Avro.",
         "Declare the topic yourself, with its format: docs/records.md.",

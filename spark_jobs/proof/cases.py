@@ -68,6 +68,17 @@ class Expected(_Part):
     fails: str | None = None
     """The code of the error with which the last batch ends."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _says_something(cls, given: Any) -> Any:
+        """`rows:` with nothing behind it would compare nothing."""
+        empty = (
+            [name for name, of in given.items() if of is None] if isinstance(given, Mapping) else []
+        )
+        if empty:
+            raise ValueError(f"{empty[0]} has no value; write [] for no rows, or leave it out")
+        return given
+
 
 class Case(_Part):
     """One case."""
@@ -76,6 +87,12 @@ class Case(_Part):
     given: list[list[Record]] = Field(min_length=1)
     """Batches: each is a run of its own."""
     expect: Expected
+
+    @model_validator(mode="after")
+    def _has_records(self) -> Self:
+        if not any(self.given):
+            raise ValueError("give it a record: of none nothing can come")
+        return self
 
 
 class _File(_Part):

@@ -59,6 +59,12 @@ def root_names() -> list[str]:
     return ["", *named] if own else named
 
 
+def only_root() -> str:
+    """The name of the one that is declared, where no other is; else the installation's own."""
+    [name, *others] = root_names() or [""]
+    return "" if others else name
+
+
 def every_root() -> list[str]:
     """All of them, each once. Raises as root_named: where one is wrong, or there is none."""
     return [*dict.fromkeys(map(root_named, root_names() or [""]))]

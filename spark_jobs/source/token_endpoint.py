@@ -74,7 +74,9 @@ def unreachable_remedy(last: KafkaError | None, config: KafkaConfig) -> str:
         if last is None and config.mechanism == "OAUTHBEARER"
         else ""
     )
-    return f"Check that Kafka runs and that SLUICE_KAFKA is right{endpoint}."
+    return (
+        f"Check that Kafka runs and that SLUICE_KAFKA, or the named cluster's, is right{endpoint}."
+    )
 
 
 def authorities(config: KafkaConfig) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """`sluice new` over samples: what it declares, and that the spec runs as it is written."""
 
+import gzip
 import importlib
 import json
 import random
@@ -13,9 +14,10 @@ from spark_jobs.cli import app
 from spark_jobs.draft.clock import disorder
 from spark_jobs.draft.drafted import draft
 from spark_jobs.draft.leaf import Kind, Leaf, kind, snake
-from spark_jobs.draft.sample import Sampled
+from spark_jobs.draft.sample import Sampled, of_file
 from spark_jobs.draft.text import text
-from spark_jobs.errors import SampleUnusable
+from spark_jobs.errors import SampleUnusable, SettingInvalid
+from spark_jobs.settings import roots
 from spark_jobs.spec import Deduplicate, Latest, Pipeline
 from tests.harness.refused import fails
 
@@ -359,6 +361,65 @@ def test_an_object_whose_keys_are_values_is_one_column():
     spec = draft("orders", "orders", sampled(records)).spec
     prices = next(field for field in spec.topic.fields if field.name == "prices")
     assert (prices.type, prices.format) == ("string", "json")
+
+
+@pytest.mark.parametrize("key", ["", '"', "\\", "\n"])
+def test_a_key_that_no_path_can_name_is_left_out(key):
+    made = draft("orders", "orders", sampled([order(n) | {key: 1} for n in range(60)]))
+    assert [each.name for each in written(made).topic.fields] == [
+        "order_id",
+        "placed_at",
+        "customer_id",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "what", "tool"),
+    [
+        (gzip.compress(b'{"id": 1}\n' * 60), "compressed", "zcat"),
+        (
+            json.dumps([order(n) for n in range(3)], indent=1).encode(),
+            "an array of JSON",
+            "jq -c '.[]'",
+        ),
+    ],
+)
+def test_a_file_that_is_no_lines_is_refused_with_what_makes_lines_of_it(
+    tmp_path, content, what, tool
+):
+    (file := tmp_path / "my orders").write_bytes(content)
+    with fails(SampleUnusable, "no_lines", path=file, what=what, command=f"{tool} '{file}'"):
+        of_file(file, 100)
+
+
+def test_a_files_byte_order_mark_is_no_part_of_its_first_record(tmp_path):
+    (file := tmp_path / "orders").write_text('{"id": 1}\n{"id": 2}\n', encoding="utf-8-sig")
+    assert [json.loads(each.value) for each in of_file(file, 9)] == [{"id": 1}, {"id": 2}]
+
+
+def test_a_draft_has_the_root_that_is_given_or_the_only_one_that_is_declared(tmp_path, monkeypatch):
+    monkeypatch.setattr(roots, "DEFAULT", None)
+    monkeypatch.delenv("SLUICE_ROOT", raising=False)
+    (file := tmp_path / "x.jsonl").write_text(json.dumps(order(1)))
+    words = ["new", "--file", str(file), "--into", str(tmp_path / "drafts")]
+
+    def root_of(name, *more):
+        done = CliRunner().invoke(app, [*words, name, *more])
+        assert done.exit_code == 0, done.output
+        module = {}
+        exec((tmp_path / "drafts" / name / "spec.py").read_text(), module)
+        return module["SPEC"].root
+
+    assert root_of("none") == ""
+    monkeypatch.setenv("SLUICE_ROOT__EU", str(tmp_path / "eu"))
+    assert root_of("only") == "eu"
+    monkeypatch.setenv("SLUICE_ROOT__US", str(tmp_path / "us"))
+    assert (root_of("two"), root_of("given", "--root", "us")) == ("", "us")
+    done = CliRunner().invoke(app, [*words, "lost", "--root", "nowhere"])
+    assert (done.exit_code, (tmp_path / "drafts" / "lost").exists()) == (
+        SettingInvalid.exit_status,
+        False,
+    )
 
 
 @pytest.mark.parametrize("value", [b"abc", b"[1]"])
