@@ -17,7 +17,7 @@ def examples(command, name="sluice"):
         yield from examples(each, inner)
 
 
-@pytest.mark.parametrize(("name", "text"), examples(get_command(app)))
+@pytest.mark.parametrize(("name", "text"), [*examples(get_command(app))])
 def test_examples_are_as_a_shell_reads_them(name, text):
     title, *lines = text.splitlines()
     assert title == "Examples:"
