@@ -88,12 +88,6 @@ class Case(_Part):
     """Batches: each is a run of its own."""
     expect: Expected
 
-    @model_validator(mode="after")
-    def _has_records(self) -> Self:
-        if not any(self.given):
-            raise ValueError("give it a record: of none nothing can come")
-        return self
-
 
 class _File(_Part):
     defaults: dict[str, Any] = {}

@@ -70,13 +70,6 @@ def test_a_case_that_would_compare_nothing_is_refused(tmp_path, nothing):
         cases(tmp_path, f"cases: [{{name: one, given: [[{{a: 1}}]], expect: {{{nothing}}}}}]")
 
 
-def test_a_case_without_a_record_is_refused_and_a_batch_without_one_is_not(tmp_path):
-    with fails(CaseInvalid, "field_wrong", case="case 'one'"):
-        cases(tmp_path, ONE.replace("[[{a: 1}]]", "[[], []]"))
-    [case] = cases(tmp_path, ONE.replace("[[{a: 1}]]", "[[{a: 1}], []]"))
-    assert len(case.given) == 2
-
-
 def test_what_is_no_yaml_is_refused(tmp_path):
     with fails(CaseInvalid, "unreadable"):
         cases(tmp_path, "cases: [")
