@@ -67,7 +67,7 @@ OPTIONS = {
     "maintain": ("--execute",),
     "worker": (),
     "install": ("--python",),
-    "new": ("--topic", "--file", "--cluster", "--records", "--into"),
+    "new": ("--topic", "--file", "--cluster", "--root", "--records", "--into"),
     "preview": ("--file", "--records"),
     "schema": (),
     "show": ("--limit", "--columns", "--format"),
