@@ -213,7 +213,7 @@ def accept(
     epilog=examples(
         "sluice quarantine departure_delays  # shows what the failed run has proposed",
         "sluice quarantine departure_delays --execute",
-        "sluice quarantine departure_delays --record 0:7 --record 1:88-90 --reason 'overflows'",
+        "sluice quarantine departure_delays --record 1:88-90 --reason 'overflows'",
     ),
 )
 def quarantine(
