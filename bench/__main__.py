@@ -22,6 +22,7 @@ from rich.console import Console
 from bench import (
     formats,
     group_state,
+    growth,
     present_rows,
     repairs,
     results,
@@ -46,6 +47,7 @@ class Part(StrEnum):
     repairs = "repairs"
     formats = "formats"
     latest = "latest"
+    growth = "growth"
 
 
 class Sizes(NamedTuple):
@@ -117,7 +119,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "state, repairs, formats, latest. Default: all",
+            "state, repairs, formats, latest, growth. Default: all",
             show_default=False,
         ),
     ] = None,
@@ -202,6 +204,10 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         yield present_rows.measures(
             home / "latest", at, say, sizes.records, sizes.later, sizes.size
         )
+    if Part.growth in parts and sizes.later:
+        each = max(100, min(sizes.size, sizes.records // 50))
+        yield growth.of_keys(home / "keys", at, say, each, sizes.repetitions)
+        yield growth.of_past(home / "past", at, say, sizes.repetitions)
 
 
 def _of_flights(home: Path, at: Settings, sizes: Sizes, say: Say) -> Iterator[list[Measure]]:

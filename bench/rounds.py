@@ -95,6 +95,21 @@ def costs(
     ]
 
 
+def growth(work: str, rounds: list[Round], ours: str, before: str, target: Target) -> list[Measure]:
+    """The times of arm `ours` over those of arm `before` in each round: the same work, with less
+    behind it.
+    """
+    return [
+        Measure.fraction(
+            f"{work}: {time.what}",
+            before,
+            time.target(target),
+            *_pairs(rounds, ours, before, time.of),
+        )
+        for time in TIMES
+    ]
+
+
 def memory(work: str, rounds: list[Round], ours: str, rival: str) -> Measure:
     """Of all processes of a drain, in each round."""
     sides = _pairs(rounds, ours, rival, gigabytes)
