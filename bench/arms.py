@@ -178,7 +178,8 @@ class Flink(Script):
     def drain(self, label: str) -> Drained:
         done = super().drain(label)
         lines = f"read_json('{self._home}/checkpoint/*', format = 'newline_delimited')"
-        with duckdb.connect(config={"TimeZone": "UTC"}) as db:
+        with duckdb.connect() as db:
+            db.execute("set timezone = 'UTC'")
             rows = db.sql(f"""
                 select * exclude (minutes, delays) replace (
                     window_start::timestamptz as window_start, window_end::timestamptz as window_end

@@ -117,7 +117,8 @@ class OverFiles(Sluice):
     def litter(self) -> None:
         """Write them, in one commit."""
         table = DeltaTable(str(self.table))
-        with duckdb.connect(config={"TimeZone": "UTC"}) as db:
+        with duckdb.connect() as db:
+            db.execute("set timezone = 'UTC'")
             rows = db.sql(f"select {DELAYS.columns} from ({OLD})").to_arrow_table()
         added = []
         for at in range(FILES):
