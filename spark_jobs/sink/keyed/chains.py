@@ -95,7 +95,8 @@ def _made(changes: DataFrame, step: History, commit: Commit) -> DataFrame:
         *(f"`{name}`" for name in (*placing(step), *SPAN)), F.col(f"`{step.time}`").alias(BEGINS)
     )
     known = known.join(changes.select(*keys).distinct(), list(step.keys), "left_semi")
-    schema = StructType([*table.schema, StructField(WHOLE, BooleanType())])
+    ours = [table.schema[name] for name in (*changes.columns, *SPAN)]  # not what a person added
+    schema = StructType([*ours, StructField(WHOLE, BooleanType())])
     for name in Fates._fields:
         schema.add(name, LongType())
     schema = StructType([StructField(f.name, f.dataType, nullable=True) for f in schema])

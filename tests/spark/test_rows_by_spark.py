@@ -1,0 +1,77 @@
+"""A History, and a Latest that keeps what a change does not say: Spark writes what delta-rs writes,
+and keeps what a person has added.
+"""
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from spark_jobs.audit.by_key import keyed
+from spark_jobs.sink.commit import Commit
+from spark_jobs.sink.keyed.chains import extend_in_spark
+from spark_jobs.sink.keyed.folds import fold_in_spark
+from spark_jobs.sink.writer import written
+from tests.spark.test_keyed_parts import fed
+from tests.unit import test_fold as partial, test_versions as history
+
+OWNER = "orders/1"
+VERSIONS = [
+    [(0, history.Change("a", 0, 1, 1, "paid")), (1, history.Change("b", 0, 1, 1, "paid"))],
+    [
+        (2, history.Change("a", 0, 3, 3, "sent")), (3, history.Change("b", 0, 2, 2, None)),
+        (4, history.Change("c", 0, 1, 1, "paid")),
+    ],
+    [(5, history.Change("a", 0, 2, 2, "sent")), (6, history.Change("b", 0, 2, 2, None))],
+    [(7, history.Change("a", 0, 3, 3, "paid")), (8, history.Change("b", 0, 4, 4, "paid"))],
+    [(9, history.Change("d", 0, 1, 1, None))],
+]  # fmt: skip
+"""A version that ends, a delete, a late version between two, copies, one in the place of another,
+and deletes alone.
+"""
+PARTIAL = [
+    [partial.Change(key, 5, ("paid", None, None), at) for at, key in enumerate("abc")],
+    [
+        partial.Change("a", 6, (None, "late", None), 10), partial.Change("b", 4, ("old", "older", 2), 11),
+        partial.Change("c", 6, None, 12), partial.Change("new", 1, ("placed", None, 1), 13),
+    ],
+    [partial.Change("c", 7, (None, "again", None), 20), partial.Change("a", 1, (None, None, 1), 21)],
+    [partial.Change("a", 6, (None, "late", None), 30)],
+    [partial.Change("b", 9, None, 40)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of", "batches", "at"),
+    [(history, VERSIONS, history.delta_table), (partial, PARTIAL, partial.table_at)],
+    ids=["a History", "partial changes"],
+)
+def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
+    spark, tmp_path, of, batches, at
+):
+    here, there = (at(tmp_path / by) for by in ("here", "spark"))
+    for number, batch in enumerate(batches):
+        note = {"sluice": OWNER, "batch": number, "run": "run"}
+        to = Commit(str(there), OWNER, number, note, there, len(batch))
+        if of is history:
+            one = history.put(here, history.rows(batch), number)
+            given = pa.Table.from_pylist(history.rows(batch), history.CHANGES)
+            extend_in_spark(spark.createDataFrame(given).cache(), of.STEP, to, empty=not number)
+        else:
+            one = partial.merge(here, batch, number)
+            given = pa.Table.from_pylist([each.row() for each in batch], partial.COLUMNS)
+            fold_in_spark(spark.createDataFrame(given).cache(), of.STEP, to, empty=not number)
+        other = written(there, [OWNER], number)[number]
+        assert one == other
+        assert keyed(there, other) == keyed(here, one)
+        assert every(there) == every(here)
+        if number:
+            assert fed(there, other.version) == fed(here, one.version)
+        else:
+            for path in (here, there):
+                spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN (note2 STRING)")
+                DeltaTable(str(path)).update({"note2": "'mine ' || id"})
+    assert {row["note2"] for row in DeltaTable(str(there)).to_pyarrow_table().to_pylist()} > {None}
+
+
+def every(path):
+    return sorted(map(str, DeltaTable(str(path)).to_pyarrow_table().to_pylist()))
