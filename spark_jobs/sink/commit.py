@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from upath import UPath
 
 from spark_jobs.root.path_forms import SparkPath
@@ -100,16 +100,21 @@ def merge(rows: DataFrame, keys: tuple[str, ...], commit: Commit) -> None:
     try:
         with marked(rows.sparkSession, commit):
             same = " AND ".join(f"old.`{key}` <=> new.`{key}`" for key in keys) or "true"
+            ours = columns_of(rows)
 
             def merge_once() -> None:
                 table = DeltaTable.forPath(rows.sparkSession, commit.path).alias("old")
-                table.merge(
-                    batch.alias("new"), same
-                ).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+                merger = table.merge(batch.alias("new"), same)
+                merger.whenMatchedUpdate(set=ours).whenNotMatchedInsert(values=ours).execute()
 
             again(merge_once, commit.path)
     finally:
         batch.unpersist()
+
+
+def columns_of(rows: DataFrame) -> dict[str, str | Column]:
+    """What a MERGE of these as `new` writes: a column that a person has added stays as it is."""
+    return {f"`{name}`": F.col(f"new.`{name}`") for name in rows.columns}
 
 
 def replace(rows: DataFrame, commit: Commit) -> None:

@@ -4,10 +4,10 @@ and keeps what a person has added.
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from spark_jobs.audit.by_key import keyed
-from spark_jobs.sink.commit import Commit
+from spark_jobs.sink.commit import Commit, merge
 from spark_jobs.sink.keyed.chains import extend_in_spark
 from spark_jobs.sink.keyed.folds import fold_in_spark
 from spark_jobs.sink.writer import written
@@ -75,3 +75,17 @@ def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
 
 def every(path):
     return sorted(map(str, DeltaTable(str(path)).to_pyarrow_table().to_pylist()))
+
+
+def test_a_merge_of_the_update_mode_keeps_what_a_person_has_added(spark, tmp_path):
+    at = tmp_path / "table"
+    first = pa.table({"key": ["a", "b"], "sum": [1, 2], "mine": ["A", "B"]})
+    write_deltalake(at, first)
+    to = Commit(str(at), OWNER, 1, {"sluice": OWNER, "batch": 1, "run": "run"}, at, 2)
+    merge(spark.createDataFrame([("b", 5), ("c", 6)], "key string, sum bigint"), ("key",), to)
+    assert every(at) == sorted(
+        map(str, [
+            {"key": "a", "sum": 1, "mine": "A"}, {"key": "b", "sum": 5, "mine": "B"},
+            {"key": "c", "sum": 6, "mine": None},
+        ])
+    )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from spark_jobs.sink.commit import Commit, append, marked
+from spark_jobs.sink.commit import Commit, append, columns_of, marked
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.bucket import BUCKET, IN_A_BUCKET, summed, told
 from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
@@ -120,17 +120,15 @@ def _merge(rows: DataFrame, step: History, commit: Commit) -> None:
 
     spark = rows.sparkSession
     same = " AND ".join(f"old.`{name}` = new.`{name}`" for name in step.row_key)
-    all_: dict[str, str | Column] = {
-        f"`{name}`": F.col(f"new.`{name}`") for name in rows.columns if name != WHOLE
-    }
+    ours = columns_of(rows.drop(WHOLE))
     span: dict[str, str | Column] = {f"`{name}`": F.col(f"new.`{name}`") for name in SPAN}
 
     def merge_once() -> None:
         table = DeltaTable.forPath(spark, commit.path).alias("old")
         merger = table.merge(rows.alias("new"), same)
         merger = merger.whenMatchedUpdate(f"NOT new.`{WHOLE}`", span)
-        merger = merger.whenMatchedUpdate(f"new.`{WHOLE}`", all_)
-        merger.whenNotMatchedInsert(values=all_).execute()
+        merger = merger.whenMatchedUpdate(f"new.`{WHOLE}`", ours)
+        merger.whenNotMatchedInsert(values=ours).execute()
 
     with marked(spark, commit):
         again(merge_once, commit.path)

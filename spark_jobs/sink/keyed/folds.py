@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from spark_jobs.sink.commit import Commit, append, marked
+from spark_jobs.sink.commit import Commit, append, columns_of, marked
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.bucket import BUCKET, IN_A_BUCKET, summed, told
 from spark_jobs.sink.keyed.commit import same
@@ -106,11 +106,12 @@ def _merge(rows: DataFrame, step: Latest, commit: Commit) -> None:
     from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
 
     spark = rows.sparkSession
+    ours = columns_of(rows)
 
     def merge_once() -> None:
         table = DeltaTable.forPath(spark, commit.path).alias("old")
         merger = table.merge(rows.alias("new"), same(step, "`"))
-        merger.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        merger.whenMatchedUpdate(set=ours).whenNotMatchedInsert(values=ours).execute()
 
     with marked(spark, commit):
         again(merge_once, commit.path)
