@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 SHOPS = ("a", "b", "c")
@@ -149,9 +150,12 @@ class Model(NamedTuple):
         return self._replace(possible=self.possible | other.possible)
 
     def seen(self, rows: Rows) -> Model:
-        """Only what has these rows."""
-        fits = frozenset(each for each in self.possible if self.rows(each) == rows)
-        return self._replace(possible=fits)
+        """Only what has these rows. Most differ by batches that read nothing: they have the same."""
+        wrote = {each: _written(each) for each in self.possible}
+        fits = {each for each in {*wrote.values()} if self.rows(each) == rows}
+        return self._replace(
+            possible=frozenset(each for each, written in wrote.items() if written in fits)
+        )
 
     def rows(self, deeds: Deeds) -> Rows:
         """What these deeds make of nothing."""
@@ -251,12 +255,23 @@ def _with(deeds: Deeds, added: Deeds) -> Deeds:
 def _filled(deeds: Deeds, until: int | None, first: Begins, *, empty: bool = False) -> list[Deeds]:
     """With all batches before that one, or with one more; each way in which they may have come."""
     last = _last(deeds)
+    until = (last.number + 2 if last else 1) if until is None else until
+    return [(*deeds, *more) for more in _behind(last, until, first, empty=empty)]
+
+
+@lru_cache(maxsize=64)
+def _behind(last: Batch | None, until: int, first: Begins, *, empty: bool) -> tuple[Deeds, ...]:
+    """The ways in which batches come behind this one and before that number."""
     number, at = (last.number + 1, _next(last.of)) if last else (0, first)
-    until = number + 1 if until is None else until
     if number >= until:
-        return [deeds]
-    ways = [(*deeds, Batch(number, at)), *([_moved(deeds)] if empty and last else [])]
-    return [made for way in ways for made in _filled(way, until, first, empty=empty)]
+        return ((),)
+    ways = [Batch(number, at), *([Batch(number, last.of, reads=False)] if empty and last else [])]
+    return tuple((way, *more) for way in ways for more in _behind(way, until, first, empty=empty))
+
+
+def _written(deeds: Deeds) -> Deeds:
+    """Without the batches that read nothing."""
+    return tuple(deed for deed in deeds if not isinstance(deed, Batch) or deed.reads)
 
 
 def _moved(deeds: Deeds) -> Deeds:
