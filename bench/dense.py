@@ -32,17 +32,19 @@ def load(events: int) -> list[Delivered]:
 
 def late(load: Sequence[Delivered], count: int, round_: int) -> list[Delivered]:
     """So many new departures, each in another hour of another day, which come after all of the
-    load; each round has others.
+    load; each round has others. Behind them comes one that is in time: a drain of nothing but late
+    records fails its checks.
     """
     newest = max(record.kafka_timestamp for record in load)
-    known = next(record.event for record in load if record.event is not None)
+    events = [record.event for record in load if record.event is not None]
     first, last = LATE_DAYS
+    days = [first + (last - first) * number // max(1, count - 1) for number in range(count)]
+    noon = datetime(2013, 1, 1, 12, 30, tzinfo=UTC)
+    times = [noon + timedelta(days=day, hours=number % 7) for number, day in enumerate(days)]
     made = []
-    for number in range(count):
-        day = first + (last - first) * number // max(1, count - 1)
-        at = datetime(2013, 1, 1, 12, 30, tzinfo=UTC) + timedelta(days=day, hours=number % 7)
+    for number, at in enumerate([*times, max(event.event_time for event in events)]):
         event = replace(
-            known,
+            events[0],
             event_id=f"late-{round_}-{number}",
             event_type="departure",
             event_time=at,

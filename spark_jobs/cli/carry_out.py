@@ -5,7 +5,6 @@ stage, judge, ask and swap.
 from __future__ import annotations
 
 import getpass
-import os
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -92,8 +91,7 @@ def carry_out(
 
 
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
-    from spark_jobs.launch.foreground import run_in_foreground  # noqa: PLC0415 - as above
-    from spark_jobs.launch.submit import application, command, environment  # noqa: PLC0415
+    from spark_jobs.cli import submitted  # noqa: PLC0415 - as above
     from spark_jobs.repair.exchange.swap import swap  # noqa: PLC0415 - as above
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
 
@@ -109,10 +107,7 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
         run_id=run,
         told=True,
     )
-    words = command(settings, job, plan.offsets)
-    run_in_foreground(
-        words, {**os.environ, **environment(settings)}, application(settings.spark_env)
-    )
+    submitted.run(settings, job, plan.offsets)
     report = read_report(report_at)
     for check in report.checks:
         if check.outcome != "passed":

@@ -1,18 +1,16 @@
-"""Draining: one pipeline, through a worker or by spark-submit, and what is said of its end."""
+"""Draining: one pipeline, and what is said of its end."""
 
 from __future__ import annotations
 
 import logging
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import log
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.cli import submitted
 from spark_jobs.cli.terminal import one_line_errors
-from spark_jobs.launch.foreground import run_in_foreground
-from spark_jobs.launch.submit import application, command, environment
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.summary import check_line, summary
@@ -21,7 +19,6 @@ from spark_jobs.root.paths import report_path
 from spark_jobs.runs import plan
 from spark_jobs.runs.run_record import recorded
 from spark_jobs.settings.installation import Settings
-from spark_jobs.warm.client import Warm, begun
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -36,8 +33,6 @@ class Due(NamedTuple):
 
 
 LOG = logging.getLogger(__name__)
-STDOUT, STDERR = 1, 2
-"""The descriptors that a run writes to."""
 
 
 def run_id_of(given: str | None) -> str:
@@ -52,11 +47,8 @@ def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
         with recorded(pipeline, run_id):
             if not (due := _planned(pipeline, settings, run_id, report)):
                 return
-            if run := _warm(pipeline, due, settings, run_id):
-                run.follow()
-            else:
-                words = command(settings, _job(pipeline, due, run_id), due.records)
-                run_in_foreground(words, _variables(settings), application(settings.spark_env))
+            job = Drain(pipeline=pipeline, report=str(due.report), run_id=run_id, told=True)
+            submitted.run(settings, job, due.records)
             summarise(read_report(due.report), due.report)
 
 
@@ -70,21 +62,6 @@ def _planned(pipeline: str, settings: Settings, run_id: str, report: Path | None
     path = report or report_path(settings.root, pipeline, run_id)
     path.unlink(missing_ok=True)
     return Due(path, found.new_offsets)
-
-
-def _warm(pipeline: str, due: Due, settings: Settings, run_id: str) -> Warm | None:
-    """The drain, which a worker has begun; None if it must start cold."""
-    words = _job(pipeline, due, run_id).words()
-    return begun(settings, pipeline, words, _variables(settings), due.records, (STDOUT, STDERR))
-
-
-def _job(pipeline: str, due: Due, run_id: str) -> Drain:
-    return Drain(pipeline=pipeline, report=str(due.report), run_id=run_id, told=True)
-
-
-def _variables(settings: Settings) -> dict[str, str]:
-    """The environment of an application."""
-    return {**os.environ, **environment(settings)}
 
 
 def summarise(report: Report, path: Path | UPath) -> None:

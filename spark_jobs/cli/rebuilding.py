@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.cli import submitted
 from spark_jobs.cli.terminal import say
-from spark_jobs.launch.foreground import run_in_foreground
-from spark_jobs.launch.submit import application, command, environment
 from spark_jobs.messages.report import read_report
 from spark_jobs.messages.summary import summary
 from spark_jobs.root.paths import report_path
@@ -31,11 +29,7 @@ def in_foreground(settings: Settings, pipeline: str) -> Submit:
     def run(arguments: Arguments, run_id: str, records: int) -> Report:
         at = report_path(beside.root, pipeline, run_id)
         at.unlink(missing_ok=True)
-        job = arguments(at).model_copy(update={"told": True})
-        words = command(beside, job, records)
-        run_in_foreground(
-            words, {**os.environ, **environment(beside)}, application(beside.spark_env)
-        )
+        submitted.run(beside, arguments(at).model_copy(update={"told": True}), records)
         report = read_report(at)
         for line in summary(report):
             LOG.info("%s", line)

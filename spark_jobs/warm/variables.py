@@ -11,6 +11,7 @@ from typing import Final
 
 OF_A_RUN: Final = {
     "SLUICE_KAFKA_CONFIG",  # only the driver reads the file, at the start of each drain
+    "SLUICE_NEXT",  # of a rebuild: only the driver reads it, in each run
     "SLUICE_FAILPOINTS",
     "SLUICE_FAILPOINTS_WAITING",
     # of the shell or the terminal

@@ -1,4 +1,4 @@
-"""Drains through a worker that keeps a JVM: `sluice drain` as processes, with SLUICE_WARM=on."""
+"""Runs through a worker that keeps a JVM: `sluice` as processes, with SLUICE_WARM=on."""
 
 import contextlib
 import os
@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -27,7 +28,8 @@ from spark_jobs.warm.client import begun
 from spark_jobs.warm.look import shown
 from spark_jobs.warm.message import Shown
 from spark_jobs.warm.place import log_path, socket_path
-from tests.harness import pipelines
+from tests.harness import oracle, pipelines
+from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form
 from tests.harness.pipelines import variables_of
 from tests.harness.process import lives
@@ -85,13 +87,17 @@ class Installation:
 
     def start(self, pipeline: str, run_id: str, failpoints: str = "") -> subprocess.Popen[str]:
         """`sluice drain`, begun."""
+        report = str(self.report_path(run_id))
+        return self.sluice("drain", pipeline, "--run-id", run_id, "--report", report, at=failpoints)
+
+    def sluice(self, *words: str, at: str = "") -> subprocess.Popen[str]:
+        """A command, begun. `at` has its failpoints."""
         variables = {
             **os.environ,
             **self.variables(),
-            "SLUICE_FAILPOINTS": failpoints,
+            "SLUICE_FAILPOINTS": at,
             "SLUICE_FAILPOINTS_WAITING": str(self.waiting),
         }
-        words = ["drain", pipeline, "--run-id", run_id, "--report", str(self.report_path(run_id))]
         return subprocess.Popen(
             [sys.executable, "-m", "spark_jobs.cli", *words],
             env=variables,
@@ -102,10 +108,20 @@ class Installation:
 
     def drain(self, pipeline: str, run_id: str) -> str:
         """What a drain that ends well said."""
-        with self.start(pipeline, run_id) as process:
-            said = process.communicate(timeout=PATIENCE_SECONDS)[0]
-        assert process.returncode == 0, said
-        return said
+        return said(self.start(pipeline, run_id))
+
+    def repair(self, at: str = "") -> subprocess.Popen[str]:
+        """`sluice repair` of FIRST, begun."""
+        return self.sluice("repair", FIRST, "--execute", "--yes", at=at)
+
+    def assert_merged(self) -> None:
+        """The table has late records, those that ops.merged names, and is DuckDB's with them."""
+        scene = self.scene
+        late, merged = ({place(row) for row in scene.ops(name)} for name in ("late", "merged"))
+        assert merged
+        until = scene.ops("batches", "max(watermark) AS watermark")[0]["watermark"]
+        wanted = oracle.RESULTS[FIRST](oracle.events(scene.ledger(), late - merged), until)
+        assert_same(oracle.comparable(scene.table()), oracle.comparable(wanted))
 
     def hold(self, process: subprocess.Popen[str], place: str) -> None:
         """Until the failpoint holds the drain."""
@@ -124,6 +140,18 @@ class Installation:
         found = shown(self.socket)
         assert found is not None, log_path(self.socket).read_text()
         return found
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """What a command that ends well said."""
+    with process:
+        heard = process.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert process.returncode == 0, heard
+    return heard
+
+
+def place(row: dict[str, Any]) -> oracle.Place:
+    return row["partition"], row["offset"]
 
 
 def wait(moment: Callable[[], bool], what: str) -> None:
@@ -160,6 +188,31 @@ def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(spa
     other = Scene(scene.kafka, installation.folder, SECOND, topic=scene.topic)
     scene.assert_exact()
     other.assert_exact()
+
+
+def test_a_repair_is_computed_by_the_drains_worker_and_a_killed_one_by_the_next(
+    spark, installation
+):
+    scene = installation.scene
+    for number in range(3):
+        scene.deliver()
+        installation.drain(FIRST, f"drain-{number}")
+    born, before = installation.worker, scene.table()
+    killed = installation.repair("staged=wait")
+    installation.hold(killed, "staged")
+    assert FIRST in installation.worker.run
+    assert installation.worker.process == born.process
+    kill_tree(born.process)
+    told = killed.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert killed.returncode == ReportMissing.exit_status, told
+    assert scene.table() == before
+    (installation.waiting / "staged").unlink()
+
+    assert "starts cold" not in said(installation.repair())
+    assert installation.worker.process != born.process
+    installation.assert_merged()
+    installation.drain(FIRST, "behind the repair")
+    assert installation.worker.drains == 2, "the repair was its first run"
 
 
 @long_form

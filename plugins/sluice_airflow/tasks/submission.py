@@ -1,5 +1,5 @@
 """Submission: an application of Sluice that a task gives to Spark by spark-submit, in client mode;
-a drain to the worker of this machine, if SLUICE_WARM says so.
+or to the worker of this machine, if SLUICE_WARM says so.
 
 By the hook of Airflow's Spark provider. The provider's operator would load the OpenLineage client,
 and half a second with it, whenever a DAG is parsed.
@@ -22,7 +22,7 @@ from spark_jobs.errors import ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import end_tree
 from spark_jobs.launch.spark_side import spark_side
-from spark_jobs.messages.job import Drain, Run
+from spark_jobs.messages.job import Run
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.withheld import for_tasks
 from spark_jobs.root.paths import local_report_path
@@ -124,7 +124,7 @@ class Submission:
 
     def _run_warm(self, settings: Settings, records: int, job: Run) -> bool:
         """Whether a worker has done the run, to its end. Logs what it writes, as the hook does."""
-        if settings.warm != "on" or not isinstance(job, Drain):
+        if settings.warm != "on":
             return False
         from spark_jobs.warm.client import begun  # noqa: PLC0415 - parsing a DAG starts no run
 

@@ -1,4 +1,4 @@
-"""The drain task with SLUICE_WARM=on: a real worker that needs no Spark does its runs."""
+"""Tasks with SLUICE_WARM=on: a real worker that needs no Spark does their runs."""
 
 import logging
 import os
@@ -13,13 +13,17 @@ from typing import Any
 import psutil
 import pytest
 
+from sluice_airflow.dags.backfill_dag import build_backfill
 from spark_jobs.errors import ReportMissing
 from spark_jobs.launch.processes import kill_tree
+from spark_jobs.registry import find as registry
 from spark_jobs.warm import client, start
 from spark_jobs.warm.look import shown
 from spark_jobs.warm.message import Shown
 from spark_jobs.warm.place import socket_path
-from tests.airflow.test_tasks import Installation, report
+from tests.airflow.installed import executed
+from tests.airflow.test_repair_tasks import PLANNED
+from tests.airflow.test_tasks import NAME, Installation, report
 from tests.harness.process import lives
 
 PATIENCE_SECONDS = 60
@@ -102,6 +106,19 @@ def test_the_first_drain_starts_a_worker_and_the_next_none(installation, monkeyp
     assert '"do":"serve"' in submitted
     assert worker(installation).drains == 2
     assert {"warm drain 1", "warm drain 2"} <= {*caplog.messages}
+
+
+def test_a_repair_finds_the_worker_of_the_drains(installation, caplog):
+    caplog.set_level(logging.INFO)
+    assert installation.run("drain")["status"] == "succeeded"
+    stage = build_backfill(registry.load(NAME)).get_task("stage")
+    planned = {"plan": PLANNED | {"offsets": 5}}
+    done = executed(stage, lambda *, task_ids: planned.get(task_ids))
+    assert done["status"] == "succeeded"
+    (submitted,) = installation.jobs
+    assert '"do":"serve"' in submitted
+    assert worker(installation).drains == 2
+    assert any(line.startswith("warm stage") for line in caplog.messages)
 
 
 def test_a_setting_that_is_off_and_a_clusters_master_submit_each_drain(installation, monkeypatch):
