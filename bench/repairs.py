@@ -69,7 +69,8 @@ def _of(done: list[Round], work: str) -> list[Measure]:
     full = [each.full for each in done]
     return [
         Measure.share(f"{work}: records read", 0.04, [each.backfill_share for each in done]),
-        Measure.limit(f"{work}: the whole process", 16, [each.backfill.seconds for each in done]),
+        Measure.limit(f"{work}: the whole process", 12, [each.backfill.seconds for each in done]),
+        Measure.limit(f"{work}: the same, warm", 5, [each.warm.seconds for each in done]),
         Measure.fraction(
             f"{work}: query seconds",
             FULL,
@@ -112,7 +113,8 @@ def _of(done: list[Round], work: str) -> list[Measure]:
 
 def _line(done: Round) -> str:
     return (
-        f"a day read {done.backfill_share:.2%}, process {done.backfill.seconds:.1f} s, query "
+        f"a day read {done.backfill_share:.2%}, process {done.backfill.seconds:.1f} s, warm "
+        f"{done.warm.seconds:.1f} s, query "
         f"{done.query_seconds:.1f} s against {done.full.query_seconds:.1f} s of all records; "
         f"{LATE - 1} late records read {done.repair_share:.2%}, swap {done.leased_seconds:.3f} s; "
         f"nothing to do {done.clean.seconds:.2f} s, refused {done.refused.seconds:.2f} s"

@@ -21,7 +21,13 @@ def of_tasks(brokers: str, root: Path) -> dict[str, str]:
     A declaration that this user has exported would win over the broker, and the local job would
     read, or write, another Kafka.
     """
-    return {"SLUICE_KAFKA": brokers, "SLUICE_ROOT": str(root), "SLUICE_KAFKA_CONFIG": ""}
+    return {
+        "SLUICE_KAFKA": brokers,
+        "SLUICE_ROOT": str(root),
+        "SLUICE_KAFKA_CONFIG": "",
+        # A worker would wait for runs beside Kafka and Airflow; who wants one says so.
+        "SLUICE_WARM": os.environ.get("SLUICE_WARM", "off"),
+    }
 
 
 def environment(home: Path, port: int, *, schedule: bool) -> dict[str, str]:

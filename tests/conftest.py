@@ -24,6 +24,9 @@ for _name in VARIABLES:
         _name, None
     )  # this user's own installation, whose Kafka would be written to, and whose root read
 
+# No test leaves a worker, or finds another's; those of warm runs set it.
+os.environ["SLUICE_WARM"] = "off"
+
 # delta-rs hands the work on small tables from thread to thread: a fifth of their processor time.
 os.environ.setdefault("TOKIO_WORKER_THREADS", "1")
 

@@ -83,11 +83,15 @@ def run_cases(
 def plan(pipeline: PipelineName) -> None:
     """Show the new offsets per partition and the batches to recover. Starts no JVM."""
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
+    from spark_jobs.warm.look import foretold  # noqa: PLC0415 - other commands need no socket
 
     with one_line_errors():
         settings = Settings.of(spec := registry.load(pipeline))
-        for line in make_plan(live_spec(spec, settings.root), settings).lines:
+        found = make_plan(live_spec(spec, settings.root), settings)
+        for line in found.lines:
             say(line)
+        if not found.idle:
+            say(f"{pipeline}: {foretold(settings, found.new_offsets)}")
 
 
 @commands.command(

@@ -1,4 +1,4 @@
-"""The command about the worker that keeps a JVM between drains."""
+"""The command about the workers that keep a JVM between runs."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ PANEL = "Run a pipeline"
 def worker(
     action: Annotated[
         Literal["status", "stop"],
-        typer.Argument(help="status shows it; stop lets it end, behind a drain that is at work."),
+        typer.Argument(help="status shows them; stop lets them end, behind a run that is at work."),
     ] = "status",
 ) -> None:
-    """Show or stop this machine's workers for warm drains, one a root.
+    """Show or stop this machine's workers for warm runs.
 
-    With SLUICE_WARM=on, the first drain starts a worker for its root and user. It keeps Spark's JVM
-    for the drains after it. It ends by itself: when no drain came for SLUICE_WARM_IDLE_MINUTES,
-    after SLUICE_WARM_DRAINS, above SLUICE_WARM_MEMORY_MB, after a failed drain, and when code,
-    jars, settings or environment have changed.
+    Where SLUICE_WARM lets it, a run starts a worker for its root and user, and another one where
+    those that are there are busy and memory is free. It keeps Spark's JVM for the runs after it. It
+    ends by itself: when no run came for SLUICE_WARM_IDLE_MINUTES, after SLUICE_WARM_DRAINS, above
+    SLUICE_WARM_MEMORY_MB, behind a failed run, where memory becomes short, and when code, jars,
+    settings or environment have changed.
 
-    To end a drain at work at once, kill the process that it shows: the next run resumes.
+    To end a run at work at once, kill the process that it shows: the next run resumes.
     """
     from spark_jobs.warm.look import lines, shown  # noqa: PLC0415 - other commands need no socket
-    from spark_jobs.warm.place import log_path, socket_path  # noqa: PLC0415 - as above
+    from spark_jobs.warm.place import log_path, socket_paths  # noqa: PLC0415 - as above
 
     with one_line_errors():
         for root in every_root():
-            socket = socket_path(root)
-            found = shown(socket, ends=action == "stop")
-            for line in lines(found, log_path(socket)) if found else [f"no worker for {root}"]:
+            every = [(path, shown(path, ends=action == "stop")) for path in socket_paths(root)]
+            said = [each for path, found in every if found for each in lines(found, log_path(path))]
+            for line in said or [f"no worker for {root}"]:
                 say(line)

@@ -23,6 +23,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.roots import root_names, root_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.warm.look import foretold
 
 CONNECTION = "AIRFLOW_CONN_SLUICE_SPARK"
 
@@ -55,6 +56,7 @@ def checkup() -> Iterator[Finding]:
     for place, (name, spec) in sorted(topics.items()):
         yield _tried(f"topic {place}", partial(_topic, name, spec))
     yield Finding("Spark's master", _master(settings))
+    yield Finding("warm runs", foretold(settings, 0))
 
 
 def _settings() -> tuple[Settings | None, SluiceError | None]:

@@ -296,8 +296,8 @@ def options(pipeline: str, settings: Settings) -> Options:
 
 
 def serve_command(settings: Settings, pipeline: str, socket: Path) -> list[str]:
-    """The spark-submit command of a worker for warm drains, with the options of Spark that a drain
-    of this pipeline has.
+    """The spark-submit command of a worker for warm runs, with the options of Spark that a run of
+    this pipeline has. Its last word alone tells two workers apart.
     """
     words = Serve(socket=str(socket)).words()
     return submit_command(settings, pipeline, words, 0, {"spark.python.daemon.module": DAEMON})

@@ -109,17 +109,17 @@ VARIABLES = {
         "hidden",
     ),
     "SLUICE_WARM": (
-        "whether drains on this machine share a worker, which keeps Spark's JVM between them "
-        "(docs/operations.md): off or on",
-        "off",
+        "whether runs on this machine share workers, which keep Spark's JVM between them "
+        "(docs/operations.md): auto, where a worker lasts and memory is free; on; or off",
+        "auto",
     ),
     "SLUICE_WARM_DRAINS": (
-        "drains after which the worker ends, and the next drain starts one",
+        "runs after which a worker ends, and the next run starts one",
         "100",
     ),
-    "SLUICE_WARM_IDLE_MINUTES": ("minutes without a drain after which the worker ends", "15"),
+    "SLUICE_WARM_IDLE_MINUTES": ("minutes without a run after which a worker ends", "15"),
     "SLUICE_WARM_MEMORY_MB": (
-        "megabytes of driver and JVM together above which the worker ends after a drain",
+        "megabytes of driver and JVM together above which a worker ends behind a run",
         "4096",
     ),
     "SLUICE_LAG_GROUP": (
@@ -146,7 +146,7 @@ LOCAL_FILES = ("sluice", "hadoop")
 LOGS = ("text", "json")
 LOCKS = ("safe", "one-host")
 RECORD_BYTES = ("hidden", "shown")
-WARM = ("off", "on")
+WARM = ("auto", "on", "off")
 NEXT = ("off", "on")
 LAG_GROUP = ("off", "on", "a prefix of letters, digits and ._-")
 _LAG_GROUP = re.compile(r"off|on|(?!(?i:off|on|true|false|yes|no|[01])$)[A-Za-z0-9._-]{1,60}")
@@ -161,7 +161,9 @@ NEVER = "never"
 
 
 class Settings(NamedTuple):
-    """One installation's settings. `root` is a path or URL without a trailing slash."""
+    """One installation's settings. `root` is a path or URL without a trailing slash. Those that a
+    program makes by hand have no worker, unless it says so.
+    """
 
     root: str
     kafka: str

@@ -1,4 +1,4 @@
-"""Client: gives a drain to the worker of its root, and follows it to its end."""
+"""Client: gives a run to a worker of its root, and follows it to its end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -13,17 +14,24 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.launch.foreground import interrupts
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.submit import serve_command
+from spark_jobs.messages.job import Serve
 from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.fingerprint import taken
-from spark_jobs.warm.fits import unfit_because
+from spark_jobs.warm.fits import no_room_because, unfit_because
 from spark_jobs.warm.link import PATIENCE_SECONDS, BadMessage, Gone, Link, connected
 from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
-from spark_jobs.warm.place import log_path, socket_path, starting
+from spark_jobs.warm.place import log_path, socket_path, socket_paths, starting
 from spark_jobs.warm.start import start
 from spark_jobs.warm.still import Watched
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
+
+
+class _Taken(NamedTuple):
+    """Why a worker does not do the run, which another one may."""
+
+    why: str
 
 
 class Warm:
@@ -40,7 +48,7 @@ class Warm:
             words,
             self._variables,
             str(Path.cwd()),
-            taken(settings, self._command, self._variables),
+            taken(settings, self._command[:-1], self._variables),
         )
         self._link: Link | None = None
         self._process: psutil.Process | None = None
@@ -49,12 +57,23 @@ class Warm:
         """The exit status of a run that has ended; 1 until then, and of one that was killed."""
 
     def begin(self, output: int, error: int) -> str:
-        """Give it to a worker, which is started if there is none. Returns why it must start cold;
-        empty if a worker has begun it, and writes to these descriptors.
+        """Give it to a worker that is free, else to one that is started, if memory allows. Returns
+        why it must start cold; empty if a worker has begun it, and writes to these descriptors.
         """
+        told = list[str]()
+        for socket in socket_paths(self._settings.root):
+            self._socket = socket
+            answer = self._begin(output, error)
+            if not isinstance(answer, _Taken):
+                return "; ".join([*told, answer]) if answer else ""
+            told.append(answer.why)
+        return "; ".join(told)
+
+    def _begin(self, output: int, error: int) -> str | _Taken:
+        """As begin, by the worker of this socket."""
         for _ in range(2):  # a second time where a worker has just ended, or was ended
             link = self._found()
-            if isinstance(link, str):
+            if not isinstance(link, Link):
                 return link
             watched = Watched(link.peer)
             answer = _asked(link, self._wanted, (output, error))
@@ -67,9 +86,9 @@ class Warm:
             if answer is None and not watched.ended():
                 break  # it may be slow: who asks again only waits twice
             if isinstance(answer, Busy):
-                return f"the worker is busy: {answer.run}"
+                return _Taken(f"the worker is busy: {answer.run}")
             if isinstance(answer, Ending) and answer.run:
-                return f"the worker ends behind {answer.run}: {answer.why}"
+                return _Taken(f"the worker ends behind {answer.run}: {answer.why}")
             if isinstance(answer, Changed):
                 LOG.info("a new worker: changed since the last one: %s", ", ".join(answer.parts))
         return f"the worker does not answer; see {log_path(self._socket)}"
@@ -132,19 +151,31 @@ class Warm:
         """The topmost process of the worker that has the run."""
         return self._process
 
-    def _found(self) -> Link | str:
+    def _found(self) -> Link | str | _Taken:
         """A link to the worker, which is started if there is none; else why there is none."""
         with suppress(BadMessage):
             if (link := connected(self._socket)) is not None:
                 return link
         with starting(self._socket) as alone:
             if not alone:
-                return "another run is starting the worker"
+                return _Taken("another run is starting the worker")
             with suppress(BadMessage):  # another run may have started one since
                 if (link := connected(self._socket)) is not None:
                     return link
-            found = start(self._socket, self._command, self._variables, self._wanted.fingerprint)
+            if why := self._full_because():
+                return why
+            command = [*self._command[:-1], *Serve(socket=str(self._socket)).words()]
+            found = start(self._socket, command, self._variables, self._wanted.fingerprint)
             return found or f"no worker came up; see {log_path(self._socket)}"
+
+    def _full_because(self) -> str:
+        """Why no worker may be started at this socket; empty if one may. With `on` one is wanted
+        however much memory it takes, and more only where there is room.
+        """
+        first = self._socket == socket_path(self._settings.root)
+        if first and self._settings.warm == "on":
+            return ""
+        return no_room_because(self._settings)
 
 
 def begun(
@@ -155,19 +186,22 @@ def begun(
     records: int,
     files: tuple[int, int],
 ) -> Warm | None:
-    """A run that a worker has begun; None if it must start cold, which is said unless
-    SLUICE_WARM is off. `files`: its output and error.
+    """A run that a worker has begun; None if it must start cold, which is said unless SLUICE_WARM
+    is off, or is auto where no worker can be. `files`: its output and error.
     """
-    if settings.warm != "on":
+    if settings.warm == "off":
         return None
+    level = logging.INFO
     try:
-        if not (why := unfit_because(settings, records)):
+        if why := unfit_because(settings, records):
+            level = logging.DEBUG if settings.warm == "auto" else logging.INFO
+        else:
             run = Warm(settings, pipeline, words, variables)
             if not (why := run.begin(*files)):
                 return run
     except (SluiceError, OSError, ValueError) as error:  # nothing has begun: a cold run says it too
         why = f"no worker can be started: {error}"
-    LOG.info("this run starts cold: %s", why)
+    LOG.log(level, "this run starts cold: %s", why)
     return None
 
 

@@ -1,7 +1,7 @@
-"""Place: where the worker of a root has its socket, its log and the lock of whoever starts it.
+"""Place: where a worker of a root has its socket, its log and the lock of whoever starts it.
 
-One worker a user and a root, in a folder of the temporary folder that only this user may enter. The
-root's own folder would not do: the path of a socket may have MOST_PATH_BYTES.
+A user's workers are in a folder of the temporary folder that only this user may enter. The root's
+own folder would not do: the path of a socket may have MOST_PATH_BYTES.
 """
 
 from __future__ import annotations
@@ -19,15 +19,27 @@ from spark_jobs.root.own_folder import own_folder
 MOST_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """Of a socket's path. Source: sun_path of sockaddr_un, whose last byte is 0."""
 
+MOST_WORKERS = max(1, os.cpu_count() or 1)
+"""Of a root. More runs at once would only wait for each other's cores."""
 RISK = "a worker would run what is sent to it there"
 LOG_DAYS = 30
 """How long the log of a worker stays whose root has had no other one."""
 
 
-def socket_path(root: str) -> Path:
-    """The path of the socket of this root's worker. Makes the folder. Raises SettingInvalid."""
+def socket_path(root: str, number: int = 1) -> Path:
+    """The path of the socket of this root's worker of this number. Makes the folder. Raises
+    SettingInvalid.
+    """
     digest = hashlib.sha256(os.path.abspath(root).encode()).hexdigest()[:12]  # noqa: PTH100 - no link is followed, as Spark follows none
-    return own_folder("warm", RISK) / f"{digest}.sock"
+    return own_folder("warm", RISK) / f"{digest}{f'-{number}' if number > 1 else ''}.sock"
+
+
+def socket_paths(root: str) -> list[Path]:
+    """The paths of the sockets of all workers that this root may have; those that are there first.
+    Raises as socket_path.
+    """
+    every = [socket_path(root, number) for number in range(1, MOST_WORKERS + 1)]
+    return sorted(every, key=lambda path: not path.exists())
 
 
 def log_path(socket: Path) -> Path:

@@ -27,7 +27,7 @@ from spark_jobs.warm import start
 from spark_jobs.warm.client import begun
 from spark_jobs.warm.look import shown
 from spark_jobs.warm.message import Shown
-from spark_jobs.warm.place import log_path, socket_path
+from spark_jobs.warm.place import log_path, socket_path, socket_paths
 from tests.harness import oracle, pipelines
 from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form
@@ -54,13 +54,16 @@ class Installation:
         self.socket = socket_path(self.scene.settings.root)
         self.waiting = folder / "waiting"
         self.waiting.mkdir()
+        self.more: dict[str, str] = {"SLUICE_WARM": "on"}
+        """Variables of its processes."""
 
     def variables(self) -> dict[str, str]:
         """Of its processes, beside those of this one."""
         return {
-            **self.scene.settings._replace(warm="on", pipelines=PACKAGE).environment(),
+            **self.scene.settings._replace(pipelines=PACKAGE).environment(),
             "PYTHONPATH": f"{REPO}:{self.code.parent}",
             **variables_of(self.scene.spec),
+            **self.more,
         }
 
     @contextlib.contextmanager
@@ -171,7 +174,7 @@ def installation(kafka, tmp_path) -> Iterator[Installation]:
     finally:
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                if str(made.socket) in " ".join(process.cmdline()):
+                if str(made.socket.with_suffix("")) in " ".join(process.cmdline()):
                     kill_tree(process.pid)
         for started in start._STARTED:  # noqa: SLF001 - nobody else waits for them here
             started.wait()
@@ -188,6 +191,35 @@ def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(spa
     other = Scene(scene.kafka, installation.folder, SECOND, topic=scene.topic)
     scene.assert_exact()
     other.assert_exact()
+
+
+def test_two_drains_at_once_have_a_worker_each_and_both_tables_are_exact(spark, installation):
+    """By auto, on a machine with the memory and the cores for two."""
+    scene = installation.scene
+    installation.more = {"SLUICE_WARM": "auto", "SLUICE_DRIVER_MEMORY": "1g"}
+    scene.deliver()
+    first = installation.start(FIRST, "first", "planned=wait")
+    installation.hold(first, "planned")
+    heard = installation.drain(SECOND, "second")
+    there = [found for path in socket_paths(scene.settings.root) if (found := shown(path))]
+    (installation.waiting / "planned").unlink()
+    assert "starts cold" not in heard + said(first)
+    assert sorted((each.drains, bool(each.run)) for each in there) == [(0, True), (1, False)]
+    other = Scene(scene.kafka, installation.folder, SECOND, topic=scene.topic)
+    scene.assert_exact()
+    other.assert_exact()
+
+
+@long_form
+def test_where_no_worker_can_listen_a_drain_by_auto_is_cold_and_exact(spark, installation):
+    scene = installation.scene
+    shared = installation.folder / "temporary" / installation.socket.parent.name
+    shared.mkdir(parents=True)
+    shared.chmod(0o755)
+    installation.more = {"SLUICE_WARM": "auto", "TMPDIR": str(shared.parent)}
+    scene.deliver()
+    assert "starts cold: no worker can be started" in installation.drain(FIRST, "cold")
+    scene.assert_exact()
 
 
 def test_a_repair_is_computed_by_the_drains_worker_and_a_killed_one_by_the_next(

@@ -12,7 +12,8 @@ from spark_jobs.errors import ReportMissing
 from spark_jobs.launch.processes import tree
 from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.look import shown
-from spark_jobs.warm.place import log_path, socket_path
+from spark_jobs.warm.message import Shown
+from spark_jobs.warm.place import log_path, socket_path, socket_paths
 from tests.harness.process import Running, lives
 from tests.harness.scene import Scene
 
@@ -21,9 +22,10 @@ LOOK_SECONDS = 0.2
 
 
 class Workers:
-    """The workers of one root, one after the other. Called as Running is, it starts a drain."""
+    """The workers of one root. Called as Running is, it starts a drain."""
 
     def __init__(self, root: str) -> None:
+        self._root = root
         self.socket = socket_path(root)
         self.drains: dict[int, int] = {}
         """Process of a worker -> drains that it has done, as it last said."""
@@ -47,10 +49,13 @@ class Workers:
 
     def note(self) -> None:
         """What the worker that is there has done."""
-        worker = shown(self.socket)
-        self.used = worker is not None and worker.drains > 0
-        if worker is not None and self.used:
-            self.drains[worker.process] = worker.drains
+        used = {each.process: each.drains for each in self._there() if each.drains}
+        self.used = bool(used)
+        self.drains |= used
+
+    def _there(self) -> list[Shown]:
+        """Those that answer."""
+        return [found for path in socket_paths(self._root) if (found := shown(path))]
 
     @property
     def tree(self) -> list[psutil.Process]:
@@ -58,16 +63,16 @@ class Workers:
         found = dict[int, psutil.Process]()
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                if str(self.socket) in " ".join(process.cmdline()):
+                if str(self.socket.with_suffix("")) in " ".join(process.cmdline()):
                     found |= {each.pid: each for each in tree(process.pid)}
         return [*found.values()]
 
     def are_settled(self) -> bool:
-        """Whether there is none, or one that waits for drains."""
+        """Whether there is none, or those that are there wait for drains."""
         if not any(lives(process.pid) for process in self.tree):
             return True
-        worker = shown(self.socket)
-        return worker is not None and not worker.run and not worker.ending
+        there = self._there()
+        return bool(there) and not any(each.run or each.ending for each in there)
 
     def end(self) -> None:
         """None is left."""

@@ -46,7 +46,7 @@ def test_every_variable_is_taken(monkeypatch):
     for name, value in given.items():
         monkeypatch.setenv(f"SLUICE_{name}", value)
     assert Settings.from_environment() == Settings(
-        "s3://bucket/sluice", "a:1,b:2", Path("/jars"), "spark://m:7077", "4g"
+        "s3://bucket/sluice", "a:1,b:2", Path("/jars"), "spark://m:7077", "4g", warm="auto"
     )
 
 

@@ -10,15 +10,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spark_jobs.errors import SettingInvalid, SparkFailed
 from spark_jobs.settings.installation import REPO, Settings
-from spark_jobs.warm import client as clients
+from spark_jobs.warm import client as clients, fits, place
 from spark_jobs.warm.client import Warm, begun
 from spark_jobs.warm.link import Gone, Link, listening
-from spark_jobs.warm.message import Accepted, Drain, Ended, Ending, Go
+from spark_jobs.warm.look import foretold
+from spark_jobs.warm.message import Accepted, Busy, Drain, Ended, Ending, Go, Shown
 from spark_jobs.warm.place import MOST_PATH_BYTES, socket_path, starting
 from spark_jobs.warm.start import BORN
 from tests.harness.refused import fails
@@ -45,6 +47,7 @@ def settings(tmp_path, short, monkeypatch) -> Settings:
         raise AssertionError("a JVM was started")
 
     monkeypatch.setattr(clients, "start", none_starts)
+    monkeypatch.setattr(place, "MOST_WORKERS", 1)
     return Settings(str(tmp_path / "root"), "k:1", tmp_path / "jars", "local[2]", "2g", warm="on")
 
 
@@ -137,6 +140,105 @@ def test_a_worker_that_ends_behind_a_drain_is_not_waited_for(settings, caplog):
     peer.link.close()
 
 
+@pytest.fixture
+def two(settings, monkeypatch, started) -> Settings:
+    """Of an installation that may have two workers, and has one, which is busy."""
+    monkeypatch.setattr(place, "MOST_WORKERS", 2)
+    peer = Peer(socket_path(settings.root), Busy("drain other"))
+    yield settings
+    peer.thread.join()
+    peer.link.close()
+
+
+@pytest.mark.parametrize("warm", ["on", "auto"])
+def test_beside_a_busy_worker_another_is_started_where_memory_is_free(
+    two, caplog, monkeypatch, started, warm
+):
+    monkeypatch.setattr(fits, "free_mb", lambda: 2 * 3072)
+    said = cold(two._replace(warm=warm), caplog)
+    assert "the worker is busy: drain other; no worker came up" in said
+    assert [each[0] for each in started] == [socket_path(two.root, 2)]
+    assert str(socket_path(two.root, 2)) in started[0][1][-1], "it listens there"
+
+
+@pytest.mark.parametrize("warm", ["on", "auto"])
+def test_beside_a_busy_worker_a_run_is_cold_where_memory_is_short(
+    two, caplog, monkeypatch, started, warm
+):
+    monkeypatch.setattr(fits, "free_mb", lambda: 2 * 3072 - 1)
+    said = cold(two._replace(warm=warm), caplog)
+    assert "the worker is busy: drain other; 6,143 MB of memory are free" in said
+    assert started == []
+
+
+def test_a_free_worker_is_found_before_another_is_started(two, monkeypatch, started):
+    """Though a smaller number is free: its worker has ended."""
+    monkeypatch.setattr(place, "MOST_WORKERS", 3)
+    free = Peer(socket_path(two.root, 3), Accepted(os.getpid()))
+    run = begun(two, "departure_delays", WORDS, os.environ, 1, FILES)
+    assert isinstance(run, Warm)
+    assert started == []
+    free.thread.join()
+    free.link.send(Ended(0))
+    assert run.over()
+    free.link.close()
+
+
+def test_a_first_worker_is_started_by_on_whatever_memory_is_free_and_by_auto_where_there_is_room(
+    settings, caplog, monkeypatch, started
+):
+    monkeypatch.setattr(fits, "free_mb", lambda: 6143)
+    assert "6,143 MB of memory are free" in cold(settings._replace(warm="auto"), caplog)
+    assert started == []
+    caplog.clear()
+    cold(settings, caplog)
+    assert [each[0] for each in started] == [socket_path(settings.root)]
+
+
+@pytest.mark.parametrize(
+    ("given", "variables", "why"),
+    [
+        ({"warm": "off"}, {}, "SLUICE_WARM is off"),
+        ({"master": "yarn"}, {}, "yarn"),
+        ({"root": "s3://bucket/x"}, {}, "object store"),
+        ({}, {"AIRFLOW_IS_K8S_EXECUTOR_POD": "True"}, "AIRFLOW_IS_K8S_EXECUTOR_POD"),
+        ({}, {"AIRFLOW_IS_EXECUTOR_CONTAINER": "true"}, "AIRFLOW_IS_EXECUTOR_CONTAINER"),
+    ],
+)
+def test_where_no_worker_can_be_a_run_is_cold_without_a_word_and_the_plan_says_why(
+    settings, caplog, monkeypatch, given, variables, why
+):
+    caplog.set_level(logging.INFO)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    here = settings._replace(**{"warm": "auto", **given})
+    assert begun(here, "departure_delays", WORDS, dict(os.environ), 1, FILES) is None
+    assert "starts cold" not in caplog.text
+    assert why in foretold(here, 1)
+
+
+def test_a_run_that_is_all_of_its_container_is_cold_by_auto(settings, monkeypatch):
+    monkeypatch.setattr(fits.os, "getppid", lambda: 1)
+    assert "its container or service" in foretold(settings._replace(warm="auto"), 1)
+    assert "starts a worker" in foretold(settings, 1)
+
+
+def test_the_plan_tells_of_the_worker_that_waits_and_of_the_one_that_would_start(
+    settings, monkeypatch
+):
+    monkeypatch.setattr(fits, "free_mb", lambda: 6144)
+    auto = settings._replace(warm="auto")
+    assert "a run now starts a worker" in foretold(auto, 1)
+    for run, said in (("", "worker 7 waits"), ("drain other", "every worker is busy")):
+        peer = Peer(socket_path(settings.root), Shown(7, "", 1, 10, run, ""))
+        assert said in foretold(auto, 1)
+        peer.thread.join()
+        peer.link.close()
+        socket_path(settings.root).unlink()
+    monkeypatch.setattr(fits, "free_mb", lambda: 6143)
+    assert "6,143 MB of memory are free" in foretold(auto, 1)
+
+
 def test_a_client_says_that_it_waits_and_sees_the_end_before_it_looks(settings):
     peer = Peer(socket_path(settings.root), Accepted(os.getpid()))
     variables = {**os.environ, "ODD": os.fsdecode(b"caf\xe9")}
@@ -196,9 +298,9 @@ def listens(settings: Settings, *words: str, **variables: str) -> Iterator[subpr
 
 
 @pytest.fixture
-def started(settings, monkeypatch) -> list[object]:
+def started(settings, monkeypatch) -> list[Any]:
     """The starts of a worker, which does not come up."""
-    found = list[object]()
+    found = list[Any]()
     monkeypatch.setattr(clients, "start", lambda *given: found.append(given))
     monkeypatch.setattr(clients, "PATIENCE_SECONDS", 2.0)
     return found

@@ -14,7 +14,7 @@ import pytest
 from spark_jobs.settings.installation import REPO
 from spark_jobs.warm.address import Address
 from spark_jobs.warm.fingerprint import changed
-from spark_jobs.warm.inside.turn import Turn
+from spark_jobs.warm.inside.turn import LOOK_SECONDS, Turn
 from spark_jobs.warm.inside.worker import COLLECT_EVERY
 from spark_jobs.warm.link import Gone, Link, connected, listening
 from spark_jobs.warm.look import shown
@@ -91,7 +91,9 @@ def run(words):
         raise RuntimeError("not foreseen")
     return int(words[1]) if words[0] == "status" else 0
 
-limits = Limits(int(sys.argv[2]), float(sys.argv[3]), 100)
+short = Path(sys.argv[1]).with_suffix(".short")
+full = lambda: "memory is short" if short.exists() else ""
+limits = Limits(int(sys.argv[2]), float(sys.argv[3]), 100, full)
 sys.exit(Worker(Path(sys.argv[1]), {"code": "1", "variable A": "1"}, limits, run, NoSpark).work())
 """
 
@@ -266,6 +268,25 @@ def test_it_ends_when_nobody_wants_a_drain(start):
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert "SLUICE_WARM_IDLE_MINUTES" in worker.log
     assert not worker.socket.exists()
+
+
+def test_it_ends_where_memory_is_short_but_never_within_a_run(start, tmp_path):
+    worker = start()
+    client = Client(worker, "wait", str(tmp_path / "begun"))
+    wait((tmp_path / "begun").exists)
+    worker.socket.with_suffix(".short").touch()
+    time.sleep(2 * LOOK_SECONDS)
+    assert shown(worker.socket).run.startswith("wait")
+    assert shown(worker.socket).ending == ""
+    worker.socket.with_suffix(".short").unlink()
+    client.link.send(Stop())
+    assert client.end() == Ended(42)
+    assert worker.process.wait(PATIENCE_SECONDS) == 0
+    again = start()
+    again.socket.with_suffix(".short").touch()
+    assert again.process.wait(PATIENCE_SECONDS) == 0
+    assert "memory is short" in again.log
+    assert not again.socket.exists()
 
 
 @pytest.mark.parametrize("by_signal", [True, False])

@@ -124,7 +124,7 @@ class Submission:
 
     def _run_warm(self, settings: Settings, records: int, job: Run) -> bool:
         """Whether a worker has done the run, to its end. Logs what it writes, as the hook does."""
-        if settings.warm != "on":
+        if settings.warm == "off":
             return False
         from spark_jobs.warm.client import begun  # noqa: PLC0415 - parsing a DAG starts no run
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from spark_jobs.settings.installation import Settings
+from spark_jobs.warm.fits import short_because
+
+
+def _stays() -> str:
+    return ""
 
 
 class Limits(NamedTuple):
@@ -13,6 +20,8 @@ class Limits(NamedTuple):
     drains: int
     idle_seconds: float
     memory_mb: int
+    short_because: Callable[[], str] = _stays
+    """Why one that nobody uses is to end at once; empty if it may stay."""
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -21,6 +30,7 @@ class Limits(NamedTuple):
             int(settings.warm_drains),
             60.0 * int(settings.warm_idle_minutes),
             int(settings.warm_memory_mb),
+            partial(short_because, settings) if settings.warm == "auto" else _stays,
         )
 
     def end_because(self, status: int, drains: int, memory_mb: int) -> str:

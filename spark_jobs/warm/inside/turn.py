@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from spark_jobs.warm.address import Address
@@ -37,8 +38,12 @@ class Turn:
         self.job = job
         self._jobs.put(job)
 
-    def next(self, idle_seconds: float) -> Job | None:
-        """The next job; None if the worker is to end, and if none came for so long."""
+    def next(
+        self, idle_seconds: float, short_because: Callable[[], str] = lambda: ""
+    ) -> Job | None:
+        """The next job; None if the worker is to end, if none came for so long, and if
+        `short_because` says why it may not wait for one.
+        """
         idle_until = time.monotonic() + idle_seconds
         while True:
             try:
@@ -48,7 +53,9 @@ class Turn:
                     if self.job is None and self.ending:  # whoever retired it did not wake it
                         return None
                     if self.job is None and time.monotonic() >= idle_until:
-                        self.end("nobody wanted a drain for SLUICE_WARM_IDLE_MINUTES")
+                        self.end("nobody wanted a run for SLUICE_WARM_IDLE_MINUTES")
+                    elif self.job is None and (why := short_because()):
+                        self.end(why)
                 continue
             if job is not None:
                 return job

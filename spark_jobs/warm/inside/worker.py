@@ -96,7 +96,8 @@ class Worker:
         self._jvm = self._start()
         self._reception.open(self._address.listen())
         self._log.note("it waits for drains")
-        while (job := self._turn.next(self._limits.idle_seconds)) is not None:
+        idle, short = self._limits.idle_seconds, self._limits.short_because
+        while (job := self._turn.next(idle, short)) is not None:
             self._do(job)
         self._leave()
 
