@@ -123,8 +123,8 @@ class Installation:
         late, merged = ({place(row) for row in scene.ops(name)} for name in ("late", "merged"))
         assert merged
         until = scene.ops("batches", "max(watermark) AS watermark")[0]["watermark"]
-        wanted = oracle.RESULTS[FIRST](oracle.events(scene.ledger(), late - merged), until)
-        assert_same(oracle.comparable(scene.table()), oracle.comparable(wanted))
+        wanted = oracle.RESULTS[FIRST](oracle.events(scene.ledger, late - merged), until)
+        assert_same(oracle.comparable(scene.table()), oracle.comparable(wanted), "rows")
 
     def hold(self, process: subprocess.Popen[str], place: str) -> None:
         """Until the failpoint holds the drain."""
