@@ -183,11 +183,11 @@ class OddRecords:
             for key, part in of.items()
             if self._chance.random() >= self._lacks
         ]
-        if pairs and self._chance.random() < 0.2:
+        if pairs and self._chance.random() < 0.1:
             pairs.append(self._chance.choice(pairs))
-        if pairs and self._chance.random() < 0.15:
+        if pairs and self._chance.random() < 0.1:
             pairs.append((self._chance.choice(pairs)[0], self._any()))
-        if self._chance.random() < 0.2:
+        if self._chance.random() < 0.1:
             more = self._chance.choice(["zz", "Ünknown", "\N{KELVIN SIGN}", r"é\n"])
             pairs.insert(self._chance.randrange(len(pairs) + 1), (more, self._any()))
         if self._chance.random() < 0.1:

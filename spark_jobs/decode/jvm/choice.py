@@ -28,8 +28,12 @@ def why_python(topic: Topic, unheld: Sequence[Unheld] = ()) -> str:
         return f"they are in the envelope {topic.envelope}"
     if unheld:
         return f"a GroupState holds not every {unheld[0].field}"
-    found = ((field.name, _why(field)) for field in topic.fields)
-    return next((f"field {name} {why}" for name, why in found if why), "")
+    known = set[object]()
+    for field in topic.fields:
+        if why := _why(field) or ("is where another field is" if field.paths in known else ""):
+            return f"field {field.name} {why}"
+        known.add(field.paths)
+    return ""
 
 
 def _why(field: Field) -> str:
