@@ -9,8 +9,6 @@ from pyspark.accumulators import AccumulatorParam
 from spark_jobs.decode.json.unnamed import Seen, Task, of_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
@@ -32,9 +30,9 @@ class KeyNotes:
     def __init__(self, spark: SparkSession) -> None:
         self.accumulator: Accumulator[list[Task]] = spark.sparkContext.accumulator([], _Gathered())
 
-    def take(self, more: Sequence[Task] = ()) -> list[Seen]:
-        """Each key once, by its path, and those of `more`; the notes are gone then."""
+    def take(self) -> list[Seen]:
+        """Each key once, by its path; the notes are gone then."""
         gathered = self.accumulator.value
         news = gathered[:]
         del gathered[: len(news)]
-        return of_all([*news, *more])
+        return of_all(news)
