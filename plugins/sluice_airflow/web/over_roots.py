@@ -46,14 +46,10 @@ def _read(
 
 
 def _lines(names: list[str], known: Mapping[str, Due]) -> list[PipelineLine]:
-    """Each says what its root lacks."""
-    why: SluiceError | None = None
-    found = list[PipelineLine]()
+    """Each says why its root cannot be read. One without any run is no trouble: its pipelines are
+    new, but for those of which Airflow knows a drain.
+    """
     try:
-        found, why = _read(names, known)
+        return _read(names, known)[0]
     except SluiceError as error:
-        why = error
-    if why is None:
-        return found
-    told = {line.pipeline: line for line in found if line.lacking}
-    return [told.get(name) or overviews.unread(name, known.get(name), why) for name in names]
+        return [overviews.unread(name, known.get(name), error) for name in names]

@@ -299,6 +299,14 @@ def test_a_root_that_cannot_be_read_takes_its_own_pipelines_alone(get, in_two_ro
     assert len(get(f"/api/pipelines/{MINE}/runs").json()["runs"]) == 3
 
 
+def test_a_root_without_any_run_is_no_trouble_of_its_new_pipelines(get, in_two_roots):
+    found = get("/api/pipelines", "everything").json()["pipelines"]
+    lines = {each["pipeline"]: each for each in found}
+    assert (lines[OTHER]["lacking"], lines[OTHER]["runs"]) == (None, [])
+    assert not [each for each in lines[OTHER]["troubles"] if each["grave"]]
+    assert len(lines[MINE]["runs"]) == 3
+
+
 def test_one_that_does_not_answer_holds_up_no_page_of_the_other(get, in_two_roots):
     release = threading.Event()
     silent = root_of(registry.load(OTHER))
