@@ -91,9 +91,9 @@ def carry_out(
 
 
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
-    from spark_jobs.cli import submitted  # noqa: PLC0415 - as above
     from spark_jobs.repair.exchange.swap import swap  # noqa: PLC0415 - as above
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
+    from spark_jobs.warm import submitted  # noqa: PLC0415 - as above
 
     paths = Paths(settings.root, spec)
     _refuse_second(paths)

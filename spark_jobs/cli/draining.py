@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import log
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.cli import submitted
 from spark_jobs.cli.terminal import one_line_errors
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
@@ -19,6 +18,7 @@ from spark_jobs.root.paths import report_path
 from spark_jobs.runs import plan
 from spark_jobs.runs.run_record import recorded
 from spark_jobs.settings.installation import Settings
+from spark_jobs.warm import submitted
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -7,11 +7,11 @@ import time
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.cli import submitted
 from spark_jobs.cli.terminal import say
 from spark_jobs.messages.report import read_report
 from spark_jobs.messages.summary import summary
 from spark_jobs.root.paths import report_path
+from spark_jobs.warm import submitted
 
 if TYPE_CHECKING:
     from spark_jobs.messages.report import Report

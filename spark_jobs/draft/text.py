@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from spark_jobs.draft.drafted import Draft
-from spark_jobs.spec import Deduplicate, Field, Latest, Pipeline
+from spark_jobs.spec import Deduplicate, Field, Format, Latest, Pipeline
 from spark_jobs.spec.duration import interval
-from spark_jobs.spec.formats.format import JSON, Format
+from spark_jobs.spec.formats.format import JSON
 
 
 def text(draft: Draft, records: int) -> str:
