@@ -243,8 +243,7 @@ def test_a_repair_is_computed_by_the_drains_worker_and_a_killed_one_by_the_next(
     assert "starts cold" not in said(installation.repair())
     assert installation.worker.process != born.process
     installation.assert_merged()
-    scene.deliver()
-    installation.drain(FIRST, "behind the repair")
+    installation.drain(SECOND, "behind the repair")  # of FIRST's nothing is new
     assert installation.worker.drains == 2, "the repair was its first run"
 
 
