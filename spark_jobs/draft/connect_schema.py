@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from spark_jobs.draft.avro_schema import MOST_DIGITS
 from spark_jobs.draft.leaf import Kind
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _PLAIN: Final = {
     "boolean": Kind("boolean"),
 }
 _DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
-_MOST_DIGITS: Final = 38
 
 
 def is_connect(record: Mapping[str, Any]) -> bool:
@@ -70,8 +70,8 @@ def _decimal(given: object) -> Kind | None:
     has = given if isinstance(given, dict) else {}
     try:
         scale = int(has["scale"])
-        digits = int(has.get("connect.decimal.precision", _MOST_DIGITS))
+        digits = int(has.get("connect.decimal.precision", MOST_DIGITS))
     except (KeyError, TypeError, ValueError):
         return None
-    fits = 0 <= scale <= digits <= _MOST_DIGITS and digits > 0
+    fits = 0 <= scale <= digits <= MOST_DIGITS and digits > 0
     return Kind(f"decimal({digits},{scale})", "base64") if fits else None

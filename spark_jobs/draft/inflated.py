@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from spark_jobs.decode.plain.compressed_decoder import Wrong, gunzip, unzstd
+from spark_jobs.spec import Compressed
 
 if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled
@@ -16,8 +17,8 @@ _BEGINS: Final[tuple[tuple[By, bytes], ...]] = (
     ("zstd", b"\x28\xb5\x2f\xfd"),
 )
 """RFC 1952 with its one method; RFC 8878."""
-MOST: Final = 10_000_000
-"""Bytes of a value, as a spec has them where it says nothing."""
+MOST: Final[int] = Compressed.model_fields["at_most"].default
+"""Bytes of a value: a drafted spec says nothing of them."""
 
 
 def compressed_by(sample: Sequence[Sampled]) -> By | None:

@@ -51,7 +51,8 @@ def _fields(
     elif envelope == "cloudevents":
         rows = [each.get("data") if isinstance(each.get("data"), dict) else {} for each in found]  # type: ignore[misc]
         around = [{k: v for k, v in each.items() if k != "data"} for each in found]
-    said, base = declared(found[-1]), ("payload", "after") if envelope == "debezium" else ()
+    said = next(filter(None, map(declared, reversed(found))), {})
+    base = ("payload", "after") if envelope == "debezium" else ()
 
     def of(leaf: Leaf, clock_ms: float) -> Kind:
         return said.get((*base, *leaf.path)) or kind(leaf, clock_ms)

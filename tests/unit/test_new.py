@@ -310,14 +310,15 @@ def test_a_schema_of_connect_says_types_that_values_do_not_show(envelope):
         changed = {"op": "u", "before": None, "after": row(n), "ts_ms": int(CLOCK) + n}
         return connect(parts, changed | {"source": {"lsn": n}})
 
-    made = draft("x", "x", sampled([record(n) for n in range(60)]))
+    foreign = {"op": 3}
+    made = draft("x", "x", sampled([*(record(n) for n in range(200)), foreign]))
     topic = written(made).topic
     found = {field.name: (field.type, field.format) for field in topic.fields}
     assert topic.envelope == envelope
     assert found | SAID == found
     assert found["number"] == ("int", None)
     assert "schema_type" not in found
-    assert made.tried.malformed.total() == 0
+    assert made.tried.malformed.total() <= 1, "the foreign one"
 
 
 @pytest.mark.parametrize(
