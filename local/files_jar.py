@@ -30,6 +30,9 @@ NEEDED_OF_OTHERS = ("delta-storage-*.jar", "spark-sql-kafka-*.jar", "kafka-clien
 """Of the jars that pyspark does not ship."""
 NEEDED = (
     "hadoop-client-api-*.jar",
+    "jackson-core-2*.jar",
+    "jackson-databind-*.jar",
+    "spark-core_*.jar",
     "spark-sql_*.jar",
     "spark-sql-api_*.jar",
     "spark-catalyst_*.jar",

@@ -102,6 +102,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     *,
     observed: bool = True,
     counts: Observation | None = None,
+    in_jvm: bool = False,
 ) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, millis,
     raw>, as source/port.py reads them; of a stream, for each topic.
@@ -117,7 +118,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     `failing` has the records on which an expression fails (checkpoint/notes/failing.py): they are
     malformed, so no step sees them. `notes` gets the slices of the records.
 
-    `counts` observes outcome_counts in a batch query.
+    `counts` observes outcome_counts in a batch query. `in_jvm` as decode has it.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     limits = unheld(spec)
@@ -128,7 +129,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         """Classified, and by the decoder alone."""
         fields = wanted or topic.each[0].columns
         prepared = [prepare(each, settings.root, settings, fields) for each in topic.each]
-        decoded = decode(given, prepared, kept, failing, notes, limits)
+        decoded = decode(given, prepared, kept, failing, notes, limits, in_jvm=in_jvm)
         if topic is not spec.topic:
             decoded = _as_one_of(spec.topic, topic, decoded)
         if spec.is_archive:

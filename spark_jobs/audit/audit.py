@@ -22,6 +22,7 @@ from spark_jobs.audit.groups import Counting, Grouped
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.overtaken import note_overtaken
 from spark_jobs.audit.progress import Progress
+from spark_jobs.audit.reasons import with_reasons
 from spark_jobs.audit.rejected_record import captured
 from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.audit.second_read import read_again
@@ -205,6 +206,7 @@ class Audit:
             shown = visible(self.run.source, self.run.spark, batch)
             if shown.committed != progress.read:
                 return self._read_again(batch)
+        rejected = with_reasons(rejected, self._spec.topic)
         unkept = keep(self.run, self._spec, batch, rejected) if rejected else 0
         # All that Spark read is still there: what is gone was never read, and has no slice.
         there = shown.there or batch

@@ -4,7 +4,8 @@ Drops no record: a record that cannot be decoded has nulls and the reason.
 
 One decoder for each format (formats.py). Runs in Spark's Python workers (mapInArrow), because
 Spark's own decoders do not say why a record is malformed; from_json also accepts text after the
-first object and converts numbers to strings.
+first object and converts numbers to strings. Of plain JSON the JVM decodes what a query streams
+(jvm/): without workers, and with Python's verdicts.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.decode.formats import Records
 from spark_jobs.decode.json.unnamed import UnnamedKeys
+from spark_jobs.decode.jvm.choice import why_python
+from spark_jobs.decode.jvm.decoder import decoded, is_there
 from spark_jobs.decode.pandas_later import without_pandas
 from spark_jobs.decode.prepared import Prepared
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
@@ -44,6 +47,8 @@ def decode(
     failing: Mapping[tuple[int, int], str] | None = None,
     notes: SliceNotes | None = None,
     unheld: Sequence[Unheld] = (),
+    *,
+    in_jvm: bool = False,
 ) -> DataFrame:
     """Columns: the fields that are wanted, the event time among them; of records of several topics,
     by their numbers in `prepared`, the topic's name; kafka struct as given; and MALFORMED string
@@ -54,6 +59,9 @@ def decode(
     that may be rejected. `failing` has the records that are malformed although they can be decoded:
     partition and offset -> the reason. `notes` gets the slices of the records. `unheld` are times
     for which a record may be rejected later.
+
+    `in_jvm`: by the JVM where it can. Its reasons are PENDING, and it fails on a record of which
+    only Python knows whether it is malformed (jvm/decoder.py).
     """
     types = {field.name: field.type for field in prepared[0].topic.fields}
     columns = [StructField(name, spark_type(types[name])) for name in prepared[0].wanted]
@@ -63,6 +71,11 @@ def decode(
         [StructField(part.name, part.dataType) for part in records.select("kafka.*").schema]
     )  # all nullable
     schema = StructType([*columns, StructField(KAFKA, kafka), StructField(MALFORMED, StringType())])
+
+    [first, *more] = prepared
+    plain = not more and not failing and not why_python(first.topic, unheld)
+    if in_jvm and plain and is_there(records.sparkSession):
+        return decoded(records, first, capture, notes, schema)
 
     noted = (notes.policy, notes.accumulator) if notes else None
     unnamed = notes.keys.accumulator if notes and notes.keys else None

@@ -9,6 +9,8 @@ from pyspark.accumulators import AccumulatorParam
 from spark_jobs.decode.json.unnamed import Seen, Task, of_all
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
@@ -30,9 +32,9 @@ class KeyNotes:
     def __init__(self, spark: SparkSession) -> None:
         self.accumulator: Accumulator[list[Task]] = spark.sparkContext.accumulator([], _Gathered())
 
-    def take(self) -> list[Seen]:
-        """Each key once, by its path; the notes are gone then."""
+    def take(self, more: Sequence[Task] = ()) -> list[Seen]:
+        """Each key once, by its path, and those of `more`; the notes are gone then."""
         gathered = self.accumulator.value
         news = gathered[:]
         del gathered[: len(news)]
-        return of_all(news)
+        return of_all([*news, *more])

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
+    from spark_jobs.decode.json.unnamed import Seen
+    from spark_jobs.decode.jvm.task_notes import TaskNotes
     from spark_jobs.decode.key_notes import KeyNotes
 
 
@@ -38,8 +40,15 @@ class SliceNotes:
         self.policy = policy
         self.keys = keys
         """Where the tasks note keys that no field names; None if nobody asks."""
+        self.in_jvm: list[TaskNotes] = []
+        """What tasks note that decode in the JVM, for each topic."""
         self.accumulator: Accumulator[list[Slice]] = spark.sparkContext.accumulator([], _Gathered())
         self._noted: dict[tuple[int, int], Slice] = {}
+
+    def unnamed(self) -> list[Seen]:
+        """The keys that no field names, each once; the notes are gone then."""
+        in_jvm = [noted.keys() for noted in self.in_jvm] if self.keys else []
+        return self.keys.take(in_jvm) if self.keys else []
 
     def take(self, batch: Batch, topic: Topic) -> list[Slice]:
         """The slices of a finished batch, by partition and offset; the notes of it are gone then.
@@ -49,6 +58,7 @@ class SliceNotes:
         gathered = self.accumulator.value
         news = gathered[:]
         del gathered[: len(news)]  # a task of the next batch may add to its end meanwhile
+        news += [each for noted in self.in_jvm for each in noted.slices()]
         self._noted |= {(each.partition, each.first_offset): each for each in news}
         found = sorted(
             place

@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.analysis.state_checks import acceptance_line
+from spark_jobs.analysis.unheld import unheld
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.new_topics import with_new_topics
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.checkpoint.notes.superseded import read_superseded
+from spark_jobs.decode.jvm.choice import why_python
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.journal.begun import under_way
@@ -195,6 +197,7 @@ def _lines(
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
         f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",
+        *_decoders(spec),
         *found.lines,
         *filter(None, (acceptance_line(spec),)),
         *(() if spec.is_archive else declarations(spec.topic, paths)),
@@ -205,6 +208,14 @@ def _lines(
             for p in sorted(new)
         ),
     )
+
+
+def _decoders(spec: Pipeline) -> Iterator[str]:
+    """Whose decoder each topic's records get."""
+    limits = unheld(spec)
+    for topic in spec.topic.each:
+        why = why_python(topic, limits)
+        yield f"{topic.name} is decoded by " + (f"Python: {why}" if why else "the JVM")
 
 
 def _topics(spec: Pipeline, clock: no_data_batch.Clock, new: Offsets) -> Iterator[str]:

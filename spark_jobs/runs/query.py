@@ -20,6 +20,7 @@ from spark_jobs.checkpoint.fitted import fit
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow
+from spark_jobs.decode.jvm.decoder import UNSURE
 from spark_jobs.decode.key_notes import KeyNotes
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
@@ -48,6 +49,7 @@ from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
+BY_PYTHON = "it has a record of which the JVM's decoder is not sure, so it is decoded by Python's"
 
 
 class Query:
@@ -67,7 +69,9 @@ class Query:
         """Spark's runId of the last query; empty if none was needed."""
         self.new_keys: tuple[NewKey, ...] = ()
         """Keys of the records that no field names, and of which nobody was told before."""
-        self._keys: KeyNotes | None = None
+        self._notes: SliceNotes | None = None
+        self._in_jvm = True
+        """Whether the JVM may decode."""
         self._progress_log = ProgressLog(run, topic.latest, self._timers)
 
     def run(self) -> None:
@@ -141,7 +145,11 @@ class Query:
         """Run a query to its end. One that fails on single records runs again without them."""
         while (failed := self._failure_of_query()) is not None and not self._limits.asked:
             audited = self._audit.cursor.audited
-            if isinstance(failed, SluiceError):
+            if UNSURE in str(failed):
+                batch = self._run.checkpoint.planned()[-1]
+                self._in_jvm = False
+                LOG.info("%s: batch %d: %s", self._run.spec.name, batch, BY_PYTHON)
+            elif isinstance(failed, SluiceError):
                 batch = set_ties_aside(self._run, failed, audited)
             else:
                 batch = set_failing_aside(self._run, failed, audited)
@@ -178,7 +186,8 @@ class Query:
             lost = self._timers.init_errors.take()
             problem = translate_error(error, self._run.spec.name, lost)
             tied = are_ties(problem)
-            if not (tied or isinstance(problem, ExpressionFailed)):
+            again = tied or isinstance(problem, ExpressionFailed) or UNSURE in str(error)
+            if not again:
                 self._account_before(problem, follower)
                 raise problem from error
             failed = problem if tied else error
@@ -187,9 +196,9 @@ class Query:
         if failed is None:  # one that failed has run, and its rows may be in the table
             no_data_batch.remove(self._run.checkpoint, self._run.lease.confirm)
         self._keep_up(follower, ended=True)
-        if self._keys and failed is None:
+        if self._notes and self._notes.keys and failed is None:
             run = self._run
-            self.new_keys += tell(run.spec, run.paths, self._keys.take(), run.lease)
+            self.new_keys += tell(run.spec, run.paths, self._notes.unnamed(), run.lease)
         return failed
 
     def _state_rows(self) -> StateRows | None:
@@ -221,14 +230,22 @@ class Query:
         capture policy, its timers and its notes.
         """
         run, capture = self._run, self._capture_policy()
-        self._keys = None if run.spec.is_archive else KeyNotes(run.spark)
-        notes = SliceNotes(run.spark, self._slice_policy(capture), self._keys)
+        keys = None if run.spec.is_archive else KeyNotes(run.spark)
+        notes = self._notes = SliceNotes(run.spark, self._slice_policy(capture), keys)
         self._audit.begin(capture, self._timers, notes)
         each = waits(self._topic, self._done())
         until = self._latest if run.spec.publish_at == "transaction" else None
         records = source_of(run.spec, run.settings, each, until).stream(run.spark)
         failing = read_failing(run.target.failing).reasons
-        flow = dataflow(records, run.spec, run.settings, capture, failing=failing, notes=notes)
+        flow = dataflow(
+            records,
+            run.spec,
+            run.settings,
+            capture,
+            failing=failing,
+            notes=notes,
+            in_jvm=self._in_jvm,
+        )
         return flow.output(run.paths.root, self._timers, run.identity.topic_id)
 
     def _claim_table(self, rows: DataFrame) -> None:

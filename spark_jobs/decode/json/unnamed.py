@@ -91,10 +91,14 @@ class UnnamedKeys:
         for index in range(0, len(reasons), max(1, min(STEP, len(reasons) // LEAST))):
             value = records.values[index].as_py()
             if reasons[index] is None and value:
-                self._looked_at += 1
-                for path, kind in self._unnamed(value):
-                    place = records.partition[index].as_py(), records.offset[index].as_py()
-                    self._note(Seen(path, frozenset((kind,)), 1, 0, *place))
+                place = records.partition[index].as_py(), records.offset[index].as_py()
+                self.look_at(value, *place)
+
+    def look_at(self, value: bytes, partition: int, offset: int) -> None:
+        """Look at a good one."""
+        self._looked_at += 1
+        for path, kind in self._unnamed(value):
+            self._note(Seen(path, frozenset((kind,)), 1, 0, partition, offset))
 
     def _unnamed(self, value: bytes) -> list[tuple[Path, str]]:
         try:

@@ -1,0 +1,52 @@
+"""Choice: whether the JVM decodes the records of a topic. Without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.spec import Json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_jobs.spec import Field, Topic
+    from spark_jobs.values.gap import Unheld
+
+KINDS: Final = frozenset({
+    "string", "smallint", "int", "bigint", "float", "double", "boolean", "timestamp",
+    "timestamp_ntz", "date",
+})  # fmt: skip
+"""Types without parts, beside decimals."""
+FORMATS: Final = frozenset({None, "ms", "us", "ns", "days", "text"})
+
+
+def why_python(topic: Topic, unheld: Sequence[Unheld] = ()) -> str:
+    """Why Python decodes the topic's records, all of them; empty if the JVM does."""
+    if type(topic.format) is not Json:
+        return f"they are {topic.format.kind}"
+    if topic.envelope:
+        return f"they are in the envelope {topic.envelope}"
+    if unheld:
+        return f"a GroupState holds not every {unheld[0].field}"
+    known = set[object]()
+    for field in topic.fields:
+        if why := _why(field) or ("is where another field is" if field.paths in known else ""):
+            return f"field {field.name} {why}"
+        known.add(field.paths)
+    return ""
+
+
+def _why(field: Field) -> str:
+    """Why a record with such a field is not for the JVM; empty if it is."""
+    path, *more = field.paths
+    keys = [step for step in path if isinstance(step, str)]
+    found = {
+        f"is of the {field.part}": field.part != "value",
+        "has a rule": field.ruled,
+        "has several paths": bool(more),
+        "has a format that only Python reads": field.format not in FORMATS,
+        f"is {field.type}": field.kind != "decimal" and field.type not in KINDS,
+        "is within a member of an array": any(isinstance(step, int) for step in path[:-1]),
+        "has a key with letters outside of ASCII": not "".join(keys).isascii(),
+    }
+    return next((why for why, holds in found.items() if holds), "")
