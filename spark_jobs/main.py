@@ -22,6 +22,7 @@ from spark_jobs import failpoint, log
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch import parent_watch
+from spark_jobs.launch.session import close_stores
 from spark_jobs.messages.job import (
     Drain,
     Preview,
@@ -213,4 +214,7 @@ def _known(error: BaseException) -> SluiceError:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    finally:
+        close_stores()

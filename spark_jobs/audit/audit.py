@@ -199,6 +199,7 @@ class Audit:
         if progress is None:
             return self._read_of_lost(batch) if batch.covered else None
         rejected = captured(batch, progress, self._capture) if self._capture else None
+        rejected = with_reasons(rejected, self._spec.topic) if rejected else rejected
         if rejected is None:
             return self._read_again(batch)
         shown = Visible(progress.read)
@@ -206,7 +207,6 @@ class Audit:
             shown = visible(self.run.source, self.run.spark, batch)
             if shown.committed != progress.read:
                 return self._read_again(batch)
-        rejected = with_reasons(rejected, self._spec.topic)
         unkept = keep(self.run, self._spec, batch, rejected) if rejected else 0
         # All that Spark read is still there: what is gone was never read, and has no slice.
         there = shown.there or batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from spark_jobs.decode.formats import Records
@@ -14,14 +15,13 @@ if TYPE_CHECKING:
     from spark_jobs.audit.rejected_record import RejectedRecord
     from spark_jobs.spec import Topic
 
+LOG = logging.getLogger(__name__)
+DIFFER = "the JVM's decoder refuses the record at %s offset %d, and Python's takes it"
 
-class DecodersDiffer(Exception):
-    """The decoders disagree about a record: a fault of Sluice."""
 
-
-def with_reasons(records: Sequence[RejectedRecord], topic: Topic) -> list[RejectedRecord]:
-    """The same records, with words in place of PENDING. Raises DecodersDiffer for one that Python's
-    decoder takes.
+def with_reasons(records: Sequence[RejectedRecord], topic: Topic) -> list[RejectedRecord] | None:
+    """The same records, with words in place of PENDING. None where Python's decoder takes one: a
+    fault of Sluice, which the account shows when Python reads the batch again.
     """
     told = dict(enumerate(records))
     for each in topic.each:
@@ -33,10 +33,8 @@ def with_reasons(records: Sequence[RejectedRecord], topic: Topic) -> list[Reject
         for number, why in zip(of_it, _reasons([*of_it.values()], each), strict=True):
             record = of_it[number]
             if why is None:
-                raise DecodersDiffer(
-                    f"the JVM's decoder refuses the record at {topic.shown(record.partition)} "
-                    f"offset {record.offset}, and Python's takes it"
-                )
+                LOG.error(DIFFER, topic.shown(record.partition), record.offset)
+                return None
             told[number] = record._replace(malformed=why)
     return [*told.values()]
 

@@ -136,6 +136,25 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     return spark
 
 
+def state_stores(spark: SparkSession) -> Any:
+    """Spark's object StateStore: the state stores that are open in this JVM."""
+    java = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to its JVM
+    return getattr(getattr(java, f"{_STATE}StateStore$"), "MODULE$")
+
+
+def close_stores() -> None:
+    """Close them, at the end of a process: a thread of RocksDB that is at work when the JVM ends
+    kills it by a signal (facebook/rocksdb#5595), and the run would count as failed. Not beside a
+    query that did not stop.
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
+
+    with suppress(Exception):  # what went wrong before it is told
+        spark = SparkSession.getActiveSession()
+        if spark is not None and not spark.streams.active:
+            state_stores(spark).stop()
+
+
 def _require_language(spark: SparkSession) -> None:
     """Raise SettingInvalid if the JVM has not what pinned/language.py says."""
     system = spark.sparkContext._jvm.System  # type: ignore[union-attr]  # noqa: SLF001 - no Python form

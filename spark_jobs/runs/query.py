@@ -49,7 +49,7 @@ from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
-BY_PYTHON = "it has a record of which the JVM's decoder is not sure, so it is decoded by Python's"
+BY_PYTHON = "%s: batch %d: Python's decoder goes on, since the JVM's is not sure of %s"
 
 
 class Query:
@@ -145,10 +145,10 @@ class Query:
         """Run a query to its end. One that fails on single records runs again without them."""
         while (failed := self._failure_of_query()) is not None and not self._limits.asked:
             audited = self._audit.cursor.audited
-            if UNSURE in str(failed):
+            if record := self._unsure_of(failed):
                 batch = self._run.checkpoint.planned()[-1]
                 self._in_jvm = False
-                LOG.info("%s: batch %d: %s", self._run.spec.name, batch, BY_PYTHON)
+                LOG.info(BY_PYTHON, self._run.spec.name, batch, record)
             elif isinstance(failed, SluiceError):
                 batch = set_ties_aside(self._run, failed, audited)
             else:
@@ -186,8 +186,7 @@ class Query:
             lost = self._timers.init_errors.take()
             problem = translate_error(error, self._run.spec.name, lost)
             tied = are_ties(problem)
-            again = tied or isinstance(problem, ExpressionFailed) or UNSURE in str(error)
-            if not again:
+            if not (tied or isinstance(problem, ExpressionFailed) or self._unsure_of(error)):
                 self._account_before(problem, follower)
                 raise problem from error
             failed = problem if tied else error
@@ -200,6 +199,11 @@ class Query:
             run = self._run
             self.new_keys += tell(run.spec, run.paths, self._notes.unnamed(), run.lease)
         return failed
+
+    def _unsure_of(self, error: Exception) -> str:
+        """The record of which the JVM's decoder is not sure; empty if that is not the error."""
+        found = UNSURE.search(str(error))
+        return found[1] if found and self._in_jvm else ""
 
     def _state_rows(self) -> StateRows | None:
         """What counts the rows of the next query's state; None: Spark does. In local mode no task

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.errors import CheckpointBroken
+from spark_jobs.launch.session import state_stores
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.sink.keyed.forgetting import forget
 from spark_jobs.spec import Latest
@@ -65,7 +66,6 @@ def _snapshot(run: Run, query_run_id: str) -> None:
     jvm = run.spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to its JVM
     assert jvm is not None
     package = jvm.org.apache.spark.sql.execution.streaming.state
-    stores = getattr(getattr(jvm, f"{package._fqn}.StateStore$"), "MODULE$")  # noqa: SLF001 - a Scala object has no other name
     state = run.checkpoint.folder / "state"
     path = jvm.org.apache.hadoop.fs.Path(spark_url(state))
     system = path.getFileSystem(run.spark.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001 - as above
@@ -75,4 +75,6 @@ def _snapshot(run: Run, query_run_id: str) -> None:
         if store.name.isdigit():
             operator, partition = int(store.parent.name), int(store.name)
             identifier = package.StateStoreId(root, operator, partition, "default")
-            stores.doMaintenanceAndUnload(package.StateStoreProviderId(identifier, query))
+            state_stores(run.spark).doMaintenanceAndUnload(
+                package.StateStoreProviderId(identifier, query)
+            )

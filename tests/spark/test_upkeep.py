@@ -1,8 +1,11 @@
 """State after many short runs: no more files than the kept batches need, and none missing."""
 
+import runpy
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
@@ -10,6 +13,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint import purge
 from spark_jobs.checkpoint.log import Checkpoint, versions
 from spark_jobs.launch import session
+from spark_jobs.messages import job
 from spark_jobs.spec import State
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
@@ -80,4 +84,24 @@ def test_runs_that_commit_and_then_fail_keep_no_more(scene, monkeypatch):
     assert max(map(max, counted)) <= most, counted
     monkeypatch.delitem(failpoint.ACTIVE, "checks")
     made.run("well again")
+    made.assert_exact()
+
+
+def test_a_process_closes_its_stores_at_its_end_however_it_ends(scene, monkeypatch):
+    """A thread of RocksDB would end it by a signal."""
+
+    def refused(_: list[str]) -> NoReturn:
+        raise SystemExit(3)
+
+    monkeypatch.setattr(job, "read", refused)
+    stores = session.state_stores(SparkSession.active())
+    made = scene("departure_delays", events=300, deliveries=2, stores=1)
+    made.deliver()
+    made.run()
+    assert stores.isMaintenanceRunning()
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("spark_jobs.main", run_name="__main__")
+    assert (ended.value.code, stores.isMaintenanceRunning()) == (3, False)
+    made.deliver()
+    made.run("opens them again")
     made.assert_exact()

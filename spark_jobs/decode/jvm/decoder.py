@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
@@ -24,8 +25,8 @@ FORM: Final = 1
 """What sluice.decode.Decoder must say of itself. Raise both numbers where the description changes,
 or what a record becomes.
 """
-UNSURE: Final = "SLUICE_UNSURE"
-"""How its error begins for a record of which only Python knows whether it is malformed."""
+UNSURE: Final = re.compile(r"SLUICE_UNSURE: (the record at partition \d+ offset \d+)")
+"""Its error for a record of which only Python knows whether it is malformed."""
 PENDING: Final = "?"
 """The reason that it gives: Python says it for the few records that are kept (reasons.py)."""
 DECODED: Final = own("decoded")

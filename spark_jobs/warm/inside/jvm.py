@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
-from typing import Any, Final
+from typing import Any
 
 import psutil
 from py4j.java_gateway import quiet_shutdown  # type: ignore[import-untyped]
@@ -16,10 +16,8 @@ from pyspark.accumulators import _accumulatorRegistry
 from pyspark.sql import SparkSession
 
 from spark_jobs.launch.processes import kill_others
-from spark_jobs.launch.session import STATIC
+from spark_jobs.launch.session import STATIC, state_stores
 from spark_jobs.warm.inside.python_workers import GONE_SECONDS, PythonWorkers
-
-STATE: Final = "org.apache.spark.sql.execution.streaming.state"
 
 
 class Jvm:
@@ -57,7 +55,7 @@ class Jvm:
                 query.stop()
             session.catalog.clearCache()
         # RocksDB's memory, and maintenance: it would touch a checkpoint that is reset.
-        _object(self._java, f"{STATE}.StateStore$").stop()
+        state_stores(self._first).stop()
         # A table may be another one at the same path when the next drain opens it.
         _object(self._java, "org.apache.spark.sql.delta.DeltaLog$").clearCache()
         self._python.end()

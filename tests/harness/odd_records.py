@@ -142,6 +142,63 @@ MANGLED: Sequence[Callable[[str], str]] = (
 )  # fmt: skip
 
 
+FLAT = Topic(
+    name="flat",
+    event_time="at",
+    fields=(
+        Field(name="s", type="string"),
+        Field(name="at", type="timestamp"),
+        Field(name="i", type="int"),
+        Field(name="text", type="string", required=False),
+        Field(name="small", type="smallint", required=False),
+        Field(name="big", type="bigint", required=False),
+        Field(name="f", type="float", required=False),
+        Field(name="d", type="double", required=False),
+        Field(name="flag", type="boolean", required=False),
+        Field(name="local", type="timestamp_ntz", required=False),
+        Field(name="day", type="date", required=False),
+        Field(name="price", type="decimal(10,2)", required=False),
+        Field(name="wide", type="decimal(38,10)", required=False),
+    ),
+)
+FORMATTED = Topic(
+    name="formatted",
+    event_time="at",
+    tombstones="dropped",
+    fields=(
+        Field(name="at", type="timestamp", format="ms"),
+        Field(name="us", type="timestamp", format="us", required=False),
+        Field(name="ns", type="timestamp_ntz", format="ns", required=False),
+        Field(name="day", type="date", format="days", required=False),
+        Field(name="small", type="smallint", format="text", required=False),
+        Field(name="i", type="int", format="text", required=False),
+        Field(name="big", type="bigint", format="text", required=False),
+        Field(name="f", type="float", format="text", required=False),
+        Field(name="d", type="double", format="text", required=False),
+        Field(name="flag", type="boolean", format="text", required=False),
+        Field(name="whole", type="decimal(5,0)", format="text", required=False),
+        Field(name="part", type="decimal(2,2)"),
+    ),
+)
+NESTED = Topic(
+    name="nested",
+    event_time="at",
+    fields=(
+        Field(name="s", type="string", path="eventId"),
+        Field(name="at", type="timestamp", path="meta.at"),
+        Field(name="n", type="int", path="meta.optional.n", required=False),
+        Field(name="first", type="string", path="user.name.first", required=False),
+        Field(name="slash", type="bigint", path='user."a/b"', required=False),
+        Field(name="amount", type="decimal(6,2)", path="user.amount"),
+        Field(name="origin", type="string", path="route[0]"),
+        Field(name="seen", type="timestamp", path="x.stops[1]", required=False),
+        Field(name="gate", type="int", path="x.stops[2]", required=False),
+    ),
+)
+TOPICS = {topic.name: topic for topic in (FLAT, FORMATTED, NESTED)}
+"""What the JVM reads: flat, in formats of numbers and texts, and nested."""
+
+
 class OddRecords:
     """Records of a topic by a seed: each is good, or wrong in some places."""
 
