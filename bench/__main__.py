@@ -47,7 +47,8 @@ class Part(StrEnum):
     repairs = "repairs"
     formats = "formats"
     latest = "latest"
-    growth = "growth"
+    keys = "keys"
+    history = "history"
 
 
 class Sizes(NamedTuple):
@@ -119,7 +120,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "state, repairs, formats, latest, growth. Default: all",
+            "state, repairs, formats, latest, keys, history. Default: all",
             show_default=False,
         ),
     ] = None,
@@ -204,10 +205,11 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         yield present_rows.measures(
             home / "latest", at, say, sizes.records, sizes.later, sizes.size
         )
-    if Part.growth in parts and sizes.later:
+    if Part.keys in parts and sizes.later:
         each = max(100, min(sizes.size, sizes.records // 50))
         yield growth.of_keys(home / "keys", at, say, each, sizes.repetitions)
-        yield growth.of_past(home / "past", at, say, sizes.repetitions)
+    if Part.history in parts and sizes.later:
+        yield growth.of_past(home / "history", at, say, sizes.repetitions)
 
 
 def _of_flights(home: Path, at: Settings, sizes: Sizes, say: Say) -> Iterator[list[Measure]]:

@@ -80,7 +80,9 @@ def run_warm(
 
 
 def end(root: str) -> None:
-    """End the root's worker, and wait for that."""
+    """End the root's worker, if it has not ended by itself, and wait for that."""
+    if shown(socket_path(root)) is None:
+        return
     worker = _worker(root)
     shown(socket_path(root), ends=True)
     deadline = time.monotonic() + PATIENCE_SECONDS

@@ -129,7 +129,9 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         """Classified, and by the decoder alone."""
         fields = wanted or topic.each[0].columns
         prepared = [prepare(each, settings.root, settings, fields) for each in topic.each]
-        decoded = decode(given, prepared, kept, failing, notes, limits, in_jvm=in_jvm)
+        decoded = decode(
+            given, prepared, kept, failing, notes, limits, headers=spec.reads_headers, in_jvm=in_jvm
+        )
         if topic is not spec.topic:
             decoded = _as_one_of(spec.topic, topic, decoded)
         if spec.is_archive:

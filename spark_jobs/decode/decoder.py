@@ -48,6 +48,7 @@ def decode(
     notes: SliceNotes | None = None,
     unheld: Sequence[Unheld] = (),
     *,
+    headers: bool = False,
     in_jvm: bool = False,
 ) -> DataFrame:
     """Columns: the fields that are wanted, the event time among them; of records of several topics,
@@ -58,7 +59,8 @@ def decode(
     A malformed record has null in every field. With `capture`, kafka.raw is null except for records
     that may be rejected. `failing` has the records that are malformed although they can be decoded:
     partition and offset -> the reason. `notes` gets the slices of the records. `unheld` are times
-    for which a record may be rejected later.
+    for which a record may be rejected later. Without `headers` kafka.raw may have none: nobody
+    keeps them.
 
     `in_jvm`: by the JVM where it can. Its reasons are PENDING, and it fails on a record of which
     only Python knows whether it is malformed (jvm/decoder.py).
@@ -104,8 +106,7 @@ def decode(
             if unnamed and work.keys and work.keys.task[0]:
                 unnamed.add([work.keys.task])
 
-    reads_headers = any(each.topic.reads_headers for each in prepared)
-    sent = records if reads_headers else without_headers(records)
+    sent = records if headers else without_headers(records)
     return sent.mapInArrow(rows, schema)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
-    from spark_jobs.decode.json.unnamed import Seen
+    from spark_jobs.decode.json.unnamed import Seen, Task
     from spark_jobs.decode.jvm.task_notes import TaskNotes
     from spark_jobs.decode.key_notes import KeyNotes
 
@@ -44,11 +44,16 @@ class SliceNotes:
         """What tasks note that decode in the JVM, for each topic."""
         self.accumulator: Accumulator[list[Slice]] = spark.sparkContext.accumulator([], _Gathered())
         self._noted: dict[tuple[int, int], Slice] = {}
+        self._unnamed: list[Task] = []
 
     def unnamed(self) -> list[Seen]:
         """The keys that no field names, each once; the notes are gone then."""
-        in_jvm = [noted.keys() for noted in self.in_jvm] if self.keys else []
-        return self.keys.take(in_jvm) if self.keys else []
+        self._take_samples()
+        return self.keys.take(self._unnamed) if self.keys else []
+
+    def _take_samples(self) -> None:
+        if self.keys:
+            self._unnamed += [noted.keys() for noted in self.in_jvm]
 
     def take(self, batch: Batch, topic: Topic) -> list[Slice]:
         """The slices of a finished batch, by partition and offset; the notes of it are gone then.
@@ -59,6 +64,7 @@ class SliceNotes:
         news = gathered[:]
         del gathered[: len(news)]  # a task of the next batch may add to its end meanwhile
         news += [each for noted in self.in_jvm for each in noted.slices()]
+        self._take_samples()  # they are records: those of many batches would fill the driver
         self._noted |= {(each.partition, each.first_offset): each for each in news}
         found = sorted(
             place

@@ -49,7 +49,10 @@ from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
-BY_PYTHON = "%s: batch %d: Python's decoder goes on, since the JVM's is not sure of %s"
+BY_PYTHON = (
+    "%s: batch %d: Python decodes what is left of this run, since the JVM's decoder is not sure of "
+    "the record at partition %s offset %s"
+)
 
 
 class Query:
@@ -148,7 +151,7 @@ class Query:
             if record := self._unsure_of(failed):
                 batch = self._run.checkpoint.planned()[-1]
                 self._in_jvm = False
-                LOG.info(BY_PYTHON, self._run.spec.name, batch, record)
+                LOG.warning(BY_PYTHON, self._run.spec.name, batch, *record)
             elif isinstance(failed, SluiceError):
                 batch = set_ties_aside(self._run, failed, audited)
             else:
@@ -200,10 +203,12 @@ class Query:
             self.new_keys += tell(run.spec, run.paths, self._notes.unnamed(), run.lease)
         return failed
 
-    def _unsure_of(self, error: Exception) -> str:
-        """The record of which the JVM's decoder is not sure; empty if that is not the error."""
-        found = UNSURE.search(str(error))
-        return found[1] if found and self._in_jvm else ""
+    def _unsure_of(self, error: Exception) -> tuple[str, str] | None:
+        """Partition and offset of the record of which the JVM's decoder is not sure; None if that
+        is not the error.
+        """
+        found = UNSURE.search(str(error)) if self._in_jvm else None
+        return found and (self._run.spec.topic.shown(int(found[1])), found[2])
 
     def _state_rows(self) -> StateRows | None:
         """What counts the rows of the next query's state; None: Spark does. In local mode no task
@@ -240,7 +245,9 @@ class Query:
         each = waits(self._topic, self._done())
         until = self._latest if run.spec.publish_at == "transaction" else None
         records = source_of(run.spec, run.settings, each, until).stream(run.spark)
-        failing = read_failing(run.target.failing).reasons
+        # Those that are still to come: any would leave all records to Python.
+        done, noted = self._done(), read_failing(run.target.failing).reasons
+        failing = {place: noted[place] for place in noted if place[1] >= done.get(place[0], 0)}
         flow = dataflow(
             records,
             run.spec,

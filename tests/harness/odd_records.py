@@ -178,6 +178,7 @@ FORMATTED = Topic(
         Field(name="flag", type="boolean", format="text", required=False),
         Field(name="whole", type="decimal(5,0)", format="text", required=False),
         Field(name="part", type="decimal(2,2)"),
+        Field(name="cost", type="decimal(5,2)", format="text"),
     ),
 )
 NESTED = Topic(

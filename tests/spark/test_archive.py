@@ -16,6 +16,7 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.decode import decoder
 from spark_jobs.errors import CheckpointBroken, RecordsUnreachable, StateUnreadable, TopicRemade
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
@@ -302,3 +303,22 @@ def overtake_in_its_batch(once, made, partition, offset) -> None:
 def raises_once_committed(point: str) -> None:
     if point == "table.committed":
         raise failpoint.Failure(point)
+
+
+@pytest.mark.parametrize("by_python", [False, True])
+def test_headers_that_no_field_reads_are_kept_for_specs_to_come(scene, monkeypatch, by_python):
+    """Whoever decodes; a record without headers has none, and not null."""
+    if by_python:
+        monkeypatch.setattr(decoder, "why_python", lambda *_: "it is asked to")
+    made = scene(operators.named("update_window").spec, events=40, deliveries=1)
+    made.deliver()
+    headers = [("trace", b"\xff\x00"), ("trace", None), ("tenant", b"a")]
+    for value in ("no JSON", '{"event_time": "2013-01-01T00:00:00Z"}'):
+        made.send(value, headers=headers, partition=0)
+    archive = Archived(made)
+    archive.run("whole")
+    wanted = [{"key": key, "value": value} for key, value in headers]
+    found = [row["headers"] for row in archive.rows()]
+    assert [each for each in found if each] == [wanted] * 2
+    assert None not in found
+    assert_same(bytes_of(archive.rows()), bytes_of(in_kafka(made)), "the archive")

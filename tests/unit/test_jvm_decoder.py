@@ -179,6 +179,12 @@ WITH = {
     "one path twice": {
         "fields": (Field(name="a", type="int"), Field(name="n", type="int", path="a"))
     },
+    "one key in two cases": {
+        "fields": (
+            Field(name="a", type="int", path="u.id"),
+            Field(name="n", type="int", path="U.x"),
+        )
+    },
     "an umlaut": {"fields": (Field(name="n", type="int", path="Größe"),)},
 }
 

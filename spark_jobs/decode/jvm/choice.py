@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.spec import Json
+from spark_jobs.values.path import Path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +29,22 @@ def why_python(topic: Topic, unheld: Sequence[Unheld] = ()) -> str:
         return f"they are in the envelope {topic.envelope}"
     if unheld:
         return f"a GroupState holds not every {unheld[0].field}"
-    known = set[object]()
+    known, spelled = set[Path](), dict[Path, Path]()
     for field in topic.fields:
-        if why := _why(field) or ("is where another field is" if field.paths in known else ""):
+        if why := _why(field) or _like_another(field.paths[0], known, spelled):
             return f"field {field.name} {why}"
-        known.add(field.paths)
+    return ""
+
+
+def _like_another(path: Path, known: set[Path], spelled: dict[Path, Path]) -> str:
+    """What a path has in common with one of those before it, in two sets that it joins."""
+    if path in known:
+        return "is where another field is"
+    known.add(path)
+    for end in range(1, len(path) + 1):
+        lower = tuple(step.lower() if isinstance(step, str) else step for step in path[:end])
+        if spelled.setdefault(lower, path[:end]) != path[:end]:
+            return "has a key that another field has in another case"
     return ""
 
 

@@ -25,7 +25,7 @@ FORM: Final = 1
 """What sluice.decode.Decoder must say of itself. Raise both numbers where the description changes,
 or what a record becomes.
 """
-UNSURE: Final = re.compile(r"SLUICE_UNSURE: (the record at partition \d+ offset \d+)")
+UNSURE: Final = re.compile(r"SLUICE_UNSURE: the record at partition (\d+) offset (\d+)")
 """Its error for a record of which only Python knows whether it is malformed."""
 PENDING: Final = "?"
 """The reason that it gives: Python says it for the few records that are kept (reasons.py)."""

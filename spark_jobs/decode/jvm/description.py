@@ -48,7 +48,9 @@ def tree(topic: Topic) -> Described:
     for number, field in enumerate(topic.fields):
         [path] = field.paths
         in_array = isinstance(path[-1], int)
-        sure = field.required and not in_array and not isinstance(field.tree, Decimal)
+        # msgspec reads a number of a decimal as it is written, and a text as a text.
+        raw = isinstance(field.tree, Decimal) and field.format is None
+        sure = field.required and not in_array and not raw
         at = root
         for step in path:
             kind = "places" if isinstance(step, int) else "keys"

@@ -26,7 +26,9 @@ public final class Decoder implements Serializable {
   /** What spark_jobs/decode/jvm/decoder.py must know. */
   public static final int FORM = 1;
 
-  private static final long serialVersionUID = 1L;
+  /** An executor with the jar of another Sluice refuses it. */
+  private static final long serialVersionUID = FORM;
+
   private static final UTF8String PENDING = UTF8String.fromString("?");
   private static final int PARTITION = 0;
   private static final int OFFSET = 1;

@@ -17,11 +17,11 @@ import org.apache.spark.util.TaskCompletionListener;
  */
 public final class Notes implements Serializable {
   private static final long serialVersionUID = 1L;
-  private static final int LEAST = 50;
+  private static final int LEAST = 100;
   private static final int STEP = 200;
 
   /** Of one task's records for unnamed.py. */
-  private static final int MOST_BYTES = 1_000_000;
+  private static final int MOST_BYTES = 100_000;
 
   private final CollectionAccumulator<long[]> slices = new CollectionAccumulator<>();
   private final CollectionAccumulator<String> samples = new CollectionAccumulator<>();
