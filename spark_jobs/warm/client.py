@@ -65,9 +65,9 @@ class Warm:
             self._socket = socket
             answer = self._begin(output, error)
             if not isinstance(answer, _Taken):
-                return "; ".join([*told, answer]) if answer else ""
+                return "; ".join(dict.fromkeys([*told, answer])) if answer else ""
             told.append(answer.why)
-        return "; ".join(told)
+        return "; ".join(dict.fromkeys(told))
 
     def _begin(self, output: int, error: int) -> str | _Taken:
         """As begin, by the worker of this socket."""
@@ -91,7 +91,7 @@ class Warm:
                 return _Taken(f"the worker ends behind {answer.run}: {answer.why}")
             if isinstance(answer, Changed):
                 LOG.info("a new worker: changed since the last one: %s", ", ".join(answer.parts))
-        return f"the worker does not answer; see {log_path(self._socket)}"
+        return _Taken(f"the worker does not answer; see {log_path(self._socket)}")
 
     def follow(self) -> None:
         """Until the run has ended. Ctrl-C asks it to stop; a second one kills the worker."""
@@ -158,7 +158,7 @@ class Warm:
                 return link
         with starting(self._socket) as alone:
             if not alone:
-                return _Taken("another run is starting the worker")
+                return _Taken("another run is starting a worker")
             with suppress(BadMessage):  # another run may have started one since
                 if (link := connected(self._socket)) is not None:
                     return link

@@ -19,7 +19,7 @@ from spark_jobs.root.own_folder import own_folder
 MOST_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """Of a socket's path. Source: sun_path of sockaddr_un, whose last byte is 0."""
 
-MOST_WORKERS = max(1, os.cpu_count() or 1)
+MOST_WORKERS = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 """Of a root. More runs at once would only wait for each other's cores."""
 RISK = "a worker would run what is sent to it there"
 LOG_DAYS = 30
@@ -59,8 +59,10 @@ def sweep(socket: Path, now: float) -> None:
 
 @contextmanager
 def starting(socket: Path) -> Iterator[bool]:
-    """Within the block, whether this process alone may start the worker at this socket."""
-    descriptor = os.open(socket.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    """Within the block, whether this process alone may start a worker at this socket, and no other
+    of this user's may start one: two would be given the same free memory.
+    """
+    descriptor = os.open(socket.with_name("starting.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

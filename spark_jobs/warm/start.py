@@ -53,6 +53,7 @@ def start(
         if socket.exists() and (link := connected(socket)) is not None:
             return link
         time.sleep(POLL_SECONDS)
-    kill_tree(process.pid)
-    process.wait()
+    if process.poll() is None:  # else its id may be another's
+        kill_tree(process.pid)
+        process.wait()
     return None

@@ -32,7 +32,8 @@ class Watched:
         self._used = 0.0
         with suppress(psutil.Error):
             if pid is not None and BORN in psutil.Process(pid).environ():
-                self._process = psutil.Process(pid)
+                # Its JVM, which computes, is above the driver's Python, which has the socket.
+                self._process = _topmost(psutil.Process(pid))
                 self._used = _used(self._process)
 
     def ended(self) -> bool:
@@ -41,9 +42,8 @@ class Watched:
             process = self._process
             if process is None or not process.is_running():
                 return False
-            # Its JVM's too: Python may wait for a store with the interpreter's lock held.
             if _used(process) - self._used < BUSY_SECONDS:
-                kill_tree(_topmost(process).pid, GONE_SECONDS)
+                kill_tree(process.pid, GONE_SECONDS)
                 return True
         return False
 

@@ -21,6 +21,15 @@ OF_A_RUN: Final = {
     "COLUMNS",
     "LINES",
     "WINDOWID",
+    "TERM_SESSION_ID",
+    "TMUX_PANE",
+    "SSH_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "XDG_SESSION_ID",
+    # of one start of a service, by systemd
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
     # of the test that starts the run
     "PYTEST_CURRENT_TEST",
 }

@@ -171,6 +171,16 @@ def test_a_task_killed_while_a_worker_begins_its_run_ends_the_worker(installatio
     assert shown(socket_path(str(installation.root))) is None
 
 
+def test_a_task_killed_while_no_worker_takes_its_run_starts_none_cold(installation, monkeypatch):
+    def killed(*_: Any) -> None:
+        installation.dag.get_task("drain").on_kill()
+
+    monkeypatch.setattr(client, "begun", killed)
+    with pytest.raises(ReportMissing):
+        installation.run("drain")
+    assert installation.jobs == []
+
+
 def test_a_process_that_a_run_has_left_behind_does_not_hold_the_task(installation, caplog):
     caplog.set_level(logging.INFO)
     (installation.bin / "leaks").touch()

@@ -62,7 +62,7 @@ def cold(settings: Settings, caplog: pytest.LogCaptureFixture) -> str:
 def test_while_another_run_starts_the_worker(settings, caplog):
     with starting(socket_path(settings.root)) as alone:
         assert alone
-        assert "another run is starting the worker" in cold(settings, caplog)
+        assert "another run is starting a worker" in cold(settings, caplog)
 
 
 @pytest.mark.parametrize("error", [SparkFailed("no", "."), OSError("no"), ValueError("no")])
@@ -269,19 +269,24 @@ def test_a_worker_that_is_dead_has_not_ended_its_run(settings):
 
 
 STILL = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from spark_jobs.warm.link import listening
+above = os.getpid()
+while sys.argv[2:] == ["its JVM is busy"] and os.fork():
+    while True: pass
 held = listening(Path(sys.argv[1]))
 print("listens", flush=True)
-while True:
-    sys.argv[2:] or time.sleep(60)
+while sys.argv[2:] == ["busy"]: pass
+while above in (os.getpid(), os.getppid()): time.sleep(0.1)
 """
 
 
 @contextmanager
 def listens(settings: Settings, *words: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that has the socket and never accepts anybody; with a word it is busy."""
+    """A process that has the socket and never accepts anybody; with a word it is busy, or the one
+    above it is.
+    """
     command = [sys.executable, "-c", STILL, str(socket_path(settings.root)), *words]
     with subprocess.Popen(
         command,
@@ -313,7 +318,10 @@ def test_a_worker_that_stands_still_is_ended_and_another_one_is_started(settings
         assert len(started) == 1
 
 
-@pytest.mark.parametrize(("words", "born"), [(("busy",), {BORN: "{}"}), ((), {})])
+@pytest.mark.parametrize(
+    ("words", "born"),
+    [(("busy",), {BORN: "{}"}), (("its JVM is busy",), {BORN: "{}"}), ((), {})],
+)
 def test_a_process_that_is_busy_or_no_worker_is_not_ended(settings, caplog, started, words, born):
     with listens(settings, *words, **born) as process:
         assert "the worker does not answer" in cold(settings, caplog)

@@ -84,7 +84,7 @@ class Submission:
             declaration = Path(settings.kafka_config.path) if settings != own else None
             self._secrets = tuple(filter(None, (declaration, keys)))
             job = job_at(path)
-            if not self._run_warm(settings, records, job):
+            if not self._run_warm(settings, records, job) and not self._killed:
                 self.hook = self._hook_for(settings, records, job)
                 self._submit(self.hook, submit.application(settings.spark_env))
         return for_tasks(read_report(path))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import sysconfig
 import time
@@ -39,17 +40,23 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
 
 @contextmanager
 def put_back() -> Iterator[None]:
-    """After the block, environment, folder, path, handlers of logging and warnings are as they were
-    before it, and the code that it loaded of the users' is loaded no more.
+    """After the block, environment, folder, path, handlers of logging, warnings, mask and time-outs
+    of sockets are as they were before it, and the code that it loaded of the users' is loaded no
+    more.
     """
     before = dict(os.environ), Path.cwd(), [*sys.path], [*warnings.filters]
     root, handlers, level = logging.root, [*logging.root.handlers], logging.root.level
+    patience, disabled, mask = socket.getdefaulttimeout(), root.manager.disable, os.umask(0o077)
+    os.umask(mask)
     try:
         yield
     finally:
         _forget(_users_modules())
         root.handlers[:] = handlers
         root.setLevel(level)
+        logging.disable(disabled)
+        socket.setdefaulttimeout(patience)
+        os.umask(mask)
         warnings.filters[:] = before[3]  # type: ignore[index]  # a list, whatever its type says
         sys.path[:] = before[2]
         os.chdir(before[1])

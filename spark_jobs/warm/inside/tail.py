@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spark_jobs.warm.inside.output import PART_BYTES, write_all
+from spark_jobs.warm.inside.output import PART_BYTES, SLOW_SECONDS, write_all
 
 POLL_SECONDS = 0.1
 
@@ -21,17 +21,20 @@ def followed(log: int, error: int) -> Iterator[None]:
     """Within the block, whatever is added to the log goes to the descriptor `error` too. `log`: a
     descriptor.
     """
-    over = threading.Event()
+    over, own = threading.Event(), os.dup(error)
     read = os.fstat(log).st_size
 
     def follow() -> None:
         nonlocal read
         last = False
-        while not last:
-            last = over.wait(POLL_SECONDS)
-            while content := os.pread(log, PART_BYTES, read):
-                read += len(content)
-                write_all(content, error)
+        try:
+            while not last:
+                last = over.wait(POLL_SECONDS)
+                while content := os.pread(log, PART_BYTES, read):
+                    read += len(content)
+                    write_all(content, own)
+        finally:
+            os.close(own)
 
     thread = threading.Thread(target=follow, name="tail", daemon=True)
     thread.start()
@@ -39,4 +42,4 @@ def followed(log: int, error: int) -> Iterator[None]:
         yield
     finally:
         over.set()
-        thread.join()
+        thread.join(SLOW_SECONDS)  # who does not read holds no worker
