@@ -22,8 +22,7 @@ from spark_jobs.audit.groups import Counting, Grouped
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.overtaken import note_overtaken
 from spark_jobs.audit.progress import Progress
-from spark_jobs.audit.reasons import with_reasons
-from spark_jobs.audit.rejected_record import captured
+from spark_jobs.audit.rejected_record import captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.audit.second_read import read_again
 from spark_jobs.audit.slice_store import keep_slices

@@ -8,13 +8,15 @@ batch that is read again, and declared in ops/schema.py.
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from spark_jobs.audit.progress import Progress
 from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.decode.jvm.decoder import PENDING
+from spark_jobs.decode.jvm.reasons import Refused, reasons
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Topic
@@ -131,6 +133,19 @@ def captured(
         if len(records) == expected
         else None
     )
+
+
+def with_reasons(records: Sequence[RejectedRecord], topic: Topic) -> list[RejectedRecord] | None:
+    """The same records, with words in place of PENDING; None where the decoders disagree."""
+    pending = [each for each in records if each.malformed == PENDING]
+    told = reasons([Refused(each.partition, each.offset, each.value) for each in pending], topic)
+    if told is None:
+        return None
+    words = iter(told)
+    return [
+        each._replace(malformed=next(words)) if each.malformed == PENDING else each
+        for each in records
+    ]
 
 
 def _bytes(base64: str | None) -> bytes | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pyspark.accumulators import AccumulatorParam
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.decode.json.unnamed import Seen, Task
-    from spark_jobs.decode.jvm.task_notes import TaskNotes
     from spark_jobs.decode.key_notes import KeyNotes
 
 
@@ -31,6 +30,13 @@ class _Gathered(AccumulatorParam[list[Slice]]):
         return value1
 
 
+class InJvm(Protocol):
+    """What the tasks of a topic note that decode in the JVM (jvm/task_notes.py)."""
+
+    def slices(self) -> list[Slice]: ...
+    def keys(self) -> Task: ...
+
+
 class SliceNotes:
     """The slices of one query, as its tasks noted them. Lives in the driver."""
 
@@ -40,7 +46,7 @@ class SliceNotes:
         self.policy = policy
         self.keys = keys
         """Where the tasks note keys that no field names; None if nobody asks."""
-        self.in_jvm: list[TaskNotes] = []
+        self.in_jvm: list[InJvm] = []
         """What tasks note that decode in the JVM, for each topic."""
         self.accumulator: Accumulator[list[Slice]] = spark.sparkContext.accumulator([], _Gathered())
         self._noted: dict[tuple[int, int], Slice] = {}

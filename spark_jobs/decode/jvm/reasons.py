@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.decode.formats import Records
-from spark_jobs.decode.jvm.decoder import PENDING
 from spark_jobs.decode.prepared import prepare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_jobs.audit.rejected_record import RejectedRecord
     from spark_jobs.spec import Topic
 
 LOG = logging.getLogger(__name__)
-DIFFER = "the JVM's decoder refuses the record at %s offset %d, and Python's takes it"
+DIFFER = "the JVM's decoder refuses the record at partition %s offset %d, and Python's takes it"
 
 
-def with_reasons(records: Sequence[RejectedRecord], topic: Topic) -> list[RejectedRecord] | None:
-    """The same records, with words in place of PENDING. None where Python's decoder takes one: a
-    fault of Sluice, which the account shows when Python reads the batch again.
+class Refused(NamedTuple):
+    """A record."""
+
+    partition: int
+    offset: int
+    value: bytes | None
+
+
+def reasons(records: Sequence[Refused], topic: Topic) -> list[str] | None:
+    """Of each record why it is malformed. None where Python's decoder takes one: a fault of Sluice,
+    which the account shows when Python reads the batch again.
     """
-    told = dict(enumerate(records))
+    found = dict[int, str]()
     for each in topic.each:
-        of_it = {
-            number: record
-            for number, record in told.items()
-            if record.malformed == PENDING and topic.of_partition(record.partition) is each
-        }
-        for number, why in zip(of_it, _reasons([*of_it.values()], each), strict=True):
-            record = of_it[number]
+        of_it = [n for n, one in enumerate(records) if topic.of_partition(one.partition) is each]
+        for n, why in zip(of_it, _reasons([records[n] for n in of_it], each), strict=True):
             if why is None:
-                LOG.error(DIFFER, topic.shown(record.partition), record.offset)
+                LOG.error(DIFFER, topic.shown(records[n].partition), records[n].offset)
                 return None
-            told[number] = record._replace(malformed=why)
-    return [*told.values()]
+            found[n] = why
+    return [found[n] for n in range(len(records))]
 
 
-def _reasons(records: Sequence[RejectedRecord], topic: Topic) -> list[str | None]:
+def _reasons(records: Sequence[Refused], topic: Topic) -> list[str | None]:
     if not records:
         return []
     import pyarrow as pa  # noqa: PLC0415 - most runs reject nothing
