@@ -8,8 +8,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
-
 from bench.arms import Arm, Drained, Sluice
 from bench.results import Measure
 from bench.topic import Topic
@@ -31,7 +29,6 @@ def measures(
     """
     records = topic.sent
     both = list[tuple[float, float]]()
-    most = list[float]()
     cold = list[tuple[float, float]]()
     with cluster.running(home / "spark", bound=shutil.which("taskset") is not None) as spark:
         for number in range(1, repetitions + 1):
@@ -39,12 +36,8 @@ def measures(
             one = _arm(
                 home / f"one-{number}", topic, settings._replace(spark_conf=ONE), spark.master
             )
-            before = _worked(spark)
-            done = drain(two, f"cluster-{number}", records)
-            tasks, driver = _worked(spark) - before, done.process.cpu_seconds
-            most.append(2 * tasks / (tasks + driver))
-            alone = drain(one, f"cluster-{number}", records)
-            both.append((done.query_seconds, alone.query_seconds))
+            pair = [drain(arm, f"cluster-{number}", records).query_seconds for arm in (two, one)]
+            both.append((pair[0], pair[1]))
         for _ in range(2):
             spark.lose_worker()
         for _ in range(2):  # bound to nothing, as local mode is not
@@ -63,15 +56,6 @@ def measures(
             [two for two, _ in both],
             [one for _, one in both],
         ),
-        Measure(
-            "the same: the most that two cores give, which have the driver's work too",
-            "one executor",
-            most,
-            [],
-            most,
-            "at least",
-            None,
-        ),
         Measure.fraction(
             f"{size:,} records, seconds of the process, on a cluster",
             "local[2]",
@@ -80,17 +64,6 @@ def measures(
             [here for _, here in cold],
         ),
     ]
-
-
-def _worked(spark: cluster.Cluster) -> float:
-    """Processor seconds of the executors that have ended, for which their workers have waited.
-
-    One executor has a core for its tasks, and the driver the other. Of two, each shares its core
-    with half of the driver's work: so they are at most 2 * tasks / (tasks + driver) as fast.
-    """
-    cluster.wait_until(lambda: not spark.executors(), "the end of the executors")
-    times = [psutil.Process(worker.pid).cpu_times() for worker in spark.workers]
-    return sum(each.children_user + each.children_system for each in times)
 
 
 def _arm(home: Path, topic: Topic, settings: Settings, master: str) -> Sluice:
