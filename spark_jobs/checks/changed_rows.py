@@ -5,14 +5,13 @@ As added_rows.py, and for the same reason.
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.checks.added_rows import MOST_BYTES
+from spark_jobs.sink.few_rows import columns, few, to_spark
 from spark_jobs.storage.answer import reader_of
 from spark_jobs.storage.delta import change_feed, open_table
 from spark_jobs.storage.features import untried
@@ -44,33 +43,24 @@ def changed_rows(
         if since >= version or untried(table):
             return None
         table.load_as_version(version)
-        schema = StructType.fromJson(json.loads(table.schema().to_json()))
-        rows = _few(change_feed(path, since, version))
-        if rows is None:
+        schema = columns(table)
+        reader = reader_of(change_feed(path, since, version))
+        plain = pa.schema([_without_view(field) for field in reader.schema])
+        found = few(batch.cast(plain) for batch in reader)
+        if found is None:
             return None
+        rows = pa.Table.from_batches(found, plain)
         shown = StructType([field for field in schema if field.name not in OF_A_KEY])
-        return spark.createDataFrame(_last(rows, step).select(shown.names), shown).coalesce(1)
+        return to_spark(spark, _last(rows, step), shown)
     except Exception as error:  # noqa: BLE001 - Spark reads it then, or says why it cannot
         LOG.debug("%s: Spark reads versions %d to %d: %s", path, since + 1, version, error)
         return None
 
 
-def _few(feed: object) -> pa.Table | None:
-    """The whole feed; None if it is too large."""
-    reader = reader_of(feed)
-    found, total = list[pa.RecordBatch](), 0
-    for batch in reader:
-        total += batch.nbytes
-        if total > MOST_BYTES:
-            return None
-        found.append(batch)
-    return pa.Table.from_batches(found, reader.schema).cast(_without_views(reader.schema))
-
-
-def _without_views(schema: pa.Schema) -> pa.Schema:
+def _without_view(field: pa.Field) -> pa.Field:
     """delta-rs gives views of texts, which Arrow's functions do not take."""
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema])
+    return field.with_type(plain.get(field.type, field.type))
 
 
 def _last(feed: pa.Table, step: Following) -> pa.Table:

@@ -10,8 +10,7 @@ belongs there too.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import JarsMissing, SettingInvalid
@@ -45,38 +44,6 @@ STORE_FORM = 1
 """What sluice.store.ConditionalLogStore must say of itself. Raise both numbers where another class
 would let a commit pass that these refuse.
 """
-
-FEW_RECORDS = 100_000
-"""Up to so many records, making a query costs its stage more than computing them."""
-OF_FEW_RECORDS = {
-    # Spark would write Java for each query, and compile it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # Spark would plan the rest of a query again behind each shuffle, and start a job for each.
-    "spark.sql.adaptive.enabled": "false",
-}
-"""Settings for batch queries of few records: how rows are computed, not what comes out."""
-
-
-@contextmanager
-def for_records(spark: SparkSession, records: int) -> Iterator[None]:
-    """Within the block, batch queries are those of so many records: where they are few, with
-    OF_FEW_RECORDS, but for what the installation or the spec has set.
-    """
-    given = spark.sparkContext._conf  # noqa: SLF001 - getConf() copies every entry by a call each
-    ours = {
-        name: value
-        for name, value in OF_FEW_RECORDS.items()
-        if records <= FEW_RECORDS and not given.contains(name)
-    }
-    before = {name: str(spark.conf.get(name)) for name in ours}
-    for name, value in ours.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, was in before.items():
-            spark.conf.set(name, was)
 
 
 def dynamic(state: State) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import shipment
+from spark_jobs.launch.few_records import FEW_RECORDS
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Drain, Printing, Repartition, Run, Serve, Stage
 from spark_jobs.pinned import language
@@ -34,9 +35,8 @@ It has 48 MB otherwise. Some hundred queries of one session fill them; the JVM t
 and compiles it again without end (seen: 28 % of the processor seconds of 150 drains, each of them
 slower than the one before).
 """
-FEW_RECORDS = 100_000
 SMALL_HEAP = ("-XX:MaxNewSize=240m",)
-"""For a run that reads so few. What lives in it are 90 MB, and the JVM would let its heap grow to
+"""For a run of few records. What lives in it are 90 MB, and the JVM would let its heap grow to
 900 MB before it looks: 1.3 GB for all processes instead of 1.2.
 """
 ARCHIVE = "classes.jsa"

@@ -40,12 +40,17 @@ def open_table(path: UPath | str) -> deltalake.DeltaTable:
     return deltalake.DeltaTable(delta_path(path), storage_options=options(path))
 
 
-def dataset(table: deltalake.DeltaTable) -> Any:
-    """The table's files, for pyarrow. Raises TableChanged for a part that Python has no date for:
-    Spark writes years beyond 9999.
+def dataset(table: deltalake.DeltaTable, where: str | None = None) -> Any:
+    """The table's files, for pyarrow; with a condition those that may have such rows. Raises
+    TableChanged for a part that Python has no date for: Spark writes years beyond 9999.
     """
+    from pyarrow.dataset import ParquetReadOptions  # noqa: PLC0415 - a plan reads no table
+
+    # Spark's timestamps may be of Parquet's oldest kind, and of years far from ours: as nanoseconds
+    # they would become others.
+    old = ParquetReadOptions(coerce_int96_timestamp_unit="us")
     try:
-        return table.to_pyarrow_dataset()
+        return table.to_pyarrow_dataset(parquet_read_options=old, file_pruning_predicate=where)
     except ValueError as error:
         raise TableChanged.part_unreadable(table=table.table_uri, error=error) from None
 

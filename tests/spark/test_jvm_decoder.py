@@ -4,6 +4,7 @@ reasons, counts, slices and keys.
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -16,10 +17,21 @@ from spark_jobs.decode.jvm import decoder as jvm_decoder
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.messages.report import Report
 from spark_jobs.runs.plan import plan
-from spark_jobs.spec import Csv, Deduplicate, Pipeline, State, Topic, Transform
+from spark_jobs.spec import (
+    Aggregate,
+    Csv,
+    Deduplicate,
+    Pipeline,
+    State,
+    Topic,
+    Transform,
+    Tumbling,
+)
 from tests.harness.jvm_decoding import JvmDecoding
+from tests.harness.lines import heard
 from tests.harness.odd_records import FLAT, TOPICS, OddRecords
 from tests.harness.scene import Scene
+from tests.spark.test_repair import Repairs
 
 RECORDS = 600
 OF_A_RUN = {
@@ -211,3 +223,33 @@ def test_a_plan_says_who_decodes_and_why(kafka, tmp_path):
     made.change(topic=topic)
     lines = plan(made.spec, made.settings).lines
     assert f"{made.topic} is decoded by Python: they are csv" in lines
+
+
+@pytest.mark.parametrize("unsure", [False, True], ids=["sure", "unsure"])
+def test_a_day_computed_again_is_decoded_as_a_drain_is_and_proved_by_python(
+    kafka, tmp_path, decoded, monkeypatch, unsure
+):
+    hourly = Aggregate(
+        window=Tumbling(size="1 hour"), keys=("flag",), measures={"n": "count(*)"}, counts="n"
+    )
+    spec = pipeline(FLAT, hourly, watermark_delay="10 minutes", state=State(budget_rows=1_000))
+    made = Scene(kafka, tmp_path, spec, partitions=1, stores=1)
+    broker.create_topic(kafka, made.topic, 1)
+    made.send(*(good(n) for n in range(100)), DEEP if unsure else b"none")
+    made.run("first")
+    made.send(good(30), good(200))
+    made.run("late")
+    assert sorted(row["n"] for row in made.table()) == [40 + unsure, 60]
+    del decoded[:]
+    work, first = Repairs(made), datetime(2013, 1, 1, tzinfo=UTC)
+    said = list[str]()
+    with heard(said.append):
+        report, swapped = work.done("backfill", first, first + timedelta(hours=2))
+    assert swapped is not None
+    assert (report.change.changed, report.change.merged, report.change.unexplained) == (1, 1, 0)
+    assert sorted(row["n"] for row in made.table()) == [40 + unsure, 61]
+    assert decoded == [made.topic], "and by Python alone where it was not sure"
+    assert any("offset 100" in line for line in said) == unsure
+    report, _ = work.done("verify", first, first + timedelta(hours=2))
+    assert report.change.differs == 0
+    assert decoded == [made.topic]

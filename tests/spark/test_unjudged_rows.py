@@ -9,6 +9,7 @@ import pytest
 
 from spark_jobs.checks import added_rows as added, rows as rows_of
 from spark_jobs.checks.rows import unjudged_rows
+from spark_jobs.sink import few_rows
 from spark_jobs.storage.delta_log import Log
 from tests.harness.cleaned import clean_log
 from tests.harness.lines import heard
@@ -139,7 +140,7 @@ def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(table, m
     if why in before:
         table.do(before[why])
     if why == "many":
-        monkeypatch.setattr(added, "MOST_BYTES", 10)
+        monkeypatch.setattr(few_rows, "MOST_BYTES", 10)
     passed = table.do("INSERT INTO TABLE VALUES ('old', 0)")
     table.do("INSERT INTO TABLE SELECT /*+ COALESCE(1) */ * FROM VALUES ('a', 1), ('b', 2)")
     last = table.do("INSERT INTO TABLE VALUES ('c', 3)")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window, functions as F
 
 from spark_jobs.errors import RangeInvalid
+from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.records import Fetched
 from spark_jobs.repair.compute.rows import Computed, Judging, late_places
@@ -51,7 +51,13 @@ MOST: Final = 200_000
 
 
 def compute_keys(
-    spark: SparkSession, way: Ranged, settings: Settings, paths: Paths, plan: RepairPlan
+    spark: SparkSession,
+    way: Ranged,
+    settings: Settings,
+    paths: Paths,
+    plan: RepairPlan,
+    *,
+    in_jvm: bool = False,
 ) -> Computed:
     """As `compute`: the rows are those of the given keys, or of those that replayed records touch.
     Of these the table's own rows are changes too: they have all else that decides.
@@ -59,7 +65,7 @@ def compute_keys(
     spec, step = way.spec, _step(way.spec)
     fetched = Fetched(Observation(), Observation(), Observation())
     read, entered, kept = Observation(), Observation(), Observation()
-    judging = Judging.now(spark, spec, settings, paths, plan)
+    judging = Judging.now(spark, spec, settings, paths, plan, in_jvm=in_jvm)
     good = judging.flow(fetched, read).stateful_input
     rows = F.count(F.lit(1)).alias("rows")
     good = good.observe(entered, rows, rows.alias("used"), late_places())
@@ -67,8 +73,8 @@ def compute_keys(
     # Of a given key nobody knows when a batch with its delete was planned: it was after that.
     since = F.coalesce("kafka.timestamp", F.current_timestamp()) if plan.keys else None
     changes = marked(good, step, spec, spec.first_stateful, since)
-    changes = changes.persist(StorageLevel.MEMORY_AND_DISK)
-    changes.count()  # what was observed is complete, and Kafka is read once
+    # What was observed is complete then, and Kafka is read once.
+    changes = computed_once(changes, plan.records_read)
     keys = None if plan.keys else changes.select(*map(_quoted, step.keys)).distinct()
     known = live(spark, step, paths, plan, keys)
     if plan.keys:

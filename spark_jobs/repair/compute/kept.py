@@ -14,6 +14,7 @@ import pyarrow as pa
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.root.store import is_remote
+from spark_jobs.sink.few_rows import MOST_BYTES, ROWS_AT_ONCE, few as rows_of
 from spark_jobs.spans.any_of import any_of
 from spark_jobs.spans.position import Position
 from spark_jobs.storage.folders import remove_folder
@@ -69,6 +70,18 @@ def write(paths: Paths, plan: RepairPlan) -> Kept:
     places = into / "places.parquet"
     found = _write(places, PLACE, _places(paths, plan))
     return Kept(late, quarantine, places if found else None, bad)
+
+
+def few(path: UPath) -> pa.Table | None:
+    """The rows of a file, if they are few: Spark would plan its read, and start a task for it."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only a stage reads
+
+    if path.stat().st_size > MOST_BYTES:
+        return None
+    with path.open("rb") as file:
+        parquet = pq.ParquetFile(file)
+        found = rows_of(parquet.iter_batches(ROWS_AT_ONCE))
+        return None if found is None else pa.Table.from_batches(found, parquet.schema_arrow)
 
 
 def remove(paths: Paths, plan: RepairPlan) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.root.path_forms import spark_url
+from spark_jobs.sink.few_rows import to_spark
 from spark_jobs.source.sources import source_of
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def _record() -> Column:
 
 def _file(spark: SparkSession, path: UPath, columns: Iterable[str]) -> DataFrame:
     schema = from_arrow_schema(kept.arrow_schema(columns))
+    if (rows := kept.few(path)) is not None:
+        return to_spark(spark, rows, schema)
     # A root may have brackets in its name, which are no pattern.
     reader = spark.read.schema(schema).option("__globPaths__", "false")
     return reader.parquet(spark_url(path))

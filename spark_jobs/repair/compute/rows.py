@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 
 from spark_jobs.analysis.rounding import output_key
@@ -70,23 +69,41 @@ class Judging(NamedTuple):
     plan: RepairPlan
     clock_ms: int
     failing: Reasons
+    in_jvm: bool
+    """Whether the JVM may decode."""
 
     @classmethod
     def now(
-        cls, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, plan: RepairPlan
+        cls,
+        spark: SparkSession,
+        spec: Pipeline,
+        settings: Settings,
+        paths: Paths,
+        plan: RepairPlan,
+        *,
+        in_jvm: bool,
     ) -> Judging:
         clock_ms = int(datetime.now(UTC).timestamp() * 1000)
-        return cls(spark, spec, settings, paths, plan, clock_ms, known_failing(paths, plan))
+        failing = known_failing(paths, plan)
+        return cls(spark, spec, settings, paths, plan, clock_ms, failing, in_jvm)
 
     def flow(self, fetched: Fetched, counts: Observation | None = None) -> Dataflow:
-        spark, spec, settings, paths, plan, clock_ms, failing = self
+        spark, spec, settings, paths, plan, clock_ms, failing, in_jvm = self
         given = records(spark, spec, settings, paths, plan, fetched)
-        return dataflow(given, spec, settings, clock_ms=clock_ms, failing=failing, counts=counts)
+        return dataflow(
+            given,
+            spec,
+            settings,
+            clock_ms=clock_ms,
+            failing=failing,
+            counts=counts,
+            in_jvm=in_jvm,
+        )
 
     def bad(self) -> DataFrame:
-        """See Computed."""
+        """See Computed. By Python, which alone says the reasons."""
         unseen = Fetched(Observation(), Observation(), Observation())
-        found = self.flow(unseen).classified.where(has_outcome(QUARANTINED))
+        found = self._replace(in_jvm=False).flow(unseen).classified.where(has_outcome(QUARANTINED))
         return found.select(*rejected_columns(self.spec.topic))
 
 
@@ -96,15 +113,18 @@ def compute(
     settings: Settings,
     paths: Paths,
     plan: RepairPlan,
+    *,
+    in_jvm: bool = False,
 ) -> Computed:
-    """Spark runs nothing before the rows are used, but for a GroupState's own queries.
+    """Behind the records themselves Spark runs nothing before the rows are used, but for a
+    GroupState's own queries. `in_jvm` as decode/decoder.py has it.
 
     The caller releases what is cached: spark.catalog.clearCache().
     """
     spec = way.spec
     fetched = Fetched(Observation(), Observation(), Observation())
     read, entered, kept = Observation(), Observation(), Observation()
-    judging = Judging.now(spark, spec, settings, paths, plan)
+    judging = Judging.now(spark, spec, settings, paths, plan, in_jvm=in_jvm)
     good = judging.flow(fetched, read).stateful_input
     needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
     used = good.observe(
@@ -117,8 +137,8 @@ def compute(
         used = canonical(used, spec.entry, spec.topic.event_time, delay, arrival(used), copies)
         first += 1
     used = used.observe(kept, F.count(F.lit(1)).alias("rows"), late_places())
-    used = used.persist(StorageLevel.MEMORY_AND_DISK)
-    used.count()  # what was observed is complete, and Kafka is read once
+    # What was observed is complete then, and Kafka is read once.
+    used = used.localCheckpoint()
     within = F.expr(way.position.sql(plan.spans))
 
     def output(rows: DataFrame) -> DataFrame:

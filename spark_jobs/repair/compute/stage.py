@@ -18,11 +18,12 @@ from spark_jobs.analysis.ranged import Ranged, computable
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
+from spark_jobs.decode.jvm.decoder import UNSURE
 from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
-from spark_jobs.launch.session import for_records
+from spark_jobs.launch.few_records import computed_once, for_records
 from spark_jobs.messages.change import change_checks, metrics
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import Report
@@ -49,6 +50,7 @@ from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import record_bytes
+from spark_jobs.sink.few_rows import few_rows
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Latest
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
@@ -66,6 +68,10 @@ if TYPE_CHECKING:
     from spark_jobs.spec.steps.union import Keyed
 
 LOG = logging.getLogger(__name__)
+BY_PYTHON = (
+    "%s: computes once more, and Python decodes: the JVM's decoder is not sure of the record at "
+    "partition %s offset %s"
+)
 
 
 def stage(
@@ -100,6 +106,10 @@ class _Scene(NamedTuple):
     spark: SparkSession
     held: Held
     """That of stagings: who slept for longer than it lasts stages nothing any more."""
+    in_jvm: bool
+    """Whether the JVM may decode. Where nothing is swapped, Python does: it is the witness of what
+    drains have decoded.
+    """
 
 
 def _run(
@@ -130,7 +140,8 @@ def _run(
         outcome.lap("start")
         stop.raise_if_asked()
         try:
-            scene = _Scene(computable(spec), settings, paths, plan, spark, held)
+            in_jvm = KINDS[plan.kind].swaps
+            scene = _Scene(computable(spec), settings, paths, plan, spark, held, in_jvm)
             with for_records(spark, plan.records_read):
                 return _named_if_data_fails(scene, outcome, stop, warming)
         finally:
@@ -153,11 +164,16 @@ def _named_if_data_fails(
     try:
         return _compute_and_judge(scene, outcome, stop, warming)
     except (PySparkException, Py4JJavaError) as error:
+        if scene.in_jvm and (place := UNSURE.search(str(error))):
+            LOG.warning(BY_PYTHON, scene.plan.pipeline, *place.groups())
+            stop.raise_if_asked()
+            scene.spark.catalog.clearCache()
+            return _named_if_data_fails(scene._replace(in_jvm=False), outcome, stop, warming)
         if (data := DataError.of(str(error))) is None:
             _refuse_overtaken(scene)
             raise
         stop.raise_if_asked()
-        way, settings, paths, plan, spark, _ = scene
+        way, settings, paths, plan, spark, *_ = scene
         spark.catalog.clearCache()
         raise expression_failed(spark, way, settings, paths, plan, data) from error
 
@@ -183,11 +199,11 @@ def _compute_and_judge(
     LOG.info("%s: computes %s again", plan.pipeline, "; ".join(map(str, plan.spans[:5])))
     failpoint.at("staging")
     step, compute_all = way.spec.keyed, by_key.compute_keys if way.spec.keyed else compute
-    computed = compute_all(scene.spark, way, scene.settings, scene.paths, plan)
+    computed = compute_all(scene.spark, way, scene.settings, scene.paths, plan, in_jvm=scene.in_jvm)
     outcome.lap("query")
     stop.raise_if_asked()
     compared = _compared(scene, computed)
-    paired = compared.paired.persist()
+    paired = computed_once(compared.paired, plan.records_read)
     merged = by_key.merged(plan, computed, paired) if step else _fates(scene, computed)
     told = counted(way, paired)
     outcome.change = change_of(way, plan, told, compared.carried, computed, merged)
@@ -264,10 +280,15 @@ def _compared_by_key(scene: _Scene, computed: Computed, step: Keyed) -> Compared
 
 def _live(scene: _Scene) -> DataFrame:
     """The table's rows that those of the ranges may replace or overlap, at the plan's version."""
-    table = scene.spark.read.format("delta").option("versionAsOf", scene.plan.table_version)
-    way, spans = scene.way, scene.plan.spans
+    way, spans, version = scene.way, scene.plan.spans, scene.plan.table_version
+    table, spark = scene.paths.table, scene.spark
+    if not way.sessions:
+        rows = few_rows(spark, table, version, way.position, spans)
+        if rows is not None:
+            return rows
     within = sessions.beside(way, spans) if way.sessions else F.expr(way.position.sql(spans))
-    return table.load(spark_url(scene.paths.table)).where(within)
+    stored = spark.read.format("delta").option("versionAsOf", version)
+    return stored.load(spark_url(table)).where(within)
 
 
 def _fates(scene: _Scene, computed: Computed) -> tuple[MergedRecord, ...]:

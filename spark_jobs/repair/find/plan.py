@@ -114,7 +114,7 @@ class RepairPlan(Stored):
 
     @property
     def records_read(self) -> int:
-        """How many records are read at most, for launch/session.py for_records, which only decides
+        """How many records are read at most, for launch/few_records.py, which only decides
         how Spark makes its queries.
 
         The table's rows, which these are compared with, do not count: a row has one record or more.

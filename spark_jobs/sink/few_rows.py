@@ -1,0 +1,94 @@
+"""Few rows: rows of a table that the driver reads itself, for Spark.
+
+Spark looks at the table's log by queries of its own, and plans a scan: seconds in a fresh JVM,
+however few rows there are (bench/NOTES.md).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from spark_jobs.storage.delta import dataset, open_table
+from spark_jobs.storage.features import untried
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import deltalake
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+    from upath import UPath
+
+    from spark_jobs.spans.position import Position
+    from spark_jobs.spans.span import Span
+
+LOG = logging.getLogger(__name__)
+MOST_BYTES: Final = 4_000_000
+"""Of the rows, in memory: more are Spark's work. They go to Spark within each task."""
+ROWS_AT_ONCE: Final = 4096
+"""Rows of a file that are read before their bytes are looked at: it has what repeats only once."""
+VALUE_BYTES: Final = 8
+"""What Spark has for each value at least; Arrow has a bit for a boolean."""
+
+
+def few_rows(
+    spark: SparkSession, path: UPath, version: int, position: Position, spans: Sequence[Span]
+) -> DataFrame | None:
+    """The rows of the table's version within the spans, with the table's columns.
+
+    None if Spark must read them: there are many, the table has a feature with which this was not
+    tried, or something cannot be read.
+    """
+    try:
+        table = open_table(path)
+        if table.version() != version:
+            table.load_as_version(version)
+        if untried(table):
+            return None
+        files = dataset(table, position.sql(spans))
+        within = position.expression(spans, files.schema)
+        found = few(files.to_batches(filter=within, batch_size=ROWS_AT_ONCE))
+        rows = None if found is None else pa.Table.from_batches(found, files.schema)
+        return None if rows is None else to_spark(spark, rows, columns(table))
+    except Exception as error:  # noqa: BLE001 - Spark reads it then, or says why it cannot
+        LOG.debug("%s: Spark reads version %d: %s", path, version, error)
+        return None
+
+
+def columns(table: deltalake.DeltaTable) -> StructType:
+    """The table's columns, as Spark has them."""
+    from pyspark.sql.types import StructType  # noqa: PLC0415 - a process that only plans has no Spark
+
+    return StructType.fromJson(json.loads(table.schema().to_json()))
+
+
+def few(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch] | None:
+    """The batches; None if they are larger than MOST_BYTES, of which no more is read then."""
+    found, total = list[pa.RecordBatch](), 0
+    for batch in batches:
+        total += max(batch.nbytes, VALUE_BYTES * batch.num_rows * batch.num_columns)
+        if total > MOST_BYTES:
+            return None
+        found.append(batch)
+    return found
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """As Spark takes it from Arrow."""
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - as above
+
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def to_spark(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
+    """The rows for Spark, in one partition. Raises ArrowInvalid or KeyError if they have not the
+    columns.
+    """
+    wanted = arrow_schema(schema)
+    # PySpark takes no table without a part.
+    parts = [wanted.empty_table(), rows.select(wanted.names).cast(wanted)]
+    return spark.createDataFrame(pa.concat_tables(parts).combine_chunks(), schema).coalesce(1)

@@ -1,0 +1,127 @@
+"""Rows of a table that the driver reads for Spark are those that Spark reads."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.sink import few_rows
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import EVER, FIRST, LAST, Span
+from tests.spark.test_unjudged_rows import EVERY_TYPE
+
+AT = Position("at")
+TYPES = EVERY_TYPE | {"at": ("TIMESTAMP", "TIMESTAMP'2013-01-01'", "TIMESTAMP'2013-01-02'")}
+NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
+BEFORE, BEHIND = (Span(FIRST, NOON),), (Span(NOON, LAST),)
+FEATURES = "'delta.feature.timestampNtz' = 'supported'"
+
+
+class Stored:
+    """A table of every type, of two versions."""
+
+    def __init__(self, spark: Any, path: Any, *, parts: str = "") -> None:
+        self.spark, self.path = spark, path
+        columns = ", ".join(f"{name} {of[0]} COMMENT 'of {name}'" for name, of in TYPES.items())
+        self.do(f"CREATE TABLE IT ({columns}) USING DELTA {parts} TBLPROPERTIES ({FEATURES})")
+        for value in (1, 2):
+            values = ", ".join(f"CAST({of[value]} AS {of[0]})" for of in TYPES.values())
+            nulls = ", ".join("NULL" for _ in TYPES)
+            self.version = self.do(f"INSERT INTO IT VALUES ({values}), ({nulls})")
+
+    def do(self, sql: str) -> int:
+        """The version that it makes."""
+        self.spark.sql(sql.replace("IT", f"delta.`{self.path}`", 1))
+        return DeltaTable(str(self.path)).version()
+
+    def by_spark(self, version: int, spans: Sequence[Span], position: Position = AT) -> Any:
+        read = self.spark.read.format("delta").option("versionAsOf", version)
+        return read.load(spark_url(self.path)).where(position.sql(spans))
+
+    def few(self, version: int, spans: Sequence[Span], position: Position = AT) -> Any:
+        return few_rows.few_rows(self.spark, self.path, version, position, spans)
+
+
+def values_of(frame: Any) -> list[tuple[str, ...]]:
+    """Each row's values as texts, and their hashes: a text has not every difference."""
+    texts = (f"coalesce(to_json(struct(`{name}`)), '') || hash(`{name}`)" for name in frame.columns)
+    return sorted(tuple(row) for row in frame.selectExpr(*texts).collect())
+
+
+def assert_equal(found: Any, wanted: Any, rows: int) -> None:
+    assert found.schema == wanted.schema
+    values = values_of(found)
+    assert len(values) == rows
+    assert values == values_of(wanted)
+
+
+@pytest.mark.parametrize("parts", ["", "PARTITIONED BY (day, s)"])
+def test_rows_of_every_type_at_a_version_and_by_a_condition(spark, tmp_path, parts):
+    stored = Stored(spark, tmp_path / "t", parts=parts)
+    later = stored.do("DELETE FROM IT WHERE at > '2013-01-02'")
+    for version, spans, rows in (
+        (stored.version, EVER, 2),
+        (stored.version, BEFORE, 1),
+        (later, EVER, 2),
+        (later, (*BEHIND, *BEFORE), 2),
+    ):
+        assert_equal(stored.few(version, spans), stored.by_spark(version, spans), rows)
+    last = stored.do("DELETE FROM IT WHERE at = '2013-01-02'")
+    assert_equal(stored.few(last, BEHIND), stored.by_spark(last, BEHIND), 0)
+    assert_equal(stored.few(later, BEHIND), stored.by_spark(later, BEHIND), 1)
+
+
+@pytest.mark.parametrize("column", ["t", "u"])
+def test_both_edges_are_sparks_to_the_microsecond(spark, tmp_path, column):
+    stored = Stored(spark, tmp_path / "t")
+    kind = TYPES[column][0]
+    first = datetime(2013, 3, 31, 2, tzinfo=UTC)
+    times = [first + n * timedelta(microseconds=1) for n in range(-2, 3)]
+    rows = ", ".join(f"({kind}'{at:%F %T.%f}')" for at in times)
+    version = stored.do(f"INSERT INTO IT ({column}) VALUES {rows}")
+    for edge, wanted in (("instant", 2), ("end", 2)):
+        position = Position(column, edge)
+        spans = (Span(times[1], times[3]),)
+        by_spark = stored.by_spark(version, spans, position)
+        assert_equal(stored.few(version, spans, position), by_spark, wanted)
+
+
+def test_a_column_that_came_later_is_null_in_older_rows_and_keeps_what_is_noted_of_it(
+    spark, tmp_path
+):
+    stored = Stored(spark, tmp_path / "t")
+    version = stored.do("ALTER TABLE IT ADD COLUMN more STRUCT<x: INT> COMMENT 'added'")
+    assert_equal(stored.few(version, EVER), stored.by_spark(version, EVER), 2)
+
+
+@pytest.mark.parametrize("why", ["many", "deleted in place", "mapped", "no version"])
+def test_else_spark_must_read_them(spark, tmp_path, monkeypatch, why):
+    stored = Stored(spark, tmp_path / "t")
+    version = stored.version
+    match why:
+        case "many":
+            monkeypatch.setattr(few_rows, "MOST_BYTES", 100)
+        case "deleted in place":
+            stored.do("ALTER TABLE IT SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+            version = stored.do("DELETE FROM IT WHERE s = ''")
+        case "mapped":
+            version = stored.do(
+                "ALTER TABLE IT SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+            )
+        case "no version":
+            version += 1
+    assert stored.few(version, EVER) is None
+
+
+def test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark(spark, tmp_path):
+    path = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` USING DELTA AS SELECT /*+ COALESCE(1) */ "
+        "repeat('y', 200) AS s, TIMESTAMP'2013-01-01' AS t FROM range(100000)"
+    )
+    sizes = DeltaTable(str(path)).get_add_actions(flatten=True)["size_bytes"]
+    assert sum(size.as_py() for size in sizes) < 1_000_000
+    assert few_rows.few_rows(spark, path, 0, AT, EVER) is None
