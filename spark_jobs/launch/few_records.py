@@ -43,8 +43,8 @@ def for_records(spark: SparkSession, records: int) -> Iterator[None]:
 
 
 def computed_once(rows: DataFrame, records: int) -> DataFrame:
-    """The same rows, computed now from so many records, and read as often as the caller likes; it
-    releases them by spark.catalog.clearCache().
+    """The same rows, computed now from so many records, and read as often as the caller likes, who
+    then releases them.
 
     Of few records without what they come from: Spark would go through that plan again for each
     query of them, and write it out. An executor that is lost with some ends such a stage, which is
@@ -55,3 +55,10 @@ def computed_once(rows: DataFrame, records: int) -> DataFrame:
     rows = rows.persist()
     rows.count()
     return rows
+
+
+def release(spark: SparkSession) -> None:
+    """Let go of all that is computed once, or cached: no query needs it any more."""
+    spark.catalog.clearCache()
+    for rows in spark.sparkContext._jsc.getPersistentRDDs().values():  # noqa: SLF001 - no Python form
+        rows.unpersist(False)

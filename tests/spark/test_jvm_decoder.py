@@ -227,7 +227,7 @@ def test_a_plan_says_who_decodes_and_why(kafka, tmp_path):
 
 @pytest.mark.parametrize("unsure", [False, True], ids=["sure", "unsure"])
 def test_a_day_computed_again_is_decoded_as_a_drain_is_and_proved_by_python(
-    kafka, tmp_path, decoded, monkeypatch, unsure
+    spark, kafka, tmp_path, decoded, unsure
 ):
     hourly = Aggregate(
         window=Tumbling(size="1 hour"), keys=("flag",), measures={"n": "count(*)"}, counts="n"
@@ -250,6 +250,7 @@ def test_a_day_computed_again_is_decoded_as_a_drain_is_and_proved_by_python(
     assert sorted(row["n"] for row in made.table()) == [40 + unsure, 61]
     assert decoded == [made.topic], "and by Python alone where it was not sure"
     assert any("offset 100" in line for line in said) == unsure
+    assert not spark.sparkContext._jsc.getPersistentRDDs()  # noqa: SLF001 - no Python form
     report, _ = work.done("verify", first, first + timedelta(hours=2))
     assert report.change.differs == 0
     assert decoded == [made.topic]

@@ -119,7 +119,7 @@ def compute(
     """Behind the records themselves Spark runs nothing before the rows are used, but for a
     GroupState's own queries. `in_jvm` as decode/decoder.py has it.
 
-    The caller releases what is cached: spark.catalog.clearCache().
+    The caller releases what is computed once (launch/few_records.py).
     """
     spec = way.spec
     fetched = Fetched(Observation(), Observation(), Observation())

@@ -23,7 +23,7 @@ from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
-from spark_jobs.launch.few_records import computed_once, for_records
+from spark_jobs.launch.few_records import computed_once, for_records, release
 from spark_jobs.messages.change import change_checks, metrics
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import Report
@@ -145,7 +145,7 @@ def _run(
             with for_records(spark, plan.records_read):
                 return _named_if_data_fails(scene, outcome, stop, warming)
         finally:
-            spark.catalog.clearCache()
+            release(spark)
             _remove_kept(paths, plan)
 
 
@@ -167,14 +167,14 @@ def _named_if_data_fails(
         if scene.in_jvm and (place := UNSURE.search(str(error))):
             LOG.warning(BY_PYTHON, scene.plan.pipeline, *place.groups())
             stop.raise_if_asked()
-            scene.spark.catalog.clearCache()
+            release(scene.spark)
             return _named_if_data_fails(scene._replace(in_jvm=False), outcome, stop, warming)
         if (data := DataError.of(str(error))) is None:
             _refuse_overtaken(scene)
             raise
         stop.raise_if_asked()
         way, settings, paths, plan, spark, *_ = scene
-        spark.catalog.clearCache()
+        release(spark)
         raise expression_failed(spark, way, settings, paths, plan, data) from error
 
 
