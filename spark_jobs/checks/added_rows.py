@@ -7,7 +7,7 @@ processor seconds, however few rows there are (bench/NOTES.md).
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from spark_jobs.sink.few_rows import (
     MOST_BYTES,
+    MOST_FILES,
     ROWS_AT_ONCE,
     arrow_schema,
     columns,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from upath import UPath
 
 LOG = logging.getLogger(__name__)
-MOST_FILES: Final = 64
-"""They are read one after the other, in an object store by a request each at least."""
 
 
 def added_rows(spark: SparkSession, path: UPath, since: int, version: int) -> DataFrame | None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
+from spark_jobs.errors import TableChanged
 from spark_jobs.storage.delta import dataset, open_table
 from spark_jobs.storage.features import untried
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import deltalake
+    import pyarrow.compute as pc
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
     from upath import UPath
@@ -31,6 +35,10 @@ MOST_BYTES: Final = 4_000_000
 """Of the rows, in memory: more are Spark's work. They go to Spark within each task."""
 ROWS_AT_ONCE: Final = 4096
 """Rows of a file that are read before their bytes are looked at: it has what repeats only once."""
+MOST_READ: Final = 16_000_000
+"""Bytes of the files that may have them: of each a whole group of rows comes into memory."""
+MOST_FILES: Final = 64
+"""They are read one after the other, in an object store by a request each at least."""
 VALUE_BYTES: Final = 8
 """What Spark has for each value at least; Arrow has a bit for a boolean."""
 
@@ -50,13 +58,34 @@ def few_rows(
         if untried(table):
             return None
         files = dataset(table, position.sql(spans))
-        within = position.expression(spans, files.schema)
-        found = few(files.to_batches(filter=within, batch_size=ROWS_AT_ONCE))
-        rows = None if found is None else pa.Table.from_batches(found, files.schema)
+        rows = _within(files, position.expression(spans, files.schema), _sizes(table))
         return None if rows is None else to_spark(spark, rows, columns(table))
-    except Exception as error:  # noqa: BLE001 - Spark reads it then, or says why it cannot
-        LOG.debug("%s: Spark reads version %d: %s", path, version, error)
+    except (DeltaError, pa.ArrowException, OSError, KeyError, ValueError, TableChanged) as error:
+        LOG.info("%s: Spark reads version %d: %s: %s", path, version, type(error).__name__, error)
         return None
+
+
+def _sizes(table: deltalake.DeltaTable) -> dict[str, int]:
+    files = pa.table(table.get_add_actions())
+    paths, sizes = (files.column(name).to_pylist() for name in ("path", "size_bytes"))
+    return dict(zip(paths, sizes, strict=True))
+
+
+def _within(files: Any, where: pc.Expression, sizes: dict[str, int]) -> pa.Table | None:
+    """The rows, read file by file; None if that would be much to read, or to hold."""
+    read = [sizes[unquote(path)] if path not in sizes else sizes[path] for path in files.files]
+    if len(read) > MOST_FILES or sum(read) > MOST_READ:
+        return None
+    found = few(
+        files.to_batches(
+            filter=where,
+            batch_size=ROWS_AT_ONCE,
+            batch_readahead=0,
+            fragment_readahead=1,
+            use_threads=False,
+        )
+    )
+    return None if found is None else pa.Table.from_batches(found, files.schema)
 
 
 def columns(table: deltalake.DeltaTable) -> StructType:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any, Final
 
 import deltalake
@@ -21,6 +23,10 @@ from spark_jobs.root.store import Store, is_s3
 from spark_jobs.storage.log_files import LogFiles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
     from upath import UPath
 
     from spark_jobs.storage.held import Held
@@ -43,16 +49,44 @@ def open_table(path: UPath | str) -> deltalake.DeltaTable:
 def dataset(table: deltalake.DeltaTable, where: str | None = None) -> Any:
     """The table's files, for pyarrow; with a condition those that may have such rows. Raises
     TableChanged for a part that Python has no date for: Spark writes years beyond 9999.
+
+    pyarrow would leave out each file whose statistics contradict a filter, and delta-rs gives it
+    bounds that are null: where a column was not indexed when the file was written, and is by now,
+    and for years that it cannot read. So of each file it gets what is certain: the part.
     """
-    from pyarrow.dataset import ParquetReadOptions  # noqa: PLC0415 - a plan reads no table
+    from pyarrow.dataset import FileSystemDataset, ParquetReadOptions  # noqa: PLC0415 - a plan reads no table
 
     # Spark's timestamps may be of Parquet's oldest kind, and of years far from ours: as nanoseconds
     # they would become others.
     old = ParquetReadOptions(coerce_int96_timestamp_unit="us")
+    parts = table.metadata().partition_columns
     try:
-        return table.to_pyarrow_dataset(parquet_read_options=old, file_pruning_predicate=where)
+        found = table.to_pyarrow_dataset(parquet_read_options=old, file_pruning_predicate=where)
+        files = [
+            found.format.make_fragment(
+                file.path, found.filesystem, _of_part(file, parts, found.schema)
+            )
+            for file in found.get_fragments()
+        ]
     except ValueError as error:
         raise TableChanged.part_unreadable(table=table.table_uri, error=error) from None
+    return FileSystemDataset(files, found.schema, found.format, found.filesystem)
+
+
+def _of_part(file: Any, parts: Sequence[str], schema: pa.Schema) -> pc.Expression | None:
+    """What the file's part has in these columns."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+    from pyarrow.dataset import get_partition_keys  # noqa: PLC0415 - as above
+
+    known = get_partition_keys(file.partition_expression) if parts else {}
+    certain = [
+        pc.is_null(pc.field(name))
+        if (value := known.get(name)) is None
+        else pc.field(name) == pa.scalar(value, schema.field(name).type)
+        for name in parts
+    ]
+    return reduce(and_, certain) if certain else None
 
 
 patiently = retry(

@@ -97,13 +97,33 @@ def test_a_column_that_came_later_is_null_in_older_rows_and_keeps_what_is_noted_
     assert_equal(stored.few(version, EVER), stored.by_spark(version, EVER), 2)
 
 
-@pytest.mark.parametrize("why", ["many", "deleted in place", "mapped", "no version"])
+def test_statistics_that_were_cut_to_the_millisecond_hide_no_row(spark, tmp_path):
+    stored, at = Stored(spark, tmp_path / "t"), datetime(2013, 3, 31, 2, tzinfo=UTC)
+    version = stored.do("INSERT INTO IT (at) VALUES (TIMESTAMP'2013-03-31 02:00:00.000500')")
+    spans = (Span(at + timedelta(microseconds=100), at + timedelta(microseconds=900)),)
+    assert_equal(stored.few(version, spans), stored.by_spark(version, spans), 1)
+
+
+def test_files_of_before_the_column_was_indexed_are_read(spark, tmp_path):
+    stored = Stored(spark, tmp_path / "t")
+    indexed = "ALTER TABLE IT SET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '{}')"
+    stored.do(indexed.format(1))
+    stored.do("INSERT INTO IT (at) VALUES (TIMESTAMP'2013-01-03')")
+    version = stored.do(indexed.format(32))
+    assert_equal(stored.few(version, EVER), stored.by_spark(version, EVER), 3)
+
+
+@pytest.mark.parametrize(
+    "why", ["many", "much to read", "deleted in place", "mapped", "no version"]
+)
 def test_else_spark_must_read_them(spark, tmp_path, monkeypatch, why):
     stored = Stored(spark, tmp_path / "t")
     version = stored.version
     match why:
         case "many":
             monkeypatch.setattr(few_rows, "MOST_BYTES", 100)
+        case "much to read":
+            monkeypatch.setattr(few_rows, "MOST_READ", 100)
         case "deleted in place":
             stored.do("ALTER TABLE IT SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
             version = stored.do("DELETE FROM IT WHERE s = ''")

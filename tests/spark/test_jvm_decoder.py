@@ -16,7 +16,9 @@ from spark_jobs.decode import decoder
 from spark_jobs.decode.jvm import decoder as jvm_decoder
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.messages.report import Report
+from spark_jobs.repair.compute import stage as staging
 from spark_jobs.runs.plan import plan
+from spark_jobs.sink.few_rows import few_rows
 from spark_jobs.spec import (
     Aggregate,
     Csv,
@@ -61,6 +63,24 @@ def pipeline(topic: Topic, *steps: Any, **changes: Any) -> Pipeline:
 def good(n: int, **more: Any) -> bytes:
     at = f"2013-01-01T{n // 60:02}:{n % 60:02}:00Z"
     return json.dumps({"s": f"s{n}", "at": at, "i": n} | more).encode()
+
+
+def hourly() -> Pipeline:
+    step = Aggregate(
+        window=Tumbling(size="1 hour"), keys=("flag",), measures={"n": "count(*)"}, counts="n"
+    )
+    return pipeline(FLAT, step, watermark_delay="10 minutes", state=State(budget_rows=1_000))
+
+
+def stricter(ours: Any) -> Any:
+    """The description, by which the JVM refuses a text that is null, as Python does not."""
+
+    def told(*given: Any) -> Any:
+        of = ours(*given)
+        of["root"]["keys"]["text"]["required"] = True
+        return of
+
+    return told
 
 
 @pytest.fixture(scope="module")
@@ -183,14 +203,7 @@ def test_python_goes_on_where_the_jvm_is_not_sure_also_behind_a_kill(
 def test_a_record_that_the_jvm_alone_refuses_is_unaccounted_and_nothing_is_published(
     kafka, tmp_path, monkeypatch
 ):
-    ours = jvm_decoder.described
-
-    def stricter(*given):
-        told = ours(*given)
-        told["root"]["keys"]["text"]["required"] = True
-        return told
-
-    monkeypatch.setattr(jvm_decoder, "described", stricter)
+    monkeypatch.setattr(jvm_decoder, "described", stricter(jvm_decoder.described))
     made = Scene(kafka, tmp_path, pipeline(FLAT), checked=True, partitions=1)
     broker.create_topic(kafka, made.topic, 1)
     made.send(*(good(n, text="a") for n in range(20)), good(20, text=None))
@@ -227,13 +240,9 @@ def test_a_plan_says_who_decodes_and_why(kafka, tmp_path):
 
 @pytest.mark.parametrize("unsure", [False, True], ids=["sure", "unsure"])
 def test_a_day_computed_again_is_decoded_as_a_drain_is_and_proved_by_python(
-    spark, kafka, tmp_path, decoded, unsure
+    spark, kafka, tmp_path, decoded, monkeypatch, unsure
 ):
-    hourly = Aggregate(
-        window=Tumbling(size="1 hour"), keys=("flag",), measures={"n": "count(*)"}, counts="n"
-    )
-    spec = pipeline(FLAT, hourly, watermark_delay="10 minutes", state=State(budget_rows=1_000))
-    made = Scene(kafka, tmp_path, spec, partitions=1, stores=1)
+    made = Scene(kafka, tmp_path, hourly(), partitions=1, stores=1)
     broker.create_topic(kafka, made.topic, 1)
     made.send(*(good(n) for n in range(100)), DEEP if unsure else b"none")
     made.run("first")
@@ -241,6 +250,10 @@ def test_a_day_computed_again_is_decoded_as_a_drain_is_and_proved_by_python(
     made.run("late")
     assert sorted(row["n"] for row in made.table()) == [40 + unsure, 60]
     del decoded[:]
+    read = list[Any]()
+    monkeypatch.setattr(
+        staging, "few_rows", lambda *given: read.append(few_rows(*given)) or read[-1]
+    )
     work, first = Repairs(made), datetime(2013, 1, 1, tzinfo=UTC)
     said = list[str]()
     with heard(said.append):
@@ -249,8 +262,25 @@ def test_a_day_computed_again_is_decoded_as_a_drain_is_and_proved_by_python(
     assert (report.change.changed, report.change.merged, report.change.unexplained) == (1, 1, 0)
     assert sorted(row["n"] for row in made.table()) == [40 + unsure, 61]
     assert decoded == [made.topic], "and by Python alone where it was not sure"
+    assert read
+    assert None not in read, "the table's rows are read by the driver"
     assert any("offset 100" in line for line in said) == unsure
     assert not spark.sparkContext._jsc.getPersistentRDDs()  # noqa: SLF001 - no Python form
     report, _ = work.done("verify", first, first + timedelta(hours=2))
     assert report.change.differs == 0
     assert decoded == [made.topic]
+
+
+def test_a_record_that_the_jvm_alone_refuses_is_taken_by_python_when_a_day_is_computed_again(
+    kafka, tmp_path, decoded, monkeypatch
+):
+    made = Scene(kafka, tmp_path, hourly(), partitions=1, stores=1)
+    broker.create_topic(kafka, made.topic, 1)
+    made.send(*(good(n, text="a") for n in range(100)), good(100, text=None))
+    made.run("first")
+    monkeypatch.setattr(jvm_decoder, "described", stricter(jvm_decoder.described))
+    first = datetime(2013, 1, 1, tzinfo=UTC)
+    report, _ = Repairs(made).done("backfill", first, first + timedelta(hours=2))
+    assert (report.change.differs, report.change.newly_bad) == (0, 0)
+    assert report.account.malformed == 0
+    assert decoded == [made.topic, made.topic], "the drain, and the first try"

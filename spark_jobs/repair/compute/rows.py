@@ -16,6 +16,7 @@ from spark_jobs.checkpoint.notes.failing import Reasons, read_failing
 from spark_jobs.classify.classifier import has_outcome
 from spark_jobs.classify.outcome import QUARANTINED
 from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.launch.few_records import computed_once
 from spark_jobs.repair.compute.records import Fetched, records
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.spans.position import Position
@@ -138,7 +139,7 @@ def compute(
         first += 1
     used = used.observe(kept, F.count(F.lit(1)).alias("rows"), late_places())
     # What was observed is complete then, and Kafka is read once.
-    used = used.localCheckpoint()
+    used = computed_once(used, plan.records_read)
     within = F.expr(way.position.sql(plan.spans))
 
     def output(rows: DataFrame) -> DataFrame:

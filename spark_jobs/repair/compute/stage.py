@@ -68,10 +68,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec.steps.union import Keyed
 
 LOG = logging.getLogger(__name__)
-BY_PYTHON = (
-    "%s: computes once more, and Python decodes: the JVM's decoder is not sure of the record at "
-    "partition %s offset %s"
-)
 
 
 def stage(
@@ -163,12 +159,14 @@ def _named_if_data_fails(
     """_compute_and_judge; an expression that fails is told with the records on which it does."""
     try:
         return _compute_and_judge(scene, outcome, stop, warming)
-    except (PySparkException, Py4JJavaError) as error:
-        if scene.in_jvm and (place := UNSURE.search(str(error))):
-            LOG.warning(BY_PYTHON, scene.plan.pipeline, *place.groups())
+    except (PySparkException, Py4JJavaError, StagingStale) as error:
+        if scene.in_jvm and (why := _why_python(error)):
+            LOG.warning("%s: computes once more, and Python decodes: %s", scene.plan.pipeline, why)
             stop.raise_if_asked()
             release(scene.spark)
             return _named_if_data_fails(scene._replace(in_jvm=False), outcome, stop, warming)
+        if isinstance(error, StagingStale):
+            raise
         if (data := DataError.of(str(error))) is None:
             _refuse_overtaken(scene)
             raise
@@ -176,6 +174,14 @@ def _named_if_data_fails(
         way, settings, paths, plan, spark, *_ = scene
         release(spark)
         raise expression_failed(spark, way, settings, paths, plan, data) from error
+
+
+def _why_python(error: Exception) -> str:
+    """Why Python is to decode what the JVM has decoded; empty if that would change nothing."""
+    if isinstance(error, StagingStale):  # Python may take a record that the JVM has refused
+        return str(error)
+    found = UNSURE.search(str(error))
+    return found[0] if found else ""
 
 
 def _refuse_overtaken(scene: _Scene) -> None:

@@ -114,10 +114,8 @@ class RepairPlan(Stored):
 
     @property
     def records_read(self) -> int:
-        """How many records are read at most, for launch/few_records.py, which only decides
-        how Spark makes its queries.
-
-        The table's rows, which these are compared with, do not count: a row has one record or more.
+        """How many records are read at most, for launch/few_records.py, which only decides how
+        Spark makes its queries. The table's rows, which these are compared with, do not count.
         """
         return self.offsets + self.late + self.from_quarantine
 

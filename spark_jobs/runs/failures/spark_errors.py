@@ -113,6 +113,7 @@ MACHINE: tuple[tuple[str, Callable[[object], SluiceError]], ...] = (
     ),
     (
         r"ExecutorLostFailure \(executor (?!driver)[^)]*\)(?: Reason: (?P<detail>[^\n]{1,200}))?|"
+        "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|"  # it had what was computed once (few_records.py)
         r"executor (?!driver)\w+\): java\.lang\.(?P<memory>OutOfMemoryError[^\n]{0,100})",
         ProcessDied.executors_died,
     ),
