@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
@@ -58,23 +57,18 @@ def few_rows(
         if untried(table):
             return None
         files = dataset(table, position.sql(spans))
-        rows = _within(files, position.expression(spans, files.schema), _sizes(table))
+        rows = _within(files, position.expression(spans, files.schema))
         return None if rows is None else to_spark(spark, rows, columns(table))
     except (DeltaError, pa.ArrowException, OSError, KeyError, ValueError, TableChanged) as error:
         LOG.info("%s: Spark reads version %d: %s: %s", path, version, type(error).__name__, error)
         return None
 
 
-def _sizes(table: deltalake.DeltaTable) -> dict[str, int]:
-    files = pa.table(table.get_add_actions())
-    paths, sizes = (files.column(name).to_pylist() for name in ("path", "size_bytes"))
-    return dict(zip(paths, sizes, strict=True))
-
-
-def _within(files: Any, where: pc.Expression, sizes: dict[str, int]) -> pa.Table | None:
+def _within(files: Any, where: pc.Expression) -> pa.Table | None:
     """The rows, read file by file; None if that would be much to read, or to hold."""
-    read = [sizes[unquote(path)] if path not in sizes else sizes[path] for path in files.files]
-    if len(read) > MOST_FILES or sum(read) > MOST_READ:
+    if len(files.files) > MOST_FILES:
+        return None
+    if sum(file.size for file in files.filesystem.get_file_info(files.files)) > MOST_READ:
         return None
     found = few(
         files.to_batches(

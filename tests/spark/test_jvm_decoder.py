@@ -276,7 +276,7 @@ def test_a_record_that_the_jvm_alone_refuses_is_taken_by_python_when_a_day_is_co
 ):
     made = Scene(kafka, tmp_path, hourly(), partitions=1, stores=1)
     broker.create_topic(kafka, made.topic, 1)
-    made.send(*(good(n, text="a") for n in range(100)), good(100, text=None))
+    made.send(*(good(n, text="a") for n in range(100)), good(100, text=None), good(200))
     made.run("first")
     monkeypatch.setattr(jvm_decoder, "described", stricter(jvm_decoder.described))
     first = datetime(2013, 1, 1, tzinfo=UTC)
