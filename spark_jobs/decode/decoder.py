@@ -11,6 +11,7 @@ decodes: it is the witness of what drains have decoded.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.decode.record_decoder import RecordDecoder
+
+
+LOG = logging.getLogger(__name__)
+NO_JAR = "the JVM has not the sluice-files.jar of this Sluice (`sluice install`, `make setup`)"
 
 
 def decode(
@@ -77,8 +82,10 @@ def decode(
 
     [first, *more] = prepared
     plain = not more and not failing and not why_python(first.topic, unheld)
-    if in_jvm and plain and is_there(records.sparkSession):
-        return decoded(records, first, capture, notes, schema)
+    if in_jvm and plain:
+        if is_there(records.sparkSession):
+            return decoded(records, first, capture, notes, schema)
+        LOG.warning("%s: Python decodes, since %s", first.topic.name, NO_JAR)
 
     noted = (notes.policy, notes.accumulator) if notes else None
     unnamed = notes.keys.accumulator if notes and notes.keys else None

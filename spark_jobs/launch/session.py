@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import JarsMissing, SettingInvalid
+from spark_jobs.launch.limited import within
 from spark_jobs.pinned import language
 from spark_jobs.pinned.sql_settings import FAMILIES, PINNED
 from spark_jobs.root.store import is_s3
@@ -103,6 +104,9 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     return spark
 
 
+CLOSE_SECONDS = 15.0
+
+
 def state_stores(spark: SparkSession) -> Any:
     """Spark's object StateStore: the state stores that are open in this JVM."""
     java = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to its JVM
@@ -112,14 +116,17 @@ def state_stores(spark: SparkSession) -> Any:
 def close_stores() -> None:
     """Close them, at the end of a process: a thread of RocksDB that is at work when the JVM ends
     kills it by a signal (facebook/rocksdb#5595), and the run would count as failed. Not beside a
-    query that did not stop.
+    query that did not stop. A store that waits for a disk holds the process for a moment alone.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
-    with suppress(Exception):  # what went wrong before it is told
+    def close() -> None:
         spark = SparkSession.getActiveSession()
         if spark is not None and not spark.streams.active:
             state_stores(spark).stop()
+
+    with suppress(KeyboardInterrupt):  # the run has ended, as its report says
+        within(CLOSE_SECONDS, close)
 
 
 def _require_language(spark: SparkSession) -> None:

@@ -28,6 +28,9 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
 
 
+STARTING = "another run is starting a worker"
+
+
 class _Taken(NamedTuple):
     """Why a worker does not do the run, which another one may."""
 
@@ -51,6 +54,7 @@ class Warm:
             taken(settings, self._command[:-1], self._variables),
         )
         self._link: Link | None = None
+        self._may_start = True
         self._process: psutil.Process | None = None
         self._ended = False
         self.status = 1
@@ -156,9 +160,12 @@ class Warm:
         with suppress(BadMessage):
             if (link := connected(self._socket)) is not None:
                 return link
+        if not self._may_start:
+            return _Taken(STARTING)
         with starting(self._socket) as alone:
             if not alone:
-                return _Taken("another run is starting a worker")
+                self._may_start = False  # what that one takes of the memory is not told yet
+                return _Taken(STARTING)
             with suppress(BadMessage):  # another run may have started one since
                 if (link := connected(self._socket)) is not None:
                     return link

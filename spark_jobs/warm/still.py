@@ -18,6 +18,8 @@ BUSY_SECONDS = 0.05
 slow: its drain is not ended.
 """
 
+_Used = dict[tuple[int, float], float]
+"""Process and when it was made -> seconds."""
 GONE_SECONDS = 10.0
 """How long a killed worker may take to be gone: until then it has its socket."""
 
@@ -29,7 +31,7 @@ class Watched:
 
     def __init__(self, pid: int | None) -> None:
         self._process: psutil.Process | None = None
-        self._used = 0.0
+        self._used = _Used()
         with suppress(psutil.Error):
             if pid is not None and BORN in psutil.Process(pid).environ():
                 # Its JVM, which computes, is above the driver's Python, which has the socket.
@@ -42,23 +44,26 @@ class Watched:
             process = self._process
             if process is None or not process.is_running():
                 return False
-            if _used(process) - self._used < BUSY_SECONDS:
+            if not _at_work(self._used, _used(process)):
                 kill_tree(process.pid, GONE_SECONDS)
                 return True
         return False
 
 
-def _used(process: psutil.Process) -> float:
-    """By the process and all below it, in seconds of the processor."""
-    every = [process, *process.children(recursive=True)]
-    return sum(_seconds(each) for each in every)
+def _used(process: psutil.Process) -> _Used:
+    """By the process and by each below it, in seconds of the processor."""
+    found = _Used()
+    for each in [process, *process.children(recursive=True)]:
+        with suppress(psutil.Error):
+            times = each.cpu_times()
+            found[each.pid, each.create_time()] = float(times.user + times.system)
+    return found
 
 
-def _seconds(process: psutil.Process) -> float:
-    with suppress(psutil.Error):
-        times = process.cpu_times()
-        return float(times.user + times.system)
-    return 0.0
+def _at_work(before: _Used, now: _Used) -> bool:
+    """Whether a process has ended in between, or they have used some of the processor."""
+    used = sum(seconds - before.get(process, 0.0) for process, seconds in now.items())
+    return bool(before.keys() - now.keys()) or used >= BUSY_SECONDS
 
 
 def _topmost(process: psutil.Process) -> psutil.Process:

@@ -302,6 +302,8 @@ class OddRecords:
                 "boolean": lambda: chance.choice(["true", "false"]),
                 "decimal": lambda: chance.choice(
                     ["0.5", "0", "-0.25", "1e-2", '"-0.01"', '"0"', "1"]
+                    + [f"{one}{'0' * chance.randrange(30, 90)}" for one in ("-0.5", "0.0", "0.25")]
+                    + [f"1{'0' * 77}e-77"]
                 ),
                 "timestamp": lambda: f'"{at}{of_second}Z"',
                 "timestamp_ntz": lambda: f'"{at}{of_second}"',

@@ -11,7 +11,7 @@ from spark_jobs.decode.formats import Records
 from spark_jobs.decode.jvm.choice import why_python
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
-from spark_jobs.spec import Csv, Field, Local, Topic
+from spark_jobs.spec import Avro, Csv, Field, Local, Topic
 from spark_jobs.values.gap import Unheld
 from tests.harness.jvm_decoding import JvmDecoding
 from tests.harness.long_form import LONG
@@ -166,6 +166,7 @@ def test_the_bytes_of_the_same_records_are_kept(in_jvm, records, most):
 
 WITH = {
     "csv": {"format": Csv(columns=("s", "at"))},
+    "a registry's key": {"key": Avro(registry="reg")},
     "an envelope": {"envelope": "debezium"},
     "a rule": {"fields": (Field(name="n", type="int", at_least=1),)},
     "two paths": {"fields": (Field(name="n", type="int", path=("a", "b")),)},

@@ -22,7 +22,7 @@ from spark_jobs.decode.columns.times import in_years, read_local, read_time
 from spark_jobs.spec import Local
 from spark_jobs.values.conversions import arrow_array
 from spark_jobs.values.field_types import FIELD_TYPES, fits
-from spark_jobs.values.type_tree import Decimal as DecimalType
+from spark_jobs.values.type_tree import MOST_DIGITS, Decimal as DecimalType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -141,7 +141,18 @@ def checked(number: Decimal, tree: DecimalType) -> Decimal:
     if not fits(number, tree):
         raise ValueError(f"is a number that decimal({tree.precision},{tree.scale}) has not")
     # Of 0E7 Arrow says that it has seven digits.
-    return number or Decimal(0)
+    return _short(number) if number else Decimal(0)
+
+
+def _short(number: Decimal) -> Decimal:
+    """The same number with no more digits than Arrow converts: of more it raises, or makes another
+    number in silence. What is too much are zeros, since the type has the number.
+    """
+    sign, digits, exponent = number.as_tuple()
+    if len(digits) <= MOST_DIGITS or not isinstance(exponent, int):
+        return number
+    zeros = next(n for n, digit in enumerate(reversed(digits)) if digit)
+    return Decimal((sign, digits[: len(digits) - zeros], exponent + zeros))
 
 
 def decimal_of_base64(tree: DecimalType) -> Read:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spark_jobs.decode.raw_filter import CapturePolicy
     from spark_jobs.decode.slice_notes import SliceNotes
 
-FORM: Final = 1
+FORM: Final = 2
 """What sluice.decode.Decoder must say of itself. Raise both numbers where the description changes,
 or what a record becomes.
 """
@@ -56,6 +56,7 @@ def decoded(
             prepared.topic.max_ahead // US,
             notes.policy.clock_ms * 1000,
             -(2**63) if notes.policy.late_ms is None else notes.policy.late_ms * 1000,
+            notes.keys is not None,
         )
         notes.in_jvm.append(TaskNotes(noted, prepared.topic))
     of = json.dumps(described(prepared, capture))

@@ -99,5 +99,5 @@ class _Pump(threading.Thread):
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
+        with suppress(Exception):  # a run's code may have put anything there, or closed it
             stream.flush()

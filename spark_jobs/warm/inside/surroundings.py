@@ -4,6 +4,7 @@ another pipeline.
 
 from __future__ import annotations
 
+import decimal
 import logging
 import os
 import socket
@@ -12,14 +13,16 @@ import sysconfig
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
+from typing import TextIO
 
 from spark_jobs.registry import find as registry
 from spark_jobs.warm.inside.output import passed_on
 from spark_jobs.warm.variables import compared
 
+STREAMS = ("stdin", "stdout", "stderr")
 SLUICE = __name__.partition(".")[0]
 
 
@@ -40,10 +43,12 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
 
 @contextmanager
 def put_back() -> Iterator[None]:
-    """After the block, environment, folder, path, handlers of logging, warnings, mask and time-outs
-    of sockets are as they were before it, and the code that it loaded of the users' is loaded no
-    more.
+    """After the block, environment, folder, path, standard streams, handlers of logging, warnings,
+    mask, time-outs of sockets, context of decimals and limit of recursion are as they were before
+    it, and the code that it loaded of the users' is loaded no more.
     """
+    streams = {name: getattr(sys, name) for name in STREAMS}
+    digits, depth = decimal.getcontext().copy(), sys.getrecursionlimit()
     before = dict(os.environ), Path.cwd(), [*sys.path], [*warnings.filters]
     root, handlers, level = logging.root, [*logging.root.handlers], logging.root.level
     patience, disabled, mask = socket.getdefaulttimeout(), root.manager.disable, os.umask(0o077)
@@ -51,7 +56,11 @@ def put_back() -> Iterator[None]:
     try:
         yield
     finally:
+        for name, stream in streams.items():
+            _put_back_stream(name, stream)
         _forget(_users_modules())
+        decimal.setcontext(digits)
+        sys.setrecursionlimit(depth)
         root.handlers[:] = handlers
         root.setLevel(level)
         logging.disable(disabled)
@@ -61,6 +70,17 @@ def put_back() -> Iterator[None]:
         sys.path[:] = before[2]
         os.chdir(before[1])
         _set_environment(before[0])
+
+
+def _put_back_stream(name: str, before: TextIO) -> None:
+    """The run's own stream may be made of what is below the one of before, and closes that when it
+    is collected.
+    """
+    now = getattr(sys, name)
+    setattr(sys, name, before)
+    if now is not before:
+        with suppress(Exception):  # whatever the user's code has put there
+            now.detach()
 
 
 def _set_environment(variables: Mapping[str, str]) -> None:

@@ -21,8 +21,8 @@ def followed(log: int, error: int) -> Iterator[None]:
     """Within the block, whatever is added to the log goes to the descriptor `error` too. `log`: a
     descriptor.
     """
-    over, own = threading.Event(), os.dup(error)
-    read = os.fstat(log).st_size
+    over, own, lock = threading.Event(), os.dup(error), threading.Lock()
+    read, end = os.fstat(log).st_size, None
 
     def follow() -> None:
         nonlocal read
@@ -30,16 +30,30 @@ def followed(log: int, error: int) -> Iterator[None]:
         try:
             while not last:
                 last = over.wait(POLL_SECONDS)
-                while content := os.pread(log, PART_BYTES, read):
+                while content := os.pread(log, _at_once(read, end), read):
                     read += len(content)
                     write_all(content, own)
         finally:
-            os.close(own)
+            with lock:
+                os.close(own)
+                open_.clear()
 
+    open_ = threading.Event()
+    open_.set()
     thread = threading.Thread(target=follow, name="tail", daemon=True)
     thread.start()
     try:
         yield
     finally:
+        end = os.fstat(log).st_size  # what comes behind it is the next run's
         over.set()
         thread.join(SLOW_SECONDS)  # who does not read holds no worker
+        with lock:
+            if open_.is_set():
+                nothing = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nothing, own, inheritable=False)
+                os.close(nothing)
+
+
+def _at_once(read: int, end: int | None) -> int:
+    return PART_BYTES if end is None else max(0, min(PART_BYTES, end - read))

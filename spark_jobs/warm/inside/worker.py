@@ -18,10 +18,10 @@ from typing import NoReturn, Protocol
 
 from spark_jobs import failpoint
 from spark_jobs.launch import parent_watch
+from spark_jobs.launch.limited import within
 from spark_jobs.warm.address import Address
 from spark_jobs.warm.inside.job import Job
 from spark_jobs.warm.inside.jvm import Jvm
-from spark_jobs.warm.inside.limited import within
 from spark_jobs.warm.inside.output import write_all
 from spark_jobs.warm.inside.own_log import OwnLog
 from spark_jobs.warm.inside.reception import Reception

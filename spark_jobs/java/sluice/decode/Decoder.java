@@ -24,7 +24,7 @@ import scala.collection.immutable.Nil$;
  */
 public final class Decoder implements Serializable {
   /** What spark_jobs/decode/jvm/decoder.py must know. */
-  public static final int FORM = 1;
+  public static final int FORM = 2;
 
   /** An executor with the jar of another Sluice refuses it. */
   private static final long serialVersionUID = FORM;

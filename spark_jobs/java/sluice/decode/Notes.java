@@ -16,7 +16,7 @@ import org.apache.spark.util.TaskCompletionListener;
  * spark_jobs/decode/slice_counter.py has them, and some records for spark_jobs/decode/json/unnamed.py.
  */
 public final class Notes implements Serializable {
-  private static final long serialVersionUID = 1L;
+  private static final long serialVersionUID = Decoder.FORM;
   private static final int LEAST = 100;
   private static final int STEP = 200;
 
@@ -29,6 +29,10 @@ public final class Notes implements Serializable {
   private final long ahead;
   private final long clock;
   private final long late;
+
+  /** Whether anybody asks for samples. */
+  private final boolean sampling;
+
   private transient Map<Long, Map<Long, long[]>> found;
   private transient List<String> sampled;
   private transient long[] slice;
@@ -39,11 +43,12 @@ public final class Notes implements Serializable {
   private transient int bytes;
 
   /** As SlicePolicy has it; times in microseconds. */
-  public Notes(SparkContext context, long offsets, long ahead, long clock, long late) {
+  public Notes(SparkContext context, long offsets, long ahead, long clock, long late, boolean sampling) {
     this.offsets = offsets;
     this.ahead = ahead;
     this.clock = clock;
     this.late = late;
+    this.sampling = sampling;
     context.register(slices);
     context.register(samples);
   }
@@ -118,11 +123,11 @@ public final class Notes implements Serializable {
   /** A good record, with a key that no field names or without. */
   void look(int of, long offset, byte[] value, boolean unnamed) {
     long number = records++;
-    if ((number >= LEAST && number % STEP != 0) || bytes > MOST_BYTES) {
+    if (!sampling || (number >= LEAST && number % STEP != 0) || bytes > MOST_BYTES) {
       return;
     }
     lookedAt++;
-    if (unnamed) {
+    if (unnamed && value.length <= MOST_BYTES) {
       bytes += value.length;
       sampled.add(of + " " + offset + " " + Base64.getEncoder().encodeToString(value));
     }
