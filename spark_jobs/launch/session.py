@@ -41,6 +41,8 @@ CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
 Spark's default renames them, which an object store cannot.
 """
 
+CLOSE_SECONDS = 15.0
+"""How long a process waits at its end for stores that close."""
 STORE_FORM = 1
 """What sluice.store.ConditionalLogStore must say of itself. Raise both numbers where another class
 would let a commit pass that these refuse.
@@ -102,9 +104,6 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     else:  # a session may serve several roots: the tests' does
         spark.conf.unset(CHECKPOINTS)
     return spark
-
-
-CLOSE_SECONDS = 15.0
 
 
 def state_stores(spark: SparkSession) -> Any:

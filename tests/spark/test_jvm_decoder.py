@@ -35,7 +35,7 @@ from tests.harness.odd_records import FLAT, TOPICS, OddRecords
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs
 
-RECORDS = 600
+RECORDS = 900
 OF_A_RUN = {
     "planned_at",
     "pipeline",
