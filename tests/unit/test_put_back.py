@@ -7,11 +7,20 @@ import os
 import sys
 import threading
 
+import pytest
+
 from spark_jobs.warm import still
-from spark_jobs.warm.inside import tail
+from spark_jobs.warm.inside import surroundings, tail
 from spark_jobs.warm.inside.surroundings import put_back
 
 
+@pytest.fixture
+def modules(monkeypatch) -> None:
+    """Those of the tests stay: it would take them for a user's."""
+    monkeypatch.setattr(surroundings, "_users_modules", list)
+
+
+@pytest.mark.usefixtures("modules")
 def test_a_stream_that_a_run_puts_over_ours_does_not_close_it(monkeypatch):
     ours = io.TextIOWrapper(io.BytesIO())
     monkeypatch.setattr(sys, "stdout", ours)
@@ -25,6 +34,7 @@ def test_a_stream_that_a_run_puts_over_ours_does_not_close_it(monkeypatch):
     assert ours.buffer.getvalue() == b"one\ntwo\n"
 
 
+@pytest.mark.usefixtures("modules")
 def test_decimals_and_recursion_are_as_before():
     precision, depth = decimal.getcontext().prec, sys.getrecursionlimit()
     with put_back():
