@@ -43,7 +43,8 @@ public final class Notes implements Serializable {
   private transient int bytes;
 
   /** As SlicePolicy has it; times in microseconds. */
-  public Notes(SparkContext context, long offsets, long ahead, long clock, long late, boolean sampling) {
+  public Notes(
+      SparkContext context, long offsets, long ahead, long clock, long late, boolean sampling) {
     this.offsets = offsets;
     this.ahead = ahead;
     this.clock = clock;
