@@ -47,9 +47,10 @@ def added_rows(spark: SparkSession, path: UPath, since: int, version: int) -> Da
         made = Log.of(path).replay(version, since)
         if not made.added or not _only_adds(made):
             return None
-        schema = _schema(path, version)
-        rows = _read(path, made, schema) if schema else None
-        return None if rows is None or schema is None else to_spark(spark, rows, schema)
+        if (schema := _schema(path, version)) is None:
+            return None
+        rows = _read(path, made, schema)
+        return None if rows is None else to_spark(spark, rows, schema)
     except Exception as error:  # noqa: BLE001 - Spark reads it then, or says why it cannot
         LOG.debug("%s: Spark reads versions %d to %d: %s", path, since + 1, version, error)
         return None

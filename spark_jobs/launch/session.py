@@ -120,7 +120,7 @@ def close_stores() -> None:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
     def close() -> None:
-        spark = SparkSession.getActiveSession()
+        spark = SparkSession._instantiatedSession  # noqa: SLF001 - the active one is another thread's
         if spark is not None and not spark.streams.active:
             state_stores(spark).stop()
 

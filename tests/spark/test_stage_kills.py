@@ -49,9 +49,9 @@ def test_records_that_retention_takes_while_they_are_read_are_named_and_no_retry
     work, compute = Repairs(made), staging.compute
     plan = work.plan()
 
-    def overtaken(*given: Any, **more: Any) -> Any:
+    def overtaken(*given: Any) -> Any:
         empty(made)
-        return compute(*given, **more)
+        return compute(*given)
 
     monkeypatch.setattr(staging, "compute", overtaken)
     problem = work.stage(plan).problem

@@ -154,6 +154,7 @@ ModuleNotFoundError: No module named 'pyarrow' | SettingInvalid | executor_pytho
 java.lang.ClassNotFoundException: org.apache.spark.sql.kafka010.KafkaBatchInputPartition | SettingInvalid | executor_jar_absent | : org.apache.spark.sql.kafka010.KafkaBatchInputPartition
 {LOST}ExecutorLostFailure (executor 3 exited caused by one of the running tasks) Reason: Command exited with code 137 | ProcessDied | executors_died | : Command exited with code 137
 {LOST}ExecutorLostFailure (executor 3 exited unrelated to the running tasks) Reason: Connection reset by peer | ProcessDied | executors_died | : Connection reset by peer
+org.apache.spark.SparkException: [CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_5_0 not found! | ProcessDied | executors_died |
 {LOST}java.lang.OutOfMemoryError: Java heap space | ProcessDied | executors_died | : OutOfMemoryError: Java heap space
 {LOST.replace("executor 3", "executor driver")}java.lang.OutOfMemoryError: Java heap space | ProcessDied | jvm_died |
 org.apache.spark.SparkException: Master removed our application: FAILED | NoExecutors | application_removed |

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from spark_jobs.analysis.ranged import Ranged
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.root.paths import Paths
-    from spark_jobs.settings.installation import Settings
     from spark_jobs.spans.span import Span
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.union import Keyed
@@ -50,22 +49,14 @@ MOST: Final = 200_000
 """Rows that the driver swaps at a time: it has them in memory."""
 
 
-def compute_keys(
-    spark: SparkSession,
-    way: Ranged,
-    settings: Settings,
-    paths: Paths,
-    plan: RepairPlan,
-    *,
-    in_jvm: bool = False,
-) -> Computed:
+def compute_keys(way: Ranged, judging: Judging) -> Computed:
     """As `compute`: the rows are those of the given keys, or of those that replayed records touch.
     Of these the table's own rows are changes too: they have all else that decides.
     """
-    spec, step = way.spec, _step(way.spec)
+    spark, spec, _, paths, plan, *_ = judging
+    step = _step(way.spec)
     fetched = Fetched(Observation(), Observation(), Observation())
     read, entered, kept = Observation(), Observation(), Observation()
-    judging = Judging.now(spark, spec, settings, paths, plan, in_jvm=in_jvm)
     good = judging.flow(fetched, read).stateful_input
     rows = F.count(F.lit(1)).alias("rows")
     good = good.observe(entered, rows, rows.alias("used"), late_places())

@@ -71,7 +71,7 @@ class Judging(NamedTuple):
     clock_ms: int
     failing: Reasons
     in_jvm: bool
-    """Whether the JVM may decode."""
+    """As decode/decoder.py has it."""
 
     @classmethod
     def now(
@@ -108,24 +108,15 @@ class Judging(NamedTuple):
         return found.select(*rejected_columns(self.spec.topic))
 
 
-def compute(
-    spark: SparkSession,
-    way: Ranged,
-    settings: Settings,
-    paths: Paths,
-    plan: RepairPlan,
-    *,
-    in_jvm: bool = False,
-) -> Computed:
+def compute(way: Ranged, judging: Judging) -> Computed:
     """Behind the records themselves Spark runs nothing before the rows are used, but for a
-    GroupState's own queries. `in_jvm` as decode/decoder.py has it.
+    GroupState's own queries.
 
     The caller releases what is computed once (launch/few_records.py).
     """
-    spec = way.spec
+    spark, spec, _, paths, plan, *_ = judging
     fetched = Fetched(Observation(), Observation(), Observation())
     read, entered, kept = Observation(), Observation(), Observation()
-    judging = Judging.now(spark, spec, settings, paths, plan, in_jvm=in_jvm)
     good = judging.flow(fetched, read).stateful_input
     needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
     used = good.observe(

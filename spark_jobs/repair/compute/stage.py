@@ -36,7 +36,7 @@ from spark_jobs.repair.compute.change import change, explained, rows_after
 from spark_jobs.repair.compute.failing import expression_failed
 from spark_jobs.repair.compute.fates import fates, places
 from spark_jobs.repair.compute.result import put_staged
-from spark_jobs.repair.compute.rows import Computed, compute
+from spark_jobs.repair.compute.rows import Computed, Judging, compute
 from spark_jobs.repair.compute.staged import differing, write_changes, write_rows
 from spark_jobs.repair.exchange.again import refuse_done, withdraw
 from spark_jobs.repair.exchange.sample import sample, sample_lines
@@ -205,7 +205,10 @@ def _compute_and_judge(
     LOG.info("%s: computes %s again", plan.pipeline, "; ".join(map(str, plan.spans[:5])))
     failpoint.at("staging")
     step, compute_all = way.spec.keyed, by_key.compute_keys if way.spec.keyed else compute
-    computed = compute_all(scene.spark, way, scene.settings, scene.paths, plan, in_jvm=scene.in_jvm)
+    judging = Judging.now(
+        scene.spark, way.spec, scene.settings, scene.paths, plan, in_jvm=scene.in_jvm
+    )
+    computed = compute_all(way, judging)
     outcome.lap("query")
     stop.raise_if_asked()
     compared = _compared(scene, computed)
@@ -288,11 +291,12 @@ def _live(scene: _Scene) -> DataFrame:
     """The table's rows that those of the ranges may replace or overlap, at the plan's version."""
     way, spans, version = scene.way, scene.plan.spans, scene.plan.table_version
     table, spark = scene.paths.table, scene.spark
-    if not way.sessions:
-        rows = few_rows(spark, table, version, way.position, spans)
-        if rows is not None:
-            return rows
-    within = sessions.beside(way, spans) if way.sessions else F.expr(way.position.sql(spans))
+    if way.sessions:
+        within = sessions.beside(way, spans)
+    elif (rows := few_rows(spark, table, version, way.position, spans)) is not None:
+        return rows
+    else:
+        within = F.expr(way.position.sql(spans))
     stored = spark.read.format("delta").option("versionAsOf", version)
     return stored.load(spark_url(table)).where(within)
 

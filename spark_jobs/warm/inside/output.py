@@ -52,6 +52,15 @@ def write_all(content: bytes, client: int) -> None:
             content = content[os.write(client, content) :]
 
 
+def let_go(client: int) -> None:
+    """Keep no file of the client's: what is written to the descriptor is dropped. Its number stays:
+    a write that has begun ends in the client's file.
+    """
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, client, inheritable=False)
+    os.close(nothing)
+
+
 class _Pump(threading.Thread):
     """Writes what comes from a pipe to a client, until it lets the client go."""
 
@@ -91,10 +100,7 @@ class _Pump(threading.Thread):
             self.join(POLL_SECONDS)
         with self._lock:
             if self._open:
-                nothing = os.open(os.devnull, os.O_WRONLY)
-                # The number stays the pump's: a write that has begun ends in the client's file.
-                os.dup2(nothing, self._client, inheritable=False)
-                os.close(nothing)
+                let_go(self._client)
 
 
 def _flush() -> None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spark_jobs.warm.inside.output import PART_BYTES, SLOW_SECONDS, write_all
+from spark_jobs.warm.inside.output import PART_BYTES, SLOW_SECONDS, let_go, write_all
 
 POLL_SECONDS = 0.1
 
@@ -22,10 +22,10 @@ def followed(log: int, error: int) -> Iterator[None]:
     descriptor.
     """
     over, own, lock = threading.Event(), os.dup(error), threading.Lock()
-    read, end = os.fstat(log).st_size, None
+    read, end, reads = os.fstat(log).st_size, None, True
 
     def follow() -> None:
-        nonlocal read
+        nonlocal read, reads
         last = False
         try:
             while not last:
@@ -36,10 +36,8 @@ def followed(log: int, error: int) -> Iterator[None]:
         finally:
             with lock:
                 os.close(own)
-                open_.clear()
+                reads = False
 
-    open_ = threading.Event()
-    open_.set()
     thread = threading.Thread(target=follow, name="tail", daemon=True)
     thread.start()
     try:
@@ -49,10 +47,8 @@ def followed(log: int, error: int) -> Iterator[None]:
         over.set()
         thread.join(SLOW_SECONDS)  # who does not read holds no worker
         with lock:
-            if open_.is_set():
-                nothing = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nothing, own, inheritable=False)
-                os.close(nothing)
+            if reads:
+                let_go(own)
 
 
 def _at_once(read: int, end: int | None) -> int:
