@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.launch.submit import FEW_RECORDS
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FEW_RECORDS: Final = 100_000
-"""Up to so many records, making a query costs its stage more than computing them."""
 OF_FEW_RECORDS: Final = {
     # Spark would write Java for each query, and compile it.
     "spark.sql.codegen.wholeStage": "false",

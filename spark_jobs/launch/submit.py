@@ -6,12 +6,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import shipment
-from spark_jobs.launch.few_records import FEW_RECORDS
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Drain, Printing, Repartition, Run, Serve, Stage
 from spark_jobs.pinned import language
@@ -22,10 +20,9 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import spark_options
 from spark_jobs.spec.spark_options import Options
 
-if TYPE_CHECKING:
-    pass
-
 PACKAGE = Path(__file__).parents[1]
+FEW_RECORDS = 100_000
+"""Up to so many records, making a query costs its stage more than computing them."""
 C2_MIN_RECORDS = 3_000_000
 """From this many records on, the JVM's optimizing compiler (C2) saves more time than it takes."""
 FIRST_COMPILER = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m")

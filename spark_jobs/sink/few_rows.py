@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
+from functools import reduce
+from operator import ge, gt, le, lt, or_
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
 from spark_jobs.errors import TableChanged
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import deltalake
-    import pyarrow.compute as pc
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
     from upath import UPath
@@ -57,11 +59,24 @@ def few_rows(
         if untried(table):
             return None
         files = dataset(table, position.sql(spans))
-        rows = _within(files, position.expression(spans, files.schema))
+        rows = _within(files, expression(position, spans, files.schema))
         return None if rows is None else to_spark(spark, rows, columns(table))
     except (DeltaError, pa.ArrowException, OSError, KeyError, ValueError, TableChanged) as error:
         LOG.info("%s: Spark reads version %d: %s: %s", path, version, type(error).__name__, error)
         return None
+
+
+def expression(position: Position, spans: Iterable[Span], columns: pa.Schema) -> pc.Expression:
+    """position.sql(spans) for pyarrow, of a table with these columns."""
+    lower, upper = (ge, lt) if position.edge == "instant" else (gt, le)
+    column, kind = pc.field(position.column), columns.field(position.column).type
+    return reduce(
+        or_,
+        (
+            lower(column, pa.scalar(span.start, kind)) & upper(column, pa.scalar(span.end, kind))
+            for span in spans
+        ),
+    )
 
 
 def _within(files: Any, where: pc.Expression) -> pa.Table | None:

@@ -7,16 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import reduce
-from operator import ge, gt, le, lt, or_
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from spark_jobs.spans.any_of import any_of
 from spark_jobs.spans.span import Span
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
 
 class Position(NamedTuple):
@@ -44,22 +38,6 @@ class Position(NamedTuple):
         return any_of(
             f"({column} {lower} {_literal(span.start)} AND {column} {upper} {_literal(span.end)})"
             for span in spans
-        )
-
-    def expression(self, spans: Iterable[Span], columns: pa.Schema) -> pc.Expression:
-        """The same for pyarrow, of a table with these columns."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        lower, upper = (ge, lt) if self.edge == "instant" else (gt, le)
-        column, kind = pc.field(self.column), columns.field(self.column).type
-        return reduce(
-            or_,
-            (
-                lower(column, pa.scalar(span.start, kind))
-                & upper(column, pa.scalar(span.end, kind))
-                for span in spans
-            ),
         )
 
     def sql_among(self, values: Iterable[datetime]) -> str:
