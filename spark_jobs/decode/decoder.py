@@ -20,7 +20,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.decode.formats import Records
 from spark_jobs.decode.json.unnamed import UnnamedKeys
-from spark_jobs.decode.jvm.choice import why_python
+from spark_jobs.decode.jvm.choice import NO_JAR, why_python
 from spark_jobs.decode.jvm.decoder import decoded, is_there
 from spark_jobs.decode.pandas_later import without_pandas
 from spark_jobs.decode.prepared import Prepared
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 
 LOG = logging.getLogger(__name__)
-NO_JAR = "the JVM has not the sluice-files.jar of this Sluice (`sluice install`, `make setup`)"
 
 
 def decode(
@@ -80,12 +79,10 @@ def decode(
     )  # all nullable
     schema = StructType([*columns, StructField(KAFKA, kafka), StructField(MALFORMED, StringType())])
 
-    [first, *more] = prepared
-    plain = not more and not failing and not why_python(first.topic, unheld)
-    if in_jvm and plain:
+    if in_jvm and not failing and not why_python([each.topic for each in prepared], unheld):
         if is_there(records.sparkSession):
-            return decoded(records, first, capture, notes, schema)
-        LOG.warning("%s: Python decodes, since %s", first.topic.name, NO_JAR)
+            return decoded(records, prepared[0], capture, notes, schema)
+        LOG.warning("%s: Python decodes, since %s", prepared[0].topic.name, NO_JAR)
 
     noted = (notes.policy, notes.accumulator) if notes else None
     unnamed = notes.keys.accumulator if notes and notes.keys else None

@@ -90,8 +90,8 @@ class Decoder(Protocol):
         """
 
     def decode(self, records: Records, /) -> Decoded:
-        """Never raises for the bytes of a record. What else fails, as a registry that is down, is a
-        SluiceError.
+        """Never raises for the bytes of a record; one for which it does is malformed (raised.py).
+        What else fails, as a registry that is down, is a SluiceError.
         """
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode import raised
 from spark_jobs.decode.cloudevents import CloudEventsDecoder
 from spark_jobs.decode.columns.rules import broken
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
@@ -52,6 +53,10 @@ class RecordDecoder:
         """The wanted columns, null in each where the record is malformed, or is a tombstone that
         the topic drops: such a one has no reason.
         """
+        kinds = [self._fields[name].type for name in self._wanted]
+        return raised.decoded(self._decode, records, kinds)
+
+    def _decode(self, records: Records) -> Decoded:
         found, reasons = self._value.decode(records)
         columns = dict(zip(self._of_value, found, strict=True))
         if self._of_key or len(columns) < len(self._fields):

@@ -15,10 +15,11 @@ from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.new_topics import with_new_topics
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.checkpoint.notes.superseded import read_superseded
-from spark_jobs.decode.jvm.choice import why_python
+from spark_jobs.decode.jvm.choice import NO_JAR, why_python
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.journal.begun import under_way
+from spark_jobs.launch.submit import files_jar
 from spark_jobs.registry.elsewhere import refuse_elsewhere
 from spark_jobs.root.live_place import first_table
 from spark_jobs.root.paths import Paths
@@ -197,7 +198,7 @@ def _lines(
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
         f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",
-        *_decoders(spec),
+        *_decoders(spec, settings),
         *found.lines,
         *filter(None, (acceptance_line(spec),)),
         *(() if spec.is_archive else declarations(spec.topic, paths)),
@@ -210,11 +211,12 @@ def _lines(
     )
 
 
-def _decoders(spec: Pipeline) -> Iterator[str]:
+def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:
     """Whose decoder each topic's records get."""
-    limits = unheld(spec)
+    why = why_python(spec.topic.each, unheld(spec))
+    if not why and not files_jar(settings).is_file():
+        why = NO_JAR
     for topic in spec.topic.each:
-        why = why_python(topic, limits)
         yield f"{topic.name} is decoded by " + (f"Python: {why}" if why else "the JVM")
 
 

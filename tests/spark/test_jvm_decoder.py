@@ -14,6 +14,7 @@ from spark_jobs import failpoint
 from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.decode import decoder
 from spark_jobs.decode.jvm import decoder as jvm_decoder
+from spark_jobs.decode.jvm.choice import NO_JAR
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.messages.report import Report
 from spark_jobs.repair.compute import stage as staging
@@ -236,6 +237,13 @@ def test_a_plan_says_who_decodes_and_why(kafka, tmp_path):
     made.change(topic=topic)
     lines = plan(made.spec, made.settings).lines
     assert f"{made.topic} is decoded by Python: they are csv" in lines
+
+
+def test_a_plan_says_that_python_decodes_where_the_jar_is_missing(kafka, tmp_path):
+    made = Scene(kafka, tmp_path, pipeline(FLAT), partitions=1)
+    broker.create_topic(kafka, made.topic, 1)
+    settings = made.settings._replace(jars=tmp_path)
+    assert f"{made.topic} is decoded by Python: {NO_JAR}" in plan(made.spec, settings).lines
 
 
 @pytest.mark.parametrize("unsure", [False, True], ids=["sure", "unsure"])

@@ -1,0 +1,78 @@
+"""Raised: records on which a decoder raises, which by its port it never does: a fault of the
+decoder. Such a record is malformed. It is kept, and a repair reads it once the decoder is mended.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from spark_jobs.decode.formats import Decoded, Records
+from spark_jobs.values.conversions import arrow_type
+
+LOG = logging.getLogger(__name__)
+OF_VALUES: Final = (
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+)
+"""What code raises for a value that it did not expect. Other errors are not about a record."""
+
+
+def decoded(
+    decode: Callable[[Records], Decoded], records: Records, kinds: Sequence[str]
+) -> Decoded:
+    """What the decoder makes of the records, each on which it raises malformed. `kinds` are the
+    types of its columns.
+
+    All of them may be: the check malformed_share then says that the decoder is wrong.
+    """
+    try:
+        return decode(records)
+    except OF_VALUES:
+        return _Apart(decode, kinds).decoded(records)
+
+
+class _Apart:
+    """Finds the records by halves."""
+
+    def __init__(self, decode: Callable[[Records], Decoded], kinds: Sequence[str]) -> None:
+        self._decode = decode
+        self._kinds = kinds
+        self._told = False
+
+    def decoded(self, records: Records) -> Decoded:
+        try:
+            return self._decode(records)
+        except OF_VALUES as error:
+            count = len(records.values)
+            if count > 1:
+                middle = count // 2
+                halves = range(middle), range(middle, count)
+                return _joined(*(self.decoded(records.at(half)) for half in halves))
+            return self._malformed(error)
+
+    def _malformed(self, error: Exception) -> Decoded:
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
+
+        calls = traceback.extract_tb(error.__traceback__)
+        if not self._told:
+            self._told = True
+            # Not the error's text, which may be the record's: more people read logs than records.
+            LOG.error("a decoder raised %s:\n%s", type(error).__name__, "".join(calls.format()))
+        why = f"the decoder fails on it: {type(error).__name__} in {calls[-1].name}"
+        return Decoded([pa.nulls(1, arrow_type(kind)) for kind in self._kinds], [why])
+
+
+def _joined(first: Decoded, second: Decoded) -> Decoded:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    columns = zip(first.columns, second.columns, strict=True)
+    return Decoded(
+        [pa.concat_arrays([*both]) for both in columns], [*first.reasons, *second.reasons]
+    )
