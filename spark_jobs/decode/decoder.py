@@ -79,10 +79,11 @@ def decode(
     )  # all nullable
     schema = StructType([*columns, StructField(KAFKA, kafka), StructField(MALFORMED, StringType())])
 
-    if in_jvm and not failing and not why_python([each.topic for each in prepared], unheld):
+    [first, *more] = prepared
+    if in_jvm and not more and not failing and not why_python(first.topic, unheld):
         if is_there(records.sparkSession):
-            return decoded(records, prepared[0], capture, notes, schema)
-        LOG.warning("%s: Python decodes, since %s", prepared[0].topic.name, NO_JAR)
+            return decoded(records, first, capture, notes, schema)
+        LOG.warning("%s: Python decodes, since %s", first.topic.name, NO_JAR)
 
     noted = (notes.policy, notes.accumulator) if notes else None
     unnamed = notes.keys.accumulator if notes and notes.keys else None

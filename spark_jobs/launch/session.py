@@ -117,14 +117,15 @@ def close_stores() -> None:
     kills it by a signal (facebook/rocksdb#5595), and the run would count as failed. Not beside a
     query that did not stop. A store that waits for a disk holds the process for a moment alone.
     """
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
     def close() -> None:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
+
         spark = SparkSession._instantiatedSession  # noqa: SLF001 - the active one is another thread's
         if spark is not None and not spark.streams.active:
             state_stores(spark).stop()
 
-    with suppress(KeyboardInterrupt):  # the run has ended, as its report says
+    with suppress(Exception, KeyboardInterrupt):  # the run has ended, as its report says
         within(CLOSE_SECONDS, close)
 
 

@@ -213,10 +213,9 @@ def _lines(
 
 def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:
     """Whose decoder each topic's records get."""
-    why = why_python(spec.topic.each, unheld(spec))
-    if not why and not files_jar(settings).is_file():
-        why = NO_JAR
+    jar, limits = files_jar(settings).is_file(), unheld(spec)
     for topic in spec.topic.each:
+        why = why_python(topic, limits) or ("" if jar else NO_JAR)
         yield f"{topic.name} is decoded by " + (f"Python: {why}" if why else "the JVM")
 
 

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake.exceptions import DeltaError
 
-from spark_jobs.errors import TableChanged
 from spark_jobs.storage.delta import dataset, open_table
 from spark_jobs.storage.features import untried
 
@@ -37,7 +35,11 @@ MOST_BYTES: Final = 4_000_000
 ROWS_AT_ONCE: Final = 4096
 """Rows of a file that are read before their bytes are looked at: it has what repeats only once."""
 MOST_READ: Final = 16_000_000
-"""Bytes of the files that may have them: of each a whole group of rows comes into memory."""
+"""Bytes of the files that may have them."""
+MOST_AT_ONCE: Final = 16_000_000
+"""Of a group of rows, in memory as Spark has numbers: pyarrow decodes a whole one. Texts that
+repeat in it take more.
+"""
 MOST_FILES: Final = 64
 """They are read one after the other, in an object store by a request each at least."""
 VALUE_BYTES: Final = 8
@@ -50,7 +52,7 @@ def few_rows(
     """The rows of the table's version within the spans, with the table's columns.
 
     None if Spark must read them: there are many, the table has a feature with which this was not
-    tried, or something cannot be read.
+    tried, or something cannot be read, of which Spark then says what it is.
     """
     try:
         table = open_table(path)
@@ -61,7 +63,7 @@ def few_rows(
         files = dataset(table, position.sql(spans))
         rows = _within(files, expression(position, spans, files.schema))
         return None if rows is None else to_spark(spark, rows, columns(table))
-    except (DeltaError, pa.ArrowException, OSError, KeyError, ValueError, TableChanged) as error:
+    except Exception as error:  # noqa: BLE001 - as the docstring has it
         LOG.info("%s: Spark reads version %d: %s: %s", path, version, type(error).__name__, error)
         return None
 
@@ -85,6 +87,8 @@ def _within(files: Any, where: pc.Expression) -> pa.Table | None:
         return None
     if sum(file.size for file in files.filesystem.get_file_info(files.files)) > MOST_READ:
         return None
+    if any(_is_sparks(file, where, files.schema.names) for file in files.get_fragments()):
+        return None
     found = few(
         files.to_batches(
             filter=where,
@@ -95,6 +99,17 @@ def _within(files: Any, where: pc.Expression) -> pa.Table | None:
         )
     )
     return None if found is None else pa.Table.from_batches(found, files.schema)
+
+
+def _is_sparks(file: Any, where: pc.Expression, names: Sequence[str]) -> bool:
+    """Whether it has a large group of rows, or a column that Spark alone finds, whose case is not
+    the table's.
+    """
+    known = {name.lower(): name for name in names}
+    spelled = all(known.get(name.lower(), name) == name for name in file.physical_schema.names)
+    groups = file.subset(where).row_groups
+    largest = max((group.num_rows for group in groups), default=0)
+    return not spelled or largest * len(names) * VALUE_BYTES > MOST_AT_ONCE
 
 
 def columns(table: deltalake.DeltaTable) -> StructType:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyarrow import parquet as pq
 
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.sink import few_rows
@@ -144,4 +146,38 @@ def test_what_takes_little_in_a_file_and_much_in_memory_is_left_to_spark(spark, 
     )
     sizes = DeltaTable(str(path)).get_add_actions(flatten=True)["size_bytes"]
     assert sum(size.as_py() for size in sizes) < 1_000_000
-    assert few_rows.few_rows(spark, path, 0, AT, EVER) is None
+    assert few_rows.few_rows(spark, path, 0, Position("t"), EVER) is None
+
+
+def test_a_large_group_of_rows_is_left_to_spark_before_it_comes_into_memory(
+    spark, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(few_rows, "MOST_AT_ONCE", 1_000_000)
+    path = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` USING DELTA AS SELECT /*+ COALESCE(1) */ repeat('y', 100) s, "
+        "TIMESTAMP'2013-01-01' + make_interval(0, 0, 0, 0, id) AS t FROM range(100000)"
+    )
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pool := pa.proxy_memory_pool(before))
+    try:
+        assert few_rows.few_rows(spark, path, 0, Position("t"), BEFORE) is None
+    finally:
+        pa.set_memory_pool(before)
+    assert pool.max_memory() < few_rows.MOST_AT_ONCE
+
+
+def test_a_column_whose_case_is_not_the_tables_is_left_to_spark(spark, tmp_path):
+    path = tmp_path / "t"
+    spark.sql(f"CREATE TABLE delta.`{path}` USING DELTA AS SELECT 1 AS A, TIMESTAMP'2013-01-01' t")
+    assert few_rows.few_rows(spark, path, 0, Position("t"), EVER) is not None
+    [file] = path.glob("*.parquet")
+    pq.write_table(pq.read_table(file).rename_columns(["a", "t"]), file)
+    assert few_rows.few_rows(spark, path, 0, Position("t"), EVER) is None
+
+
+def test_a_file_that_is_gone_is_left_to_spark_which_names_it(spark, tmp_path):
+    stored = Stored(spark, tmp_path / "t")
+    for file in stored.path.glob("*.parquet"):
+        file.unlink()
+    assert stored.few(stored.version, EVER) is None

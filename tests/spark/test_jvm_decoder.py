@@ -16,6 +16,7 @@ from spark_jobs.decode import decoder
 from spark_jobs.decode.jvm import decoder as jvm_decoder
 from spark_jobs.decode.jvm.choice import NO_JAR
 from spark_jobs.decode.prepared import prepare
+from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
 from spark_jobs.repair.compute import stage as staging
 from spark_jobs.runs.plan import plan
@@ -292,3 +293,27 @@ def test_a_record_that_the_jvm_alone_refuses_is_taken_by_python_when_a_day_is_co
     assert (report.change.differs, report.change.newly_bad) == (0, 0)
     assert report.account.malformed == 0
     assert decoded == [made.topic, made.topic], "the drain, and the first try"
+
+
+@pytest.mark.parametrize("by", ["jvm", "python"])
+def test_what_retention_takes_is_computed_once_more_only_where_the_jvm_has_decoded(
+    kafka, tmp_path, monkeypatch, by
+):
+    made = Scene(kafka, tmp_path, hourly(), partitions=1, stores=1)
+    broker.create_topic(kafka, made.topic, 1)
+    made.send(*(good(n) for n in range(100)), good(200))
+    made.run("first")
+    tries = []
+
+    def gone(*_: Any) -> Any:
+        tries.append(1)
+        raise StagingStale.bad_records_gone(pipeline="odd", counted=2, found=1)
+
+    monkeypatch.setattr(staging, "compute", gone)
+    if by == "python":
+        monkeypatch.setattr(staging, "why_python", lambda *_: "it is asked to")
+    work, first = Repairs(made), datetime(2013, 1, 1, tzinfo=UTC)
+    problem = work.stage(work.plan("backfill", first, first + timedelta(hours=2))).problem
+    assert problem is not None
+    assert problem.code == "STAGING_STALE"
+    assert len(tries) == (2 if by == "jvm" else 1)

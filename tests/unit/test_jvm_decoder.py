@@ -62,7 +62,7 @@ def test_each_record_gets_pythons_verdict_and_values_or_is_left_to_python(
     prepared = prepare(TOPICS[name], "", None, wanted)
     odd = OddRecords(TOPICS[name], seed)
     values = [odd.record() for _ in range(RECORDS)]
-    assert not why_python([TOPICS[name]])
+    assert not why_python(TOPICS[name])
     rows, reasons = by_python(prepared, values)
     for value, row, reason, told in zip(
         values, rows, reasons, in_jvm.of(prepared, values), strict=True
@@ -199,9 +199,9 @@ def test_a_topic_with_what_the_jvm_does_not_read_is_pythons_as_a_whole(what):
         *more.pop("fields", ()),
     )
     topic = Topic(name="t", event_time="at", fields=fields, **more)
-    assert why_python([topic])
-    assert not why_python([Topic(name="t", event_time="at", fields=fields[:2])])
+    assert why_python(topic)
+    assert not why_python(Topic(name="t", event_time="at", fields=fields[:2]))
 
 
 def test_a_group_state_that_does_not_hold_all_times_leaves_the_topic_to_python():
-    assert why_python([FLAT], [Unheld("at", (), "why", ())])
+    assert why_python(FLAT, [Unheld("at", (), "why", ())])

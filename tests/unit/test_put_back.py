@@ -1,16 +1,26 @@
 """What one run of a worker leaves to the next: nothing of its streams, numbers and lines."""
 
+import codecs
 import decimal
 import gc
 import io
+import locale
+import logging
 import os
+import resource
+import signal
+import socket
 import sys
 import threading
+import warnings
+from typing import Any
 
 import pytest
 
 from spark_jobs.warm import still
 from spark_jobs.warm.inside import surroundings, tail
+from spark_jobs.warm.inside.output import own_streams
+from spark_jobs.warm.inside.process_wide import VALUES
 from spark_jobs.warm.inside.surroundings import put_back
 
 
@@ -20,27 +30,142 @@ def modules(monkeypatch) -> None:
     monkeypatch.setattr(surroundings, "_users_modules", list)
 
 
-@pytest.mark.usefixtures("modules")
-def test_a_stream_that_a_run_puts_over_ours_does_not_close_it(monkeypatch):
-    ours = io.TextIOWrapper(io.BytesIO())
-    monkeypatch.setattr(sys, "stdout", ours)
-    for word in ("one", "two"):
-        with put_back():
-            sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")
-            sys.stdout.write(f"{word}\n")
+class Tee:
+    """Another stream, which passes everything on to the one before."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def errors_to_output() -> None:
+    sys.stderr = sys.stdout
+
+
+def output_to_errors() -> None:
+    sys.stdout = sys.stderr
+
+
+def wrap() -> None:
+    sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")
+
+
+def wrap_the_first() -> None:
+    sys.stdout = io.TextIOWrapper(sys.__stdout__.buffer, encoding="utf-8")  # type: ignore[union-attr]
+
+
+def tee() -> None:
+    sys.stdout, sys.stderr = Tee(sys.stdout), Tee(sys.stderr)  # type: ignore[assignment]
+
+
+def encode() -> None:
+    sys.stdout = codecs.getwriter("utf-8")(sys.stdout.buffer)  # type: ignore[assignment]
+
+
+def close() -> None:
+    sys.stdout.close()
+    sys.stderr.close()
+
+
+def detach() -> None:
+    sys.stdout = io.TextIOWrapper(sys.stdout.detach())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "does", [errors_to_output, output_to_errors, wrap, wrap_the_first, tee, encode, close, detach]
+)
+def test_what_a_run_does_to_its_streams_the_next_one_does_not_see(capfd, does):
+    ours = sys.stdout, sys.stderr, sys.__stdout__
+    for run in ("first", "second"):
+        with own_streams():
+            sys.stdout.write(f"{run} begins\n")
+            sys.stderr.write(f"{run} errors\n")
+            does()
         gc.collect()
-        assert sys.stdout is ours
-    ours.flush()
-    assert ours.buffer.getvalue() == b"one\ntwo\n"
+        assert (sys.stdout, sys.stderr, sys.__stdout__) == ours
+    sys.stdout.write("ours\n")
+    out, errors = capfd.readouterr()
+    assert out == "first begins\nsecond begins\nours\n"
+    assert errors == "first errors\nsecond errors\n"
+
+
+def ignore_the_end() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def alarm() -> None:
+    signal.alarm(1000)
+
+
+def quieten() -> None:
+    logging.getLogger("spark_jobs.warm").setLevel(logging.CRITICAL)
+    logging.getLogger("spark_jobs.new.one").addFilter(lambda _: False)
+    logging.disable()
+
+
+def other_records() -> None:
+    logging.setLogRecordFactory(lambda *_, **__: None)  # type: ignore[arg-type,return-value]
+
+
+def few_files() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
+
+
+def few_digits() -> None:
+    decimal.getcontext().prec = 5
+
+
+def deeper() -> None:
+    sys.setrecursionlimit(sys.getrecursionlimit() + 77)
+
+
+def elsewhere() -> None:
+    os.chdir("/")
+    os.environ["SLUICE_ROOT"] = "/elsewhere"
+    sys.path.insert(0, "/elsewhere")
 
 
 @pytest.mark.usefixtures("modules")
-def test_decimals_and_recursion_are_as_before():
-    precision, depth = decimal.getcontext().prec, sys.getrecursionlimit()
+@pytest.mark.parametrize(
+    "does",
+    [
+        ignore_the_end,
+        alarm,
+        quieten,
+        other_records,
+        few_files,
+        few_digits,
+        deeper,
+        elsewhere,
+        gc.disable,
+        lambda: locale.setlocale(locale.LC_NUMERIC, "C.UTF-8"),
+        lambda: warnings.simplefilter("ignore"),
+        lambda: socket.setdefaulttimeout(1),
+        lambda: os.umask(0o777),
+    ],
+)
+def test_what_a_run_sets_in_its_process_is_as_before_behind_it(does):
+    def all_values() -> list[Any]:
+        """Without the loggers that are new."""
+        return [
+            {key: value for key, value in found.items() if key in known}
+            if isinstance(found := read(), dict) and "spark_jobs.warm" in found
+            else repr(found)
+            for read, _ in VALUES
+        ]
+
+    logging.getLogger("spark_jobs.warm")
+    known = {"", *logging.root.manager.loggerDict}
+    before = all_values()
     with put_back():
-        decimal.getcontext().prec = 5
-        sys.setrecursionlimit(depth + 77)
-    assert (decimal.getcontext().prec, sys.getrecursionlimit()) == (precision, depth)
+        does()
+        assert all_values() != before
+    assert all_values() == before
+    new = logging.getLogger("spark_jobs.new.one")
+    assert new.filter(logging.makeLogRecord({"name": new.name}))
 
 
 def test_a_client_that_reads_late_gets_no_line_of_the_next_run(tmp_path, monkeypatch):

@@ -25,22 +25,18 @@ NO_JAR: Final = (
 FORMATS: Final = frozenset({None, "ms", "us", "ns", "days", "text"})
 
 
-def why_python(topics: Sequence[Topic], unheld: Sequence[Unheld] = ()) -> str:
-    """Why Python decodes the records of a pipeline's topics, all of them; empty if the JVM does."""
-    [topic, *more] = topics
-    found = {
-        "they are of several topics": bool(more),
-        f"they are {topic.format.kind}": type(topic.format) is not Json,
-        "its key is of a registry, whose schemas are counted": any(registries(topic)),
-        f"they are in the envelope {topic.envelope}": bool(topic.envelope),
-    }
-    found |= {f"a GroupState holds not every {each.field}": True for each in unheld}
-    return next((why for why, holds in found.items() if holds), "") or _of_fields(topic.fields)
-
-
-def _of_fields(fields: Sequence[Field]) -> str:
+def why_python(topic: Topic, unheld: Sequence[Unheld] = ()) -> str:
+    """Why Python decodes the topic's records, all of them; empty if the JVM does."""
+    if type(topic.format) is not Json:
+        return f"they are {topic.format.kind}"
+    if [*registries(topic)]:
+        return "its key is of a registry, whose schemas are counted"
+    if topic.envelope:
+        return f"they are in the envelope {topic.envelope}"
+    if unheld:
+        return f"a GroupState holds not every {unheld[0].field}"
     known, spelled = set[Path](), dict[Path, Path]()
-    for field in fields:
+    for field in topic.fields:
         if why := _why(field) or _like_another(field.paths[0], known, spelled):
             return f"field {field.name} {why}"
     return ""

@@ -5,7 +5,7 @@ beside the table. Checkpoint and table are only read.
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,9 +15,11 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs import failpoint
 from spark_jobs.analysis.ranged import Ranged, computable
+from spark_jobs.analysis.unheld import unheld
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
+from spark_jobs.decode.jvm.choice import why_python
 from spark_jobs.decode.jvm.decoder import UNSURE
 from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.fingerprint.fields import in_force
@@ -136,13 +138,15 @@ def _run(
         outcome.lap("start")
         stop.raise_if_asked()
         try:
-            in_jvm = KINDS[plan.kind].swaps
+            [topic, *more] = spec.topic.each
+            in_jvm = KINDS[plan.kind].swaps and not more and not why_python(topic, unheld(spec))
             scene = _Scene(computable(spec), settings, paths, plan, spark, held, in_jvm)
             with for_records(spark, plan.records_read):
                 return _named_if_data_fails(scene, outcome, stop, warming)
         finally:
-            release(spark)
             _remove_kept(paths, plan)
+            with suppress(Exception):  # what ended the run is told, not that its JVM is gone
+                release(spark)
 
 
 def _remove_kept(paths: Paths, plan: RepairPlan) -> None:

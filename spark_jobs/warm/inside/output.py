@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+NUMBERS = {"stdin": 0, "stdout": 1, "stderr": 2}
+STREAMS = [form.format(name) for form in ("{}", "__{}__") for name in NUMBERS]
 STANDARD = (1, 2)
 """The descriptors of standard output and error: under spark-submit both go to one place."""
 PART_BYTES = 65_536
@@ -36,13 +38,38 @@ def passed_on(client: int) -> Iterator[None]:
         os.dup2(write, each)
     os.close(write)
     try:
-        yield
+        with own_streams():
+            yield
     finally:
-        _flush()
         for each, before in zip(STANDARD, kept, strict=True):
             os.dup2(before, each)
             os.close(before)
         pump.let_go()
+
+
+@contextmanager
+def own_streams() -> Iterator[None]:
+    """Within the block, sys has other streams, of the same descriptors. Whatever a run's code does
+    to them, it does not do to those of this process.
+    """
+    before = {name: getattr(sys, name) for name in STREAMS}
+    for name, number in NUMBERS.items():
+        own = open(  # noqa: SIM115 - its descriptor stays open
+            number,
+            "w" if number in STANDARD else "r",
+            buffering=1,
+            encoding=getattr(before[name], "encoding", None),
+            errors=getattr(before[name], "errors", None),
+            closefd=False,
+        )
+        setattr(sys, name, own)
+        setattr(sys, f"__{name}__", own)
+    try:
+        yield
+    finally:
+        _flush()
+        for name, stream in before.items():
+            setattr(sys, name, stream)
 
 
 def write_all(content: bytes, client: int) -> None:

@@ -4,26 +4,18 @@ another pipeline.
 
 from __future__ import annotations
 
-import decimal
-import logging
 import os
-import socket
 import sys
 import sysconfig
-import time
-import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TextIO
 
 from spark_jobs.registry import find as registry
 from spark_jobs.warm.inside.output import passed_on
+from spark_jobs.warm.inside.process_wide import SLUICE, VALUES, set_environment
 from spark_jobs.warm.variables import compared
-
-STREAMS = ("stdin", "stdout", "stderr")
-SLUICE = __name__.partition(".")[0]
 
 
 @contextmanager
@@ -35,7 +27,7 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
     was (put_back).
     """
     with put_back():
-        _set_environment({**compared(os.environ), **variables})
+        set_environment({**compared(os.environ), **variables})
         os.chdir(folder)
         with passed_on(output):
             yield
@@ -43,51 +35,14 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
 
 @contextmanager
 def put_back() -> Iterator[None]:
-    """After the block, environment, folder, path, standard streams, handlers of logging, warnings,
-    mask, time-outs of sockets, context of decimals and limit of recursion are as they were before
-    it, and the code that it loaded of the users' is loaded no more.
+    """After the block, the values of process_wide.py are as they were before it, and the code that
+    it loaded of the users' is loaded no more.
     """
-    streams = {name: getattr(sys, name) for name in STREAMS}
-    digits, depth = decimal.getcontext().copy(), sys.getrecursionlimit()
-    before = dict(os.environ), Path.cwd(), [*sys.path], [*warnings.filters]
-    root, handlers, level = logging.root, [*logging.root.handlers], logging.root.level
-    patience, disabled, mask = socket.getdefaulttimeout(), root.manager.disable, os.umask(0o077)
-    os.umask(mask)
-    try:
+    with ExitStack() as stack:
+        for read, put in VALUES:
+            stack.callback(put, read())
+        stack.callback(_forget_users_modules)
         yield
-    finally:
-        for name, stream in streams.items():
-            _put_back_stream(name, stream)
-        _forget(_users_modules())
-        decimal.setcontext(digits)
-        sys.setrecursionlimit(depth)
-        root.handlers[:] = handlers
-        root.setLevel(level)
-        logging.disable(disabled)
-        socket.setdefaulttimeout(patience)
-        os.umask(mask)
-        warnings.filters[:] = before[3]  # type: ignore[index]  # a list, whatever its type says
-        sys.path[:] = before[2]
-        os.chdir(before[1])
-        _set_environment(before[0])
-
-
-def _put_back_stream(name: str, before: TextIO) -> None:
-    """The run's own stream may be made of what is below the one of before, and closes that when it
-    is collected.
-    """
-    now = getattr(sys, name)
-    setattr(sys, name, before)
-    if now is not before:
-        with suppress(Exception):  # whatever the user's code has put there
-            now.detach()
-
-
-def _set_environment(variables: Mapping[str, str]) -> None:
-    for name in os.environ.keys() - variables.keys():
-        del os.environ[name]
-    os.environ.update(variables)
-    time.tzset()
 
 
 def _users_modules() -> list[str]:
@@ -120,8 +75,8 @@ def _within(name: str, package: str) -> bool:
     return name == package or name.startswith(f"{package}.")
 
 
-def _forget(names: list[str]) -> None:
-    for name in names:
+def _forget_users_modules() -> None:
+    for name in _users_modules():
         module = sys.modules.pop(name, None)
         parent, _, last = name.rpartition(".")
         holder = sys.modules.get(parent)

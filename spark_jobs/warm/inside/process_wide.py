@@ -1,0 +1,127 @@
+"""Process-wide: values of this process that a run's code may change, each with how it is read and
+put back.
+"""
+
+from __future__ import annotations
+
+import decimal
+import gc
+import locale
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SLUICE = __name__.partition(".")[0]
+LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+
+
+def set_environment(variables: Mapping[str, str]) -> None:
+    """These variables and no others."""
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update(variables)
+    time.tzset()
+
+
+def _mask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _handlers() -> dict[int, Any]:
+    return {number: signal.getsignal(number) for number in SIGNALS}
+
+
+def _set_handlers(before: Mapping[int, Any]) -> None:
+    for number, handler in before.items():
+        if handler is not None and signal.getsignal(number) != handler:
+            signal.signal(number, handler)
+
+
+def _set_timer(before: tuple[float, float]) -> None:
+    signal.setitimer(signal.ITIMER_REAL, *before)
+
+
+def _limits() -> dict[int, tuple[int, int]]:
+    return {each: resource.getrlimit(each) for each in LIMITS}
+
+
+def _set_limits(before: Mapping[int, tuple[int, int]]) -> None:
+    for each, limit in before.items():
+        if resource.getrlimit(each) != limit:
+            resource.setrlimit(each, limit)
+
+
+class _Logger(NamedTuple):
+    """What a logger has by default, and what one had."""
+
+    level: int = logging.NOTSET
+    filters: tuple[Any, ...] = ()
+    handlers: tuple[logging.Handler, ...] = ()
+    disabled: bool = False
+    propagate: bool = True
+
+
+def _known() -> dict[str, logging.Logger]:
+    known = logging.root.manager.loggerDict.items()
+    return {"": logging.root} | {
+        name: each for name, each in known if isinstance(each, logging.Logger)
+    }
+
+
+def _loggers() -> dict[str, _Logger]:
+    return {
+        name: _Logger(
+            each.level, (*each.filters,), (*each.handlers,), each.disabled, each.propagate
+        )
+        for name, each in _known().items()
+    }
+
+
+def _set_loggers(before: Mapping[str, _Logger]) -> None:
+    """Those of libraries that the run has loaded stay as it left them."""
+    for name, each in _known().items():
+        if name in before or name.startswith(f"{SLUICE}."):
+            was = before.get(name, _Logger())
+            each.setLevel(was.level)
+            each.filters[:], each.handlers[:] = was.filters, was.handlers
+            each.disabled, each.propagate = was.disabled, was.propagate
+
+
+def _set_path(before: list[str]) -> None:
+    sys.path[:] = before
+
+
+def _set_filters(before: list[Any]) -> None:
+    warnings.filters[:] = before  # type: ignore[index]  # a list, whatever its type says
+
+
+VALUES: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
+    (lambda: dict(os.environ), set_environment),
+    (Path.cwd, os.chdir),
+    (lambda: [*sys.path], _set_path),
+    (lambda: [*warnings.filters], _set_filters),
+    (_mask, os.umask),
+    (_handlers, _set_handlers),
+    (lambda: signal.getitimer(signal.ITIMER_REAL), _set_timer),
+    (_limits, _set_limits),
+    (socket.getdefaulttimeout, socket.setdefaulttimeout),
+    (lambda: locale.setlocale(locale.LC_ALL), lambda was: locale.setlocale(locale.LC_ALL, was)),
+    (_loggers, _set_loggers),
+    (lambda: logging.root.manager.disable, logging.disable),
+    (logging.getLogRecordFactory, logging.setLogRecordFactory),
+    (lambda: decimal.getcontext().copy(), decimal.setcontext),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+    (gc.isenabled, lambda was: gc.enable() if was else gc.disable()),
+)
+"""Read before a run, and put back behind it in the opposite order."""
