@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
+from spark_jobs.decode import raised
 from spark_jobs.decode.formats import Records
 from spark_jobs.decode.json.unnamed import UnnamedKeys
 from spark_jobs.decode.jvm.choice import NO_JAR, why_python
@@ -133,7 +134,7 @@ class _Work(NamedTuple):
 
         kafka = with_headers(batch.column(KAFKA))
         records = Records.of(kafka)
-        columns, reasons = self.decoder.decode(records)
+        columns, reasons = self.decoder.decode(records, raised.MOST)
         if self.keys:
             self.keys.look(records, reasons)
         if failing:

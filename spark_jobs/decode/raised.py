@@ -10,59 +10,67 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from spark_jobs.decode.formats import Decoded, Records
+from spark_jobs.errors import SluiceError
 from spark_jobs.values.conversions import arrow_type
 
 LOG = logging.getLogger(__name__)
-OF_VALUES: Final = (
-    ValueError,
-    TypeError,
-    ArithmeticError,
-    LookupError,
-    AttributeError,
-    RecursionError,
-)
-"""What code raises for a value that it did not expect. Other errors are not about a record."""
+MOST: Final = 1000
+"""Such records of an Arrow batch, of which a tenth. If there are more, the decoder is wrong."""
+OF_THE_MACHINE: Final = (SluiceError, OSError, MemoryError, ImportError)
+"""What is not raised for a record's bytes. A registry's errors are SluiceErrors."""
 
 
 def decoded(
-    decode: Callable[[Records], Decoded], records: Records, kinds: Sequence[str]
+    decode: Callable[[Records], Decoded],
+    records: Records,
+    kinds: Sequence[str],
+    most: int | None = None,
 ) -> Decoded:
     """What the decoder makes of the records, each on which it raises malformed. `kinds` are the
     types of its columns.
 
-    All of them may be: the check malformed_share then says that the decoder is wrong.
+    Raises what it raised if these are more than `most`.
     """
     try:
         return decode(records)
-    except OF_VALUES:
-        return _Apart(decode, kinds).decoded(records)
+    except OF_THE_MACHINE:
+        raise
+    except Exception:  # noqa: BLE001 - whatever a decoder raises for bytes that it did not expect
+        return _Apart(decode, kinds, most).decoded(records)
 
 
 class _Apart:
     """Finds the records by halves."""
 
-    def __init__(self, decode: Callable[[Records], Decoded], kinds: Sequence[str]) -> None:
+    def __init__(
+        self, decode: Callable[[Records], Decoded], kinds: Sequence[str], most: int | None
+    ) -> None:
         self._decode = decode
         self._kinds = kinds
-        self._told = False
+        self._most = most
+        self._found = 0
 
     def decoded(self, records: Records) -> Decoded:
         try:
             return self._decode(records)
-        except OF_VALUES as error:
+        except OF_THE_MACHINE:
+            raise
+        except Exception as error:
             count = len(records.values)
             if count > 1:
                 middle = count // 2
                 halves = range(middle), range(middle, count)
                 return _joined(*(self.decoded(records.at(half)) for half in halves))
+            self._found += 1
+            if not count or (self._most is not None and self._found > self._most):
+                raise
             return self._malformed(error)
 
     def _malformed(self, error: Exception) -> Decoded:
         import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
 
         calls = traceback.extract_tb(error.__traceback__)
-        if not self._told:
-            self._told = True
+        if self._found == 1:
             # Not the error's text, which may be the record's: more people read logs than records.
             LOG.error("a decoder raised %s:\n%s", type(error).__name__, "".join(calls.format()))
         why = f"the decoder fails on it: {type(error).__name__} in {calls[-1].name}"

@@ -49,12 +49,12 @@ class RecordDecoder:
         self._ruled = [each for each in self._fields.values() if each.ruled]
         self._drops = topic.tombstones == "dropped"
 
-    def decode(self, records: Records) -> Decoded:
+    def decode(self, records: Records, most: int | None = None) -> Decoded:
         """The wanted columns, null in each where the record is malformed, or is a tombstone that
-        the topic drops: such a one has no reason.
+        the topic drops: such a one has no reason. `most` as in raised.py.
         """
         kinds = [self._fields[name].type for name in self._wanted]
-        return raised.decoded(self._decode, records, kinds)
+        return raised.decoded(self._decode, records, kinds, most)
 
     def _decode(self, records: Records) -> Decoded:
         found, reasons = self._value.decode(records)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode import raised
 from spark_jobs.decode.cloudevents import binary_modes, in_json
 from spark_jobs.decode.formats import Records, decoder_class
 from spark_jobs.decode.header_fields import HeaderFields
@@ -90,7 +91,8 @@ def _of_value(
     given = kind.prepare(topic.format, topic, str(root), None)
     for place in places:
         field, free = place.field, place._replace(field=_free(place.field))
-        [column], [why] = kind(topic.format, [free], [field.name], given).decode(record)
+        decoder = kind(topic.format, [free], [field.name], given)
+        [column], [why] = raised.decoded(decoder.decode, record, [field.type])
         yield field, column, why
 
 

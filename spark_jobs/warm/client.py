@@ -162,27 +162,25 @@ class Warm:
                 return link
         if not self._may_start:
             return _Taken(STARTING)
-        with starting(self._socket) as alone:
+        memory = self._asks_for_memory()
+        with starting(self._socket, memory=memory) as alone:
             if not alone:
                 self._may_start = False  # what that one takes of the memory is not told yet
                 return _Taken(STARTING)
             with suppress(BadMessage):  # another run may have started one since
                 if (link := connected(self._socket)) is not None:
                     return link
-            if why := self._full_because():
+            if memory and (why := no_room_because(self._settings)):
                 return why
             command = [*self._command[:-1], *Serve(socket=str(self._socket)).words()]
             found = start(self._socket, command, self._variables, self._wanted.fingerprint)
             return found or f"no worker came up; see {log_path(self._socket)}"
 
-    def _full_because(self) -> str:
-        """Why no worker may be started at this socket; empty if one may. With `on` one is wanted
-        however much memory it takes, and more only where there is room.
+    def _asks_for_memory(self) -> bool:
+        """Whether a worker may be started at this socket only where memory is free. With `on` one
+        is wanted however much it takes.
         """
-        first = self._socket == socket_path(self._settings.root)
-        if first and self._settings.warm == "on":
-            return ""
-        return no_room_because(self._settings)
+        return self._settings.warm != "on" or self._socket != socket_path(self._settings.root)
 
 
 def begun(

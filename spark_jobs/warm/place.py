@@ -11,7 +11,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from spark_jobs.root.own_folder import own_folder
@@ -48,22 +48,30 @@ def log_path(socket: Path) -> Path:
 
 
 def sweep(socket: Path, now: float) -> None:
-    """Remove the logs beside this one to which no worker has written for LOG_DAYS. `now` is a time
-    of the clock, in seconds.
+    """Remove the logs and locks beside this one that no worker has used for LOG_DAYS. `now` is a
+    time of the clock, in seconds.
     """
-    for log in socket.parent.glob("*.log*"):
+    for file in socket.parent.glob("*.lo[gc]*"):
         with suppress(OSError):
-            if log.stat().st_mtime < now - LOG_DAYS * 86_400:
-                log.unlink()
+            if file.stat().st_mtime < now - LOG_DAYS * 86_400:
+                file.unlink()
 
 
 @contextmanager
-def starting(socket: Path) -> Iterator[bool]:
-    """Within the block, whether this process alone may start a worker at this socket, and no other
-    of this user's may start one: two would be given the same free memory.
+def starting(socket: Path, *, memory: bool) -> Iterator[bool]:
+    """Within the block, whether this process alone may start a worker at this socket; with `memory`
+    this user at any: two would be given the same free memory.
     """
-    descriptor = os.open(socket.with_name("starting.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    locks = [socket.with_suffix(".lock"), *([socket.with_name("starting.lock")] if memory else [])]
+    with ExitStack() as stack:
+        yield all(stack.enter_context(_locked(lock)) for lock in locks)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        os.utime(descriptor)  # `sweep` leaves it
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -91,6 +91,20 @@ def test_what_a_run_does_to_its_streams_the_next_one_does_not_see(capfd, does):
     assert errors == "first errors\nsecond errors\n"
 
 
+def test_text_without_an_end_of_line_is_in_the_output_of_its_own_run(capfd):
+    with own_streams():
+        outlives = sys.stdout
+        outlives.write("first")
+        sys.stdout = io.StringIO()
+    assert capfd.readouterr().out == "first"
+    with own_streams():
+        sys.stdout = io.TextIOWrapper(sys.stdout.buffer)
+        sys.stdout.write("second")
+    assert capfd.readouterr().out == "second"
+    outlives.flush()
+    assert not capfd.readouterr().out
+
+
 def ignore_the_end() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
@@ -166,6 +180,42 @@ def test_what_a_run_sets_in_its_process_is_as_before_behind_it(does):
     assert all_values() == before
     new = logging.getLogger("spark_jobs.new.one")
     assert new.filter(logging.makeLogRecord({"name": new.name}))
+
+
+@pytest.mark.usefixtures("modules")
+def test_what_cannot_be_put_back_is_told_and_holds_nothing_else(monkeypatch, tmp_path):
+    def never(_: object) -> None:
+        raise ValueError("not allowed to raise maximum limit")
+
+    read, _ = VALUES[-1]
+    monkeypatch.setattr(surroundings, "VALUES", (*VALUES, (read, never)))
+    here = os.getcwd()  # noqa: PTH109 - as the process has it
+    with put_back() as left:
+        os.chdir(tmp_path)
+    assert left == ["ValueError: not allowed to raise maximum limit"]
+    assert os.getcwd() == here  # noqa: PTH109 - as above
+
+
+@pytest.mark.usefixtures("modules")
+@pytest.mark.parametrize("timer", [signal.ITIMER_REAL, signal.ITIMER_PROF, signal.ITIMER_VIRTUAL])
+def test_a_timer_that_a_run_has_left_does_not_end_the_worker(timer):
+    number = {0: signal.SIGALRM, 1: signal.SIGVTALRM, 2: signal.SIGPROF}[timer]
+    with put_back():
+        signal.signal(number, lambda *_: None)
+        signal.setitimer(timer, 1000, 1000)
+    assert signal.getitimer(timer) == (0, 0)
+    assert signal.getsignal(number) == signal.SIG_DFL
+
+
+@pytest.mark.usefixtures("modules")
+def test_a_logger_of_code_that_is_loaded_again_has_its_handler_once():
+    for _ in range(3):
+        with put_back():
+            log = logging.getLogger("users.own")
+            log.addHandler(logging.NullHandler())
+            log.setLevel(logging.ERROR)
+            assert len(log.handlers) == 1
+    assert logging.getLogger("users.own").level == logging.NOTSET
 
 
 def test_a_client_that_reads_late_gets_no_line_of_the_next_run(tmp_path, monkeypatch):

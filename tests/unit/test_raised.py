@@ -6,10 +6,14 @@ from decimal import InvalidOperation
 
 import pytest
 from hypothesis import given, strategies as st
+from upath import UPath
 
 from spark_jobs.decode import raised
 from spark_jobs.decode.formats import Decoded, Records
+from spark_jobs.decode.json.decoder import JsonDecoder
 from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.seen import seen
+from spark_jobs.errors import SparkFailed
 from spark_jobs.spec import Field, Topic
 from tests.unit.decoding import records
 
@@ -74,17 +78,42 @@ def test_neither_reason_nor_log_has_anything_of_the_record(caplog):
     assert "business" not in f"{reason}{caplog.text}"
 
 
-def test_of_many_in_a_batch_each_is_malformed_and_one_is_told(caplog):
-    found = raised.decoded(decode, sent(["good", *["breaks"] * 300]), TYPES)
-    assert found.reasons == [None, *[WHY] * 300]
-    assert [column.null_count for column in found.columns] == [300] * len(TYPES)
+@pytest.mark.parametrize(("most", "many"), [(None, 300), (20, 20)])
+def test_of_many_in_a_batch_each_is_malformed_and_one_is_told(caplog, most, many):
+    found = raised.decoded(decode, sent(["good", *["breaks"] * many]), TYPES, most)
+    assert found.reasons == [None, *[WHY] * many]
+    assert [column.null_count for column in found.columns] == [many] * len(TYPES)
     assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize("error", [MemoryError(), OSError(), KeyboardInterrupt()])
+def test_a_decoder_that_raises_on_more_of_a_batch_is_wrong_itself():
+    with pytest.raises(InvalidOperation):
+        raised.decoded(decode, sent(["good", *["breaks"] * 21]), TYPES, 20)
+
+
+def test_one_that_raises_without_a_record_is_wrong_itself():
+    def raises(_: Records) -> Decoded:
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        raised.decoded(raises, sent([]), TYPES)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), OSError(), SparkFailed("no", "."), KeyboardInterrupt()]
+)
 def test_what_is_no_records_fault_ends_the_task(error):
     def ends(_: Records) -> Decoded:
         raise error
 
     with pytest.raises(type(error)):
         raised.decoded(ends, sent(["good"] * 2), TYPES)
+
+
+def test_a_page_says_of_each_field_that_the_decoder_fails_on_it(monkeypatch):
+    def decode(*_: object) -> Decoded:
+        return {}["at"]  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(JsonDecoder, "decode", decode)
+    found, why = seen(TOPIC, UPath("memory://none"), b"{}", None)
+    assert (found, why) == ((), "the decoder fails on it: KeyError in decode")

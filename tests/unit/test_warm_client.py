@@ -60,9 +60,20 @@ def cold(settings: Settings, caplog: pytest.LogCaptureFixture) -> str:
 
 
 def test_while_another_run_starts_the_worker(settings, caplog):
-    with starting(socket_path(settings.root)) as alone:
+    with starting(socket_path(settings.root), memory=False) as alone:
         assert alone
         assert "another run is starting a worker" in cold(settings, caplog)
+
+
+@pytest.mark.parametrize("warm", ["on", "auto"])
+def test_while_another_roots_worker_starts_only_one_that_asks_for_memory_is_not_started(
+    settings, caplog, started, warm
+):
+    with starting(socket_path(f"{settings.root}-2"), memory=True) as alone:
+        assert alone
+        said = cold(settings._replace(warm=warm), caplog)
+    assert ("another run is starting a worker" in said) == (warm == "auto")
+    assert len(started) == (warm == "on")
 
 
 @pytest.mark.parametrize("error", [SparkFailed("no", "."), OSError("no"), ValueError("no")])
@@ -334,9 +345,9 @@ def test_a_worker_that_another_run_has_started_is_not_replaced(settings, monkeyp
     peers = list[Peer]()
 
     @contextmanager
-    def late(socket: Path) -> Iterator[bool]:
+    def late(socket: Path, *, memory: bool) -> Iterator[bool]:
         peers.append(Peer(socket, Accepted(os.getpid())))
-        with starting(socket) as alone:
+        with starting(socket, memory=memory) as alone:
             yield alone
 
     monkeypatch.setattr(clients, "starting", late)

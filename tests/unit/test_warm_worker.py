@@ -359,15 +359,17 @@ def test_a_run_whose_output_nobody_reads_goes_on(start):
 
 
 def test_two_clients_do_not_start_two_workers(tmp_path):
-    """Not even of two roots: both would count on the same free memory."""
+    """Not even of two roots where both would count on the same free memory."""
     with (
-        starting(tmp_path / "w.sock") as first,
-        starting(tmp_path / "w.sock") as second,
-        starting(tmp_path / "w-2.sock") as third,
+        starting(tmp_path / "w.sock", memory=True) as first,
+        starting(tmp_path / "w.sock", memory=True) as again,
+        starting(tmp_path / "w.sock", memory=False) as anyway,
+        starting(tmp_path / "w-2.sock", memory=True) as other,
+        starting(tmp_path / "w-3.sock", memory=False) as free,
     ):
-        assert (first, second, third) == (True, False, False)
-    with starting(tmp_path / "w.sock") as third:
-        assert third
+        assert (first, again, anyway, other, free) == (True, False, False, False, True)
+    with starting(tmp_path / "w.sock", memory=True) as later:
+        assert later
 
 
 def test_a_drain_whose_folder_is_gone_fails_and_says_so(start, tmp_path):

@@ -13,6 +13,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader, FileIO, TextIOWrapper
+from typing import TextIO
 
 NUMBERS = {"stdin": 0, "stdout": 1, "stderr": 2}
 STREAMS = [form.format(name) for form in ("{}", "__{}__") for name in NUMBERS]
@@ -54,14 +56,7 @@ def own_streams() -> Iterator[None]:
     """
     before = {name: getattr(sys, name) for name in STREAMS}
     for name, number in NUMBERS.items():
-        own = open(  # noqa: SIM115 - its descriptor stays open
-            number,
-            "w" if number in STANDARD else "r",
-            buffering=1,
-            encoding=getattr(before[name], "encoding", None),
-            errors=getattr(before[name], "errors", None),
-            closefd=False,
-        )
+        own = _own(number, before[name])
         setattr(sys, name, own)
         setattr(sys, f"__{name}__", own)
     try:
@@ -70,6 +65,18 @@ def own_streams() -> Iterator[None]:
         _flush()
         for name, stream in before.items():
             setattr(sys, name, stream)
+
+
+def _own(number: int, before: TextIO) -> TextIO:
+    """A stream of this descriptor, which holds no text back, as under PYTHONUNBUFFERED, which
+    spark-submit sets: what outlives a run would write it into the next one's output.
+    """
+    raw = FileIO(number, "w" if number in STANDARD else "r", closefd=False)
+    encoding, errors = (getattr(before, name, None) for name in ("encoding", "errors"))
+    through = number in STANDARD
+    return TextIOWrapper(
+        raw if through else BufferedReader(raw), encoding, errors, write_through=through
+    )
 
 
 def write_all(content: bytes, client: int) -> None:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 SLUICE = __name__.partition(".")[0]
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 
@@ -48,8 +49,13 @@ def _set_handlers(before: Mapping[int, Any]) -> None:
             signal.signal(number, handler)
 
 
-def _set_timer(before: tuple[float, float]) -> None:
-    signal.setitimer(signal.ITIMER_REAL, *before)
+def _timers() -> dict[int, tuple[float, float]]:
+    return {each: signal.getitimer(each) for each in TIMERS}
+
+
+def _set_timers(before: Mapping[int, tuple[float, float]]) -> None:
+    for each, timer in before.items():
+        signal.setitimer(each, *timer)
 
 
 def _limits() -> dict[int, tuple[int, int]]:
@@ -73,7 +79,7 @@ class _Logger(NamedTuple):
 
 
 def _known() -> dict[str, logging.Logger]:
-    known = logging.root.manager.loggerDict.items()
+    known = [*logging.root.manager.loggerDict.items()]  # a thread of a run may make more
     return {"": logging.root} | {
         name: each for name, each in known if isinstance(each, logging.Logger)
     }
@@ -89,9 +95,10 @@ def _loggers() -> dict[str, _Logger]:
 
 
 def _set_loggers(before: Mapping[str, _Logger]) -> None:
-    """Those of libraries that the run has loaded stay as it left them."""
+    """But for those of libraries that stay loaded: they set them up once."""
     for name, each in _known().items():
-        if name in before or name.startswith(f"{SLUICE}."):
+        top = name.partition(".")[0]
+        if name in before or top == SLUICE or top not in sys.modules:
             was = before.get(name, _Logger())
             each.setLevel(was.level)
             each.filters[:], each.handlers[:] = was.filters, was.handlers
@@ -100,6 +107,10 @@ def _set_loggers(before: Mapping[str, _Logger]) -> None:
 
 def _set_path(before: list[str]) -> None:
     sys.path[:] = before
+
+
+def _set_hook(before: Callable[..., Any]) -> None:
+    sys.excepthook = before
 
 
 def _set_filters(before: list[Any]) -> None:
@@ -113,15 +124,18 @@ VALUES: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (lambda: [*warnings.filters], _set_filters),
     (_mask, os.umask),
     (_handlers, _set_handlers),
-    (lambda: signal.getitimer(signal.ITIMER_REAL), _set_timer),
+    (_timers, _set_timers),  # put back before the handlers: without one a timer ends the process
     (_limits, _set_limits),
     (socket.getdefaulttimeout, socket.setdefaulttimeout),
     (lambda: locale.setlocale(locale.LC_ALL), lambda was: locale.setlocale(locale.LC_ALL, was)),
     (_loggers, _set_loggers),
     (lambda: logging.root.manager.disable, logging.disable),
     (logging.getLogRecordFactory, logging.setLogRecordFactory),
+    (logging.getLoggerClass, logging.setLoggerClass),
     (lambda: decimal.getcontext().copy(), decimal.setcontext),
     (sys.getrecursionlimit, sys.setrecursionlimit),
+    (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
+    (lambda: sys.excepthook, _set_hook),
     (gc.isenabled, lambda was: gc.enable() if was else gc.disable()),
 )
 """Read before a run, and put back behind it in the opposite order."""

@@ -8,7 +8,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -19,30 +19,37 @@ from spark_jobs.warm.variables import compared
 
 
 @contextmanager
-def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iterator[None]:
+def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iterator[list[str]]:
     """Within the block, this process is as one that spark-submit started with these variables in
     this folder, and `output` is the descriptor that it writes to.
 
     As under spark-submit, standard error goes where standard output goes. Afterwards all is as it
-    was (put_back).
+    was, but for what the list then says (put_back).
     """
-    with put_back():
+    with put_back() as left:
         set_environment({**compared(os.environ), **variables})
         os.chdir(folder)
         with passed_on(output):
-            yield
+            yield left
 
 
 @contextmanager
-def put_back() -> Iterator[None]:
+def put_back() -> Iterator[list[str]]:
     """After the block, the values of process_wide.py are as they were before it, and the code that
-    it loaded of the users' is loaded no more.
+    it loaded of the users' is loaded no more. What cannot be put back is in the list then: a limit
+    that was lowered for good, say.
     """
-    with ExitStack() as stack:
-        for read, put in VALUES:
-            stack.callback(put, read())
-        stack.callback(_forget_users_modules)
-        yield
+    before = [(put, read()) for read, put in VALUES]
+    left = list[str]()
+    try:
+        yield left
+    finally:
+        _forget_users_modules()
+        for put, value in reversed(before):
+            try:
+                put(value)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others are put back
+                left.append(f"{type(error).__name__}: {error}")
 
 
 def _users_modules() -> list[str]:

@@ -113,9 +113,9 @@ class Worker:
             return
         self._log.note(f"drain {self._drains + 1}: {job.run}")
         with followed(self._log.file, job.link.files[1]):
-            status = self._ran(job)
+            status, left = self._ran(job)
             # Behind a failure a query may be at work yet, and the lease is free.
-            problem = "" if status else within(CLEAN_SECONDS, self._jvm.clean)
+            problem = left or ("" if status else within(CLEAN_SECONDS, self._jvm.clean))
         self._drains += 1
         self._log.note(f"the drain ended with exit status {status}")
         if status or problem:
@@ -125,11 +125,11 @@ class Worker:
         if self._drains % COLLECT_EVERY == 0 and (left := within(CLEAN_SECONDS, self._jvm.collect)):
             self._leave_at_once(f"it cannot collect its garbage: {left}", lambda: None)
 
-    def _ran(self, job: Job) -> int:
-        """The exit status of a process that does this."""
-        wanted, status = job.wanted, 1
+    def _ran(self, job: Job) -> tuple[int, str]:
+        """The exit status of a process that does this, and what it has left in this one."""
+        wanted, status, left = job.wanted, 1, list[str]()
         try:
-            with as_a_process(wanted.variables, wanted.folder, job.link.files[0]):
+            with as_a_process(wanted.variables, wanted.folder, job.link.files[0]) as left:
                 failpoint.read_again()
                 status = _status(self._run, wanted.words)
         except BaseException:  # noqa: BLE001 - a folder that is gone, or no thread for the output
@@ -137,7 +137,7 @@ class Worker:
             status = 1
         finally:
             job.end()
-        return status
+        return status, "; ".join(left)
 
     def _problem(self, job: Job, status: int, left: str = "") -> str:
         """Why the worker ends behind this drain; empty if it does not. `left`: why it could not
