@@ -19,7 +19,7 @@ from spark_jobs.storage.delta import dataset, open_table
 from spark_jobs.storage.features import untried
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import deltalake
     from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +87,7 @@ def _within(files: Any, where: pc.Expression) -> pa.Table | None:
         return None
     if sum(file.size for file in files.filesystem.get_file_info(files.files)) > MOST_READ:
         return None
-    if any(_is_sparks(file, where, files.schema.names) for file in files.get_fragments()):
+    if any(_is_sparks(file, where, files.schema) for file in files.get_fragments()):
         return None
     found = few(
         files.to_batches(
@@ -101,15 +101,23 @@ def _within(files: Any, where: pc.Expression) -> pa.Table | None:
     return None if found is None else pa.Table.from_batches(found, files.schema)
 
 
-def _is_sparks(file: Any, where: pc.Expression, names: Sequence[str]) -> bool:
-    """Whether it has a large group of rows, or a column that Spark alone finds, whose case is not
-    the table's.
+def _is_sparks(file: Any, where: pc.Expression, table: pa.Schema) -> bool:
+    """Whether it has a large group of rows, or a name that Spark alone finds, whose case is not the
+    table's.
     """
-    known = {name.lower(): name for name in names}
-    spelled = all(known.get(name.lower(), name) == name for name in file.physical_schema.names)
-    groups = file.subset(where).row_groups
-    largest = max((group.num_rows for group in groups), default=0)
-    return not spelled or largest * len(names) * VALUE_BYTES > MOST_AT_ONCE
+    known = {path.lower(): path for path in _paths(table)}
+    spelled = all(known.get(path.lower(), path) == path for path in _paths(file.physical_schema))
+    largest = max((group.num_rows for group in file.subset(where).row_groups), default=0)
+    return not spelled or largest * len(table) * VALUE_BYTES > MOST_AT_ONCE
+
+
+def _paths(fields: Iterable[pa.Field], above: str = "", *, named: bool = True) -> Iterator[str]:
+    """Of all fields, and of those within them. What an array has is not `named`."""
+    for field in fields:
+        path, kind = f"{above}\0{field.name if named else ''}", field.type
+        yield path
+        parts = (kind.field(number) for number in range(kind.num_fields))
+        yield from _paths(parts, path, named=pa.types.is_struct(kind))
 
 
 def columns(table: deltalake.DeltaTable) -> StructType:

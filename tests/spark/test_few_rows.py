@@ -167,12 +167,21 @@ def test_a_large_group_of_rows_is_left_to_spark_before_it_comes_into_memory(
     assert pool.max_memory() < few_rows.MOST_AT_ONCE
 
 
-def test_a_column_whose_case_is_not_the_tables_is_left_to_spark(spark, tmp_path):
+@pytest.mark.parametrize(
+    ("column", "file"),
+    [("1 AS A", {"a": 1}), ("array(struct(1 AS B)) AS s", {"s": [{"b": 1}]})],
+    ids=["column", "member"],
+)
+def test_a_name_whose_case_is_not_the_tables_is_left_to_spark(spark, tmp_path, column, file):
     path = tmp_path / "t"
-    spark.sql(f"CREATE TABLE delta.`{path}` USING DELTA AS SELECT 1 AS A, TIMESTAMP'2013-01-01' t")
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` USING DELTA AS SELECT TIMESTAMP'2013-01-01' t, {column}"
+    )
     assert few_rows.few_rows(spark, path, 0, Position("t"), EVER) is not None
-    [file] = path.glob("*.parquet")
-    pq.write_table(pq.read_table(file).rename_columns(["a", "t"]), file)
+    [stored] = path.glob("*.parquet")
+    times = pq.read_table(stored).select(["t"])
+    [(name, value)] = file.items()
+    pq.write_table(times.append_column(name, pa.array([value])), stored)
     assert few_rows.few_rows(spark, path, 0, Position("t"), EVER) is None
 
 
