@@ -15,7 +15,7 @@ from spark_jobs.values.conversions import arrow_type
 
 LOG = logging.getLogger(__name__)
 MOST: Final = 1000
-"""Such records of an Arrow batch, of which a tenth. If there are more, the decoder is wrong."""
+"""Such records of one Arrow batch, which has 10,000. Of more, the decoder is wrong, not they."""
 OF_THE_MACHINE: Final = (SluiceError, OSError, MemoryError, ImportError)
 """What is not raised for a record's bytes. A registry's errors are SluiceErrors."""
 
