@@ -105,7 +105,7 @@ def decode(
         for batch in batches:
             for work, part in _by_topic(batch, works):
                 with carried():
-                    made = work.decoded(part, failing or {}, named=len(works) > 1)
+                    made = work.decoded(part, failing or {}, most, named=len(works) > 1)
                 yield made
         for work in works:
             if noted and work.counter:
@@ -113,6 +113,7 @@ def decode(
             if unnamed and work.keys and work.keys.task[0]:
                 unnamed.add([work.keys.task])
 
+    most = raised.MOST if records.isStreaming else None
     sent = records if headers else without_headers(records)
     return sent.mapInArrow(rows, schema)
 
@@ -127,14 +128,19 @@ class _Work(NamedTuple):
     keys: UnnamedKeys | None
 
     def decoded(
-        self, batch: pa.RecordBatch, failing: Mapping[tuple[int, int], str], *, named: bool
+        self,
+        batch: pa.RecordBatch,
+        failing: Mapping[tuple[int, int], str],
+        most: int | None,
+        *,
+        named: bool,
     ) -> pa.RecordBatch:
-        """The records of the topic; `named`: with its name."""
+        """The records of the topic; `named`: with its name; `most` as in raised.py."""
         import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
         kafka = with_headers(batch.column(KAFKA))
         records = Records.of(kafka)
-        columns, reasons = self.decoder.decode(records, raised.MOST)
+        columns, reasons = self.decoder.decode(records, most)
         if self.keys:
             self.keys.look(records, reasons)
         if failing:

@@ -15,7 +15,9 @@ from spark_jobs.values.conversions import arrow_type
 
 LOG = logging.getLogger(__name__)
 MOST: Final = 1000
-"""Such records of one Arrow batch, which has 10,000. Of more, the decoder is wrong, not they."""
+"""Such records of one Arrow batch of a drain, which has 10,000. Of more, the decoder is wrong, not
+they: a drain that goes on would be slow, and say late what it is. A repair knows them already.
+"""
 OF_THE_MACHINE: Final = (SluiceError, OSError, MemoryError, ImportError)
 """What is not raised for a record's bytes. A registry's errors are SluiceErrors."""
 

@@ -48,13 +48,13 @@ def log_path(socket: Path) -> Path:
 
 
 def sweep(socket: Path, now: float) -> None:
-    """Remove the logs and locks beside this one that no worker has used for LOG_DAYS. `now` is a
-    time of the clock, in seconds.
+    """Remove the logs beside this one to which no worker has written for LOG_DAYS. `now` is a time
+    of the clock, in seconds.
     """
-    for file in socket.parent.glob("*.lo[gc]*"):
+    for log in socket.parent.glob("*.log*"):
         with suppress(OSError):
-            if file.stat().st_mtime < now - LOG_DAYS * 86_400:
-                file.unlink()
+            if log.stat().st_mtime < now - LOG_DAYS * 86_400:
+                log.unlink()
 
 
 @contextmanager
@@ -71,7 +71,6 @@ def starting(socket: Path, *, memory: bool) -> Iterator[bool]:
 def _locked(path: Path) -> Iterator[bool]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        os.utime(descriptor)  # `sweep` leaves it
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -281,6 +281,7 @@ def test_a_worker_whose_python_daemon_was_killed_takes_no_other_drain(spark, ins
     scene = installation.scene
     scene.deliver()
     installation.drain(FIRST, "first")
+    installation.drain("aircraft_rotations", "first-by-python")
     born = installation.worker
     killed = 0
     for process in tree(born.process):

@@ -13,6 +13,7 @@ from pyspark import accumulators
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from spark_jobs.decode import decoder
 from spark_jobs.launch.submit import DAEMON
 from spark_jobs.warm.inside.jvm import Jvm
 from tests.harness.long_form import long_form
@@ -46,7 +47,10 @@ def workers(java: int) -> list[psutil.Process]:
     return found
 
 
-def test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_before(spark, jvm, scene):
+def test_the_next_drain_finds_no_setting_view_store_or_python_worker_of_before(
+    spark, jvm, scene, monkeypatch
+):
+    monkeypatch.setattr(decoder, "why_python", lambda *_: "its workers are asked for")
     one = scene("departure_delays", events=600, deliveries=2)
     one.deliver()
     java = _java(spark)

@@ -2,7 +2,9 @@
 
 import codecs
 import decimal
+import fcntl
 import gc
+import importlib
 import io
 import locale
 import logging
@@ -11,8 +13,11 @@ import resource
 import signal
 import socket
 import sys
+import termios
 import threading
+import time
 import warnings
+from functools import partial
 from typing import Any
 
 import pytest
@@ -159,6 +164,9 @@ def elsewhere() -> None:
         lambda: warnings.simplefilter("ignore"),
         lambda: socket.setdefaulttimeout(1),
         lambda: os.umask(0o777),
+        lambda: logging.captureWarnings(capture=True),
+        lambda: setattr(sys, "excepthook", print),
+        lambda: sys.set_int_max_str_digits(640),
     ],
 )
 def test_what_a_run_sets_in_its_process_is_as_before_behind_it(does):
@@ -180,6 +188,65 @@ def test_what_a_run_sets_in_its_process_is_as_before_behind_it(does):
     assert all_values() == before
     new = logging.getLogger("spark_jobs.new.one")
     assert new.filter(logging.makeLogRecord({"name": new.name}))
+
+
+def test_what_stands_in_for_a_module_holds_nothing_up(monkeypatch, tmp_path):
+    class Anything:
+        def __getattr__(self, _: str) -> Any:
+            return self
+
+    here, before = os.getcwd(), {*surroundings._users_modules()}  # noqa: PTH109, SLF001 - as the process has it
+    monkeypatch.setattr(surroundings, "_users_modules", partial(new_ones, before))
+    (tmp_path / "users_own.py").touch()
+    with put_back() as left:
+        monkeypatch.setitem(sys.modules, "stands_in", Anything())
+        os.chdir(tmp_path)
+        sys.path.insert(0, str(tmp_path))
+        importlib.import_module("users_own")
+    assert left == []
+    assert os.getcwd() == here  # noqa: PTH109 - as above
+    assert "users_own" not in sys.modules
+
+
+def new_ones(before: set[str], every: Any = surroundings._users_modules) -> list[str]:  # noqa: SLF001 - the tests' own modules stay
+    return [name for name in every() if name not in before]
+
+
+def test_a_long_text_is_whole_though_a_signal_comes_between():
+    read, write = os.pipe()
+    kept = os.dup(1)
+    os.dup2(write, 1)
+    os.close(write)
+    found = bytearray()
+
+    came, main = threading.Event(), threading.get_ident()
+
+    def waits() -> int:
+        """Bytes in the pipe."""
+        return int.from_bytes(fcntl.ioctl(read, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+    def slow() -> None:
+        while waits() < fcntl.fcntl(read, fcntl.F_GETPIPE_SZ):
+            time.sleep(0.001)
+        signal.pthread_kill(main, signal.SIGUSR1)
+        came.wait(30)
+        while part := os.read(read, 4096):
+            found.extend(part)
+
+    usual = signal.signal(signal.SIGUSR1, lambda *_: came.set())
+    reader = threading.Thread(target=slow)
+    try:
+        with own_streams():
+            reader.start()
+            assert sys.stdout.mode == "w"
+            sys.stdout.write("x" * 1_000_000)
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        signal.signal(signal.SIGUSR1, usual)
+    reader.join(30)
+    assert len(found) == 1_000_000
+    os.close(read)
 
 
 @pytest.mark.usefixtures("modules")

@@ -191,12 +191,12 @@ def test_a_zip_that_spark_puts_on_the_path_is_seen(settings, tmp_path):
 
 def test_a_log_that_no_worker_has_written_to_for_a_month_goes_and_no_other(tmp_path):
     socket, now = tmp_path / "own.sock", 1_800_000_000.0
-    days = {"old.log": 31, "older.log.before": 300, "own.log": 29, "old.lock": 31}
+    days = {"old.log": 31, "older.log.before": 300, "own.log": 29, "held.lock": 300}
     for name, age in days.items():
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (now, now - age * 86_400))
     sweep(socket, now)
-    assert {path.name for path in tmp_path.iterdir()} == {"own.log"}
+    assert {path.name for path in tmp_path.iterdir()} == {"own.log", "held.lock"}
 
 
 @pytest.mark.parametrize("name", ["site-packages", "dist-packages"])

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from spark_jobs.settings.installation import REPO
@@ -370,6 +371,12 @@ def test_two_clients_do_not_start_two_workers(tmp_path):
         assert (first, again, anyway, other, free) == (True, False, False, False, True)
     with starting(tmp_path / "w.sock", memory=True) as later:
         assert later
+
+
+def test_a_worker_is_in_a_folder_that_stays_whoever_has_started_it(start):
+    worker = start()
+    assert worker.run("say").end() == Ended(0)
+    assert psutil.Process(worker.process.pid).cwd() == str(worker.socket.parent)
 
 
 def test_a_drain_whose_folder_is_gone_fails_and_says_so(start, tmp_path):

@@ -13,8 +13,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedReader, FileIO, TextIOWrapper
-from typing import TextIO
+from io import FileIO, TextIOWrapper
+from typing import Any, TextIO
 
 NUMBERS = {"stdin": 0, "stdout": 1, "stderr": 2}
 STREAMS = [form.format(name) for form in ("{}", "__{}__") for name in NUMBERS]
@@ -71,12 +71,23 @@ def _own(number: int, before: TextIO) -> TextIO:
     """A stream of this descriptor, which holds no text back, as under PYTHONUNBUFFERED, which
     spark-submit sets: what outlives a run would write it into the next one's output.
     """
-    raw = FileIO(number, "w" if number in STANDARD else "r", closefd=False)
     encoding, errors = (getattr(before, name, None) for name in ("encoding", "errors"))
-    through = number in STANDARD
-    return TextIOWrapper(
-        raw if through else BufferedReader(raw), encoding, errors, write_through=through
-    )
+    if number not in STANDARD:
+        return open(number, encoding=encoding, errors=errors, closefd=False)
+    below = _Whole(number, "w", closefd=False)
+    own = TextIOWrapper(below, encoding, errors, write_through=True)
+    own.mode = "w"  # type: ignore[misc]  # as open() does
+    return own
+
+
+class _Whole(FileIO):
+    """Writes all that it is given: a pipe takes only a part where a signal comes between."""
+
+    def write(self, content: Any, /) -> int:
+        left = whole = memoryview(content).cast("B")
+        while left:
+            left = left[super().write(left) or 0 :]
+        return len(whole)
 
 
 def write_all(content: bytes, client: int) -> None:

@@ -113,6 +113,15 @@ def _set_hook(before: Callable[..., Any]) -> None:
     sys.excepthook = before
 
 
+def _warned() -> tuple[Any, Any]:
+    """By whom warnings are shown, and by whom if logging did not capture them."""
+    return warnings.showwarning, logging._warnings_showwarning  # type: ignore[attr-defined]  # noqa: SLF001 - captureWarnings is undone by it alone
+
+
+def _set_warned(before: tuple[Any, Any]) -> None:
+    warnings.showwarning, logging._warnings_showwarning = before  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+
+
 def _set_filters(before: list[Any]) -> None:
     warnings.filters[:] = before  # type: ignore[index]  # a list, whatever its type says
 
@@ -122,6 +131,7 @@ VALUES: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (Path.cwd, os.chdir),
     (lambda: [*sys.path], _set_path),
     (lambda: [*warnings.filters], _set_filters),
+    (_warned, _set_warned),
     (_mask, os.umask),
     (_handlers, _set_handlers),
     (_timers, _set_timers),  # put back before the handlers: without one a timer ends the process

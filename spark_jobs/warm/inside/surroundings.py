@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -26,11 +27,10 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
     As under spark-submit, standard error goes where standard output goes. Afterwards all is as it
     was, but for what the list then says (put_back).
     """
-    with put_back() as left:
+    with passed_on(output), put_back() as left:
         set_environment({**compared(os.environ), **variables})
         os.chdir(folder)
-        with passed_on(output):
-            yield left
+        yield left
 
 
 @contextmanager
@@ -39,15 +39,14 @@ def put_back() -> Iterator[list[str]]:
     it loaded of the users' is loaded no more. What cannot be put back is in the list then: a limit
     that was lowered for good, say.
     """
-    before = [(put, read()) for read, put in VALUES]
+    before = [partial(put, read()) for read, put in VALUES]
     left = list[str]()
     try:
         yield left
     finally:
-        _forget_users_modules()
-        for put, value in reversed(before):
+        for step in (_forget_users_modules, *reversed(before)):
             try:
-                put(value)
+                step()
             except Exception as error:  # noqa: BLE001 - whatever it is, the others are put back
                 left.append(f"{type(error).__name__}: {error}")
 
@@ -69,8 +68,9 @@ def _users_modules() -> list[str]:
 
 
 def _is_loose(name: str, module: ModuleType, installed: list[Path]) -> bool:
-    file = getattr(module, "__file__", None)
-    if not file or name == "__main__":
+    # Not by getattr: what stands in for a module may have an answer to everything.
+    file = getattr(module, "__dict__", {}).get("__file__")
+    if not isinstance(file, str) or name == "__main__":
         return False
     path = Path(file)
     return not any(path.is_relative_to(folder) for folder in installed) and not (

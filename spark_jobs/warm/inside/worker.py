@@ -78,6 +78,7 @@ class Worker:
         run: Run,
         start: Callable[[], Spark] = Jvm,
     ) -> None:
+        self._folder = address.parent
         self._address = Address(address)
         self._turn = Turn(self._address)
         self._log = OwnLog(log_path(address))
@@ -94,6 +95,7 @@ class Worker:
             signal.signal(number, lambda *_: self._turn.end("it was asked to"))
         parent_watch.watch(generations=1)  # whoever started it is not its owner
         self._jvm = self._start()
+        os.chdir(self._folder)  # the one of whoever has started it may go
         self._reception.open(self._address.listen())
         self._log.note("it waits for drains")
         idle, short = self._limits.idle_seconds, self._limits.short_because
