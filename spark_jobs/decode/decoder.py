@@ -99,13 +99,14 @@ def decode(
                     RawFilter(each.topic, capture, unheld) if capture else None,
                     SliceCounter(each.topic, noted[0]) if noted else None,
                     UnnamedKeys(each.topic) if unnamed else None,
+                    most,
                 )
                 for each in prepared
             ]
         for batch in batches:
             for work, part in _by_topic(batch, works):
                 with carried():
-                    made = work.decoded(part, failing or {}, most, named=len(works) > 1)
+                    made = work.decoded(part, failing or {}, named=len(works) > 1)
                 yield made
         for work in works:
             if noted and work.counter:
@@ -126,21 +127,18 @@ class _Work(NamedTuple):
     raw_filter: RawFilter | None
     counter: SliceCounter | None
     keys: UnnamedKeys | None
+    most: int | None = None
+    """As in raised.py."""
 
     def decoded(
-        self,
-        batch: pa.RecordBatch,
-        failing: Mapping[tuple[int, int], str],
-        most: int | None,
-        *,
-        named: bool,
+        self, batch: pa.RecordBatch, failing: Mapping[tuple[int, int], str], *, named: bool
     ) -> pa.RecordBatch:
-        """The records of the topic; `named`: with its name; `most` as in raised.py."""
+        """The records of the topic; `named`: with its name."""
         import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
         kafka = with_headers(batch.column(KAFKA))
         records = Records.of(kafka)
-        columns, reasons = self.decoder.decode(records, most)
+        columns, reasons = self.decoder.decode(records, self.most)
         if self.keys:
             self.keys.look(records, reasons)
         if failing:
