@@ -7,6 +7,7 @@ import pytest
 
 from local import broker
 from spark_jobs import dataflow
+from spark_jobs.decode import raised
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.prepared import Prepared, prepare
 from tests.harness.scene import Scene
@@ -63,3 +64,20 @@ def test_its_record_is_kept_and_a_repair_reads_it_once_the_decoder_is_mended(
     report, _ = Repairs(made).done("replay")
     assert (report.change.changed, report.change.unexplained) == (1, 0)
     assert [row["n"] for row in made.table()] == [10]
+
+
+@pytest.mark.usefixtures("faulty")
+def test_a_drain_whose_decoder_raises_on_many_ends_and_nothing_is_lost(
+    kafka, tmp_path, monkeypatch
+):
+    made = Scene(kafka, tmp_path, hourly(), partitions=1, stores=1)
+    broker.create_topic(kafka, made.topic, 1)
+    made.send(*(good(n) for n in range(10)), good(200))
+    with monkeypatch.context() as strict:
+        strict.setattr(raised, "MOST", 0)
+        problem = made.drain("first").problem
+    assert problem is not None
+    assert (problem.code, problem.parameters["kind"]) == ("SPARK_FAILED", "KeyError")
+    assert not made.ops("quarantine")
+    account = made.run("next").account
+    assert (account.malformed, account.rows_out, account.unaccounted) == (1, 1, 0)
