@@ -21,6 +21,7 @@ import spark_jobs
 from spark_jobs.errors import InstallFailed
 from spark_jobs.fingerprint.packages import code_version
 from spark_jobs.install.needed import maven, python, require_java
+from spark_jobs.pinned.python import isolated, searching
 from spark_jobs.settings.installation import MADE, REPO
 
 PACKAGE: Final = Path(spark_jobs.__file__).parent
@@ -75,10 +76,10 @@ def made(folder: Path) -> str | None:
 
 
 def _packages(folder: Path, chosen: str) -> None:
-    _run("a virtual environment", [chosen, "-I", "-m", "venv", str(folder)])
+    _run("a virtual environment", isolated(chosen, "-m", "venv", str(folder)))
     words = ["install", "-q", "--disable-pip-version-check", "--no-deps", "--require-hashes"]
     listed = brought() / "requirements" / "spark.txt"
-    _run("pip", [str(folder / "bin" / "python"), "-I", "-m", "pip", *words, "-r", str(listed)])
+    _run("pip", isolated(folder / "bin" / "python", "-m", "pip", *words, "-r", str(listed)))
 
 
 def _sluice(folder: Path) -> None:
@@ -94,7 +95,7 @@ def _sluice(folder: Path) -> None:
     command = folder / "bin" / "sluice"
     command.write_text(f"#!{folder}/bin/python\nfrom spark_jobs.cli import app\n\napp()\n")
     command.chmod(0o755)
-    _run("Python", [str(folder / "bin" / "python"), "-m", "compileall", "-q", str(site)])
+    _run("Python", isolated(folder / "bin" / "python", "-m", "compileall", "-q", str(site)))
 
 
 def _copy(old: Path, new: Path) -> None:
@@ -126,7 +127,7 @@ def _made_here(folder: Path) -> None:
     """By the environment's own Python: what is made fits that alone."""
     own = folder / "bin" / "python"
     for module in ("local.pyspark_zip", "local.files_jar", "local.archive"):
-        _run(module, [str(own), "-m", module], _alone(folder))
+        _run(module, searching(own, "-m", module), _alone(folder))
 
 
 def _alone(folder: Path) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import spark_jobs
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.fingerprint.packages import code_version
+from spark_jobs.pinned.python import OWN as PYTHON
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import MADE, REPO
 
@@ -52,7 +53,7 @@ def spark_side(spark_env: str) -> SparkSide:
     if not spark_env or named.resolve() == Path(sys.prefix).resolve():
         both = dict.fromkeys(map(str, filter(None, (REPO, pipelines))))
         here = Path(spark_jobs.__file__).parent
-        return SparkSide(Path(sys.executable), here, os.pathsep.join(both))
+        return SparkSide(PYTHON, here, os.pathsep.join(both))
     if not named.is_absolute():
         raise SettingInvalid.spark_env_relative(folder=named)
     made, site = _made(named)
