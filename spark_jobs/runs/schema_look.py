@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 MOST_IDS: Final = 2_000
-"""Of one look. Records of another format give as many ids as they like."""
+"""Of one look, the most frequent ones. Records of another format give as many ids as they like, and
+a producer's records never end a run: those with any other id are malformed.
+"""
 
 
 class Found(NamedTuple):
@@ -62,13 +64,17 @@ def look(
     for own, part, format_ in _registries(spec, parts):
         records = source_of(spec, settings).read(spark, own)
         found = _ids(records, part, in_header=format_.reads_headers)
-        if len(found) > MOST_IDS:
-            raise RegistryRefused.not_registry_ids(
-                part=part,
-                topic=spec.topic.of_partition(next(iter(own))).name,
-                ids=len(found),
-            )
         kept = Kept(settings.root, format_.registry)
+        if len(found) > MOST_IDS:
+            kept.note_others()
+            LOG.warning(
+                "%s: the new %ss have more than %s ids of schemas: records with another id than "
+                "the most frequent ones are malformed",
+                spec.name,
+                part,
+                f"{MOST_IDS:,}",
+            )
+            del found[MOST_IDS:]
         if not done:
             _hold(spec, kept, [each.id for each in found], settings)
         had = kept.fetch(
