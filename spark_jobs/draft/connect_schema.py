@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.draft.avro_schema import MOST_DIGITS
-from spark_jobs.draft.leaf import Kind
+from spark_jobs.draft.leaf import DEEPEST, Kind
 
 if TYPE_CHECKING:
     from spark_jobs.values.path import Path
@@ -31,6 +31,8 @@ _PLAIN: Final = {
     "float64": Kind("double"),
     "boolean": Kind("boolean"),
 }
+_DEEPEST: Final = DEEPEST + 2
+"""With what is around a row."""
 _DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
 
 
@@ -53,7 +55,8 @@ def _within(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Kind]
         if not isinstance(part, dict) or not isinstance(part.get("field"), str):
             continue
         here = (*path, part["field"])
-        yield from _within(part, here)
+        if len(here) < _DEEPEST:
+            yield from _within(part, here)
         if found := _kind(part):
             yield here, found
 

@@ -197,7 +197,7 @@ def _key_names(ordered: Sequence[Sampled]) -> list[str]:
     for each in ordered:
         try:
             read = json.loads(each.key or b"")
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(read, dict):
             return list(payload(read))

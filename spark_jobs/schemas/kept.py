@@ -65,7 +65,7 @@ class Kept:
         return missing | {file.stem: each for file, each in found.items() if each is not None}
 
     def note_others(self) -> None:
-        """Records have ids for which nobody asks: they are malformed, in every later reading too."""
+        """Note that nobody asked for some ids: their records are malformed, and stay so."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             create_whole(self.folder / OTHERS, "{}")

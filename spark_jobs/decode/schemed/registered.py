@@ -44,6 +44,11 @@ def header_of(part: str) -> str:
     return f"__{part}_schema_id"
 
 
+def not_kept(number: str) -> str:
+    """Why a record is malformed for whose schema nobody asked."""
+    return f"schema {number} is not kept here"
+
+
 class Given(NamedTuple):
     """What the tasks get from the driver."""
 
@@ -173,7 +178,7 @@ class Registered:
                 if schema
                 else f"the registry has no schema {number}"
                 if number in schemas
-                else f"schema {number} is not kept here"
+                else not_kept(number)
             )
         return self._readers[number]
 

@@ -153,7 +153,7 @@ def _refuse_other_columns(spec: Pipeline, keys: str) -> None:
 
 def _by_quarantined(of: _Sought) -> _Found:
     found = Replaying(of.way, of.closed.until)
-    ask_again(of.way.spec, of.settings)
+    ask_again(of.way.spec, of.settings, of.paths.root)
     generations = of.closed.found.identity.generations
     for each in quarantine.waiting(
         of.way.spec, of.paths, generations, of.closed.batch, of.request.reason, of.settings
