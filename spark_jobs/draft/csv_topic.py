@@ -47,8 +47,8 @@ def of_csv(ordered: Sequence[Sampled]) -> Reading | None:
     stamps = [each.timestamp for each, _ in rows if each.timestamp is not None]
     given = names or tuple(f"column_{number}" for number in range(1, len(rows[0][1]) + 1))
     leaves = [Leaf((name,), _column([row[at] for _, row in rows])) for at, name in enumerate(given)]
-    fields: list[Drafted] = drafted(leaves, median(stamps) if stamps else 0, of=_kind)
     notes = {} if names else {"format": NO_HEADER}
+    fields: list[Drafted] = drafted(leaves, median(stamps) if stamps else 0, of=_kind, notes=notes)
     format_ = Csv(columns=given, delimiter=delimiter)
     return Reading([each for each, _ in rows], fields, format_, notes=notes)
 

@@ -20,7 +20,9 @@ def of_json(ordered: Sequence[Sampled]) -> Reading:
     good = objects(ordered)
     found, of_them = [value for _, value in good], [each for each, _ in good]
     envelope = _envelope(found)
-    return Reading(of_them, _fields(found, envelope, of_them), envelope=envelope)
+    notes = dict[str, str]()
+    fields = _fields(found, envelope, of_them, notes)
+    return Reading(of_them, fields, envelope=envelope, notes=notes)
 
 
 def _envelope(found: Sequence[Mapping[str, Any]]) -> Envelope | None:
@@ -50,7 +52,10 @@ def payload(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fields(
-    found: Sequence[Mapping[str, Any]], envelope: Envelope | None, ordered: Sequence[Sampled]
+    found: Sequence[Mapping[str, Any]],
+    envelope: Envelope | None,
+    ordered: Sequence[Sampled],
+    notes: dict[str, str],
 ) -> list[Drafted]:
     stamps = [each.timestamp for each in ordered if each.timestamp is not None]
     clock_ms = median(stamps) if stamps else 0
@@ -69,9 +74,9 @@ def _fields(
         return said.get((*base, *leaf.path)) or kind(leaf, clock_ms)
 
     taken = ("changed_at", "op", "arrived_at")
-    fields = drafted(leaves(rows), clock_ms, taken=taken, of=of)
+    fields = drafted(leaves(rows), clock_ms, taken=taken, of=of, notes=notes)
     names = [each.field.name for each in fields]
-    beside = drafted(leaves(around), clock_ms, "envelope", names)
+    beside = drafted(leaves(around), clock_ms, "envelope", names, notes=notes)
     return fields + [each for each in beside if each.leaf.values]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.epoch import epoch, is_written_out
-from spark_jobs.values.path import Path, readable
+from spark_jobs.values.path import Path
 
 DEEPEST: Final = 5
 MOST: Final = 500
@@ -160,8 +160,6 @@ def _folded(objects: Sequence[Mapping[str, Any]]) -> set[Path]:
 def _within(value: Mapping[str, Any], path: Path, folded: set[Path]) -> Iterator[tuple[Path, Any]]:
     for key, each in value.items():
         here = (*path, key)
-        if not readable(here):
-            continue
         inner = isinstance(each, dict) and each and here not in folded and len(here) < DEEPEST
         if inner:
             yield from _within(each, here, folded)
