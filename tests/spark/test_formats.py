@@ -6,6 +6,8 @@ import pytest
 
 from local import registry
 from spark_jobs.errors import RegistryUnreachable
+from spark_jobs.runs.schema_look import ask_again
+from spark_jobs.schemas.kept import Kept
 from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.encoded import Encoding, encodings
 from tests.harness.refused import because
@@ -101,3 +103,6 @@ def test_records_with_more_foreign_ids_than_are_looked_up_are_malformed_and_end_
     assert len(asked) == most - 1
     assert sum("is not kept here" in each for each in of_foreign) == len(foreign) - len(asked)
     assert sum(row["unaccounted"] for row in made.ops("batches", "unaccounted")) == 0
+    ask_again(made.spec, made.settings, made.paths.root)
+    kept = Kept(made.settings.root, by.topic.format.registry).schemas()
+    assert {str(number) for number in foreign} <= kept.keys()
