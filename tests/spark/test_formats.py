@@ -82,7 +82,7 @@ def test_records_with_more_foreign_ids_than_are_looked_up_are_malformed_and_end_
     most = 3
     monkeypatch.setattr("spark_jobs.runs.schema_look.MOST_IDS", most)
     made = Scene(kafka, tmp_path, "flight_events", events=100, deliveries=2, stores=1, partitions=1)
-    foreign = [900 + n for n in range(2 * most)]
+    foreign = [900 + n for n in range(2 * most - 1)]
     with encodings(url, made.topic, tmp_path) as all_of_them:
         by = all_of_them["avro"]
         registered(made, by, url)
