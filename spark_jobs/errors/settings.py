@@ -91,6 +91,12 @@ class SettingInvalid(SluiceError):
     def folder_shared(self, folder: object, risk: object) -> None: ...
 
     @reason(
+        "Spark has no room for its files in {folder}: {error}.",
+        "Set TMPDIR or SPARK_LOCAL_DIRS to a folder to which this user may write.",
+    )
+    def scratch_unmade(self, folder: object, error: object) -> None: ...
+
+    @reason(
         "The root is {root!r}. Spark and delta-rs read {part!r} in a path differently.",
         "Rename the folder, with all that is in it. The pipelines go on.",
     )

@@ -88,12 +88,14 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
+    from spark_jobs.launch.callbacks import require_secret  # noqa: PLC0415 - as above
     from spark_jobs.values.spark_times import make_total  # noqa: PLC0415 - as above
 
     builder = SparkSession.builder.appName(f"sluice {name}")
     for key, value in {**STATIC, **dynamic(state)}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    require_secret(spark.sparkContext._gateway)  # noqa: SLF001 - no Python form
     make_total()
     _require_language(spark)
     _drop_inherited(spark, state)

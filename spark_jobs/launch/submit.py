@@ -70,6 +70,13 @@ UNREAD = {
 """What Spark would keep for messages and pages that nobody reads. An installation or a spec may
 set it.
 """
+ALONE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Spark makes a secret for each application, and keeps it in its JVM's memory.
+    "spark.authenticate": "true",
+}
+"""Of a local master: nobody but its own processes has anything to ask of it."""
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
 DAEMON = "spark_jobs.warm.inside.python_daemon"
@@ -140,6 +147,9 @@ def configuration(
             _java_options(settings, records, archived=archived)
         ),
         **_executors(settings, jars, s3, records),
+        **(ALONE if settings.local else {}),
+        # Hadoop's default begins with /tmp, wherever the JVM's temporary folder is.
+        "spark.hadoop.hadoop.tmp.dir": "${java.io.tmpdir}/hadoop-${user.name}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **(object_store() if s3 else {}),

@@ -109,6 +109,9 @@ OWNED = {
     "state.shuffle_partitions",
     "spark.sql.redaction.options.regex": "it keeps Kafka's secrets out of plans",
     "spark.redaction.regex": "it keeps secrets out of Spark's logs and pages",
+    "spark.local.dir": "each run has a folder of its own, which only its user may enter: TMPDIR or "
+    "SPARK_LOCAL_DIRS says where",
+    "spark.hadoop.hadoop.tmp.dir": "it is in the folder of the run",
     "spark.databricks.delta.snapshotPartitions": "Sluice's tables have small logs, and one task "
     "reads them",
     **dict.fromkeys(
