@@ -48,7 +48,9 @@ def run(words: list[str], variables: Mapping[str, str]) -> int:
     processes.
     """
     with relayed() as stderr, scratch(variables) as made:
-        started = subprocess.Popen(words, env={**variables, **made.variables}, pass_fds=made.locks, stderr=stderr)
+        started = subprocess.Popen(
+            words, env={**variables, **made.variables}, pass_fds=made.locks, stderr=stderr
+        )
         try:
             return started.wait()
         except BaseException:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from spark_jobs.errors import SettingInvalid
+from spark_jobs.errors import SettingInvalid, SluiceError
 from spark_jobs.root.own_folder import own_folder
 
 RISK: Final = "rows and state would be there"
@@ -87,12 +87,12 @@ def scratch(variables: Mapping[str, str]) -> Iterator[Scratch]:
         made.remove()
 
 
-def sweep(local_dirs: str) -> None:
-    """Remove what JVMs that are gone have left beside these folders, which are written as
-    SPARK_LOCAL_DIRS has them, and in the temporary folder.
-    """
-    for folder in filter(None, local_dirs.split(",")):
-        _sweep(Path(folder).parent)
+def sweep() -> None:
+    """Remove what JVMs that are gone have left where this process's JVM had its folders."""
+    given = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
+    with suppress(SluiceError, OSError):
+        for home in {own_folder("scratch", RISK), *(Path(each).parent for each in given if each)}:
+            _sweep(home)
 
 
 def _properties(folder: str) -> list[str]:

@@ -11,8 +11,8 @@ import pytest
 from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView
 from pyspark.sql import SparkSession
 
-from spark_jobs.launch.session import STATIC
 from spark_jobs.launch.scratch import Scratch
+from spark_jobs.launch.session import STATIC
 from spark_jobs.launch.submit import DAEMON, LOG_STORE, configuration, environment, s3_jars
 from spark_jobs.settings.installation import Settings
 
