@@ -1,9 +1,9 @@
 """Scratch: a folder for what Spark's JVM writes beside the root in one run: rows of shuffles and
 broadcasts, state that RocksDB has open, its libraries, sockets to its Python workers.
 
-Spark makes folders that everybody may enter, and leaves them behind where its JVM is killed. So each
-JVM has one in a folder that its user alone may enter, with a lock that it keeps open for as long as
-it lives. Whoever starts the next one removes those whose lock is free.
+Spark makes folders that everybody may enter, and leaves them behind where its JVM is killed. So
+each JVM has one in a folder that its user alone may enter, with a lock that it holds for as long as
+it lives. The next start removes those whose lock is free.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import socket
-import stat
 import struct
 import tempfile
 from collections.abc import Iterator
@@ -67,7 +66,7 @@ def opened(paths: list[str]) -> list[str]:
     may = []
     for path in paths:
         with contextlib.suppress(OSError):
-            if stat.S_ISSOCK(os.stat(path).st_mode):
+            if Path(path).is_socket():
                 socket.socket(socket.AF_UNIX).connect(path)
             else:
                 os.close(os.open(path, os.O_RDONLY))
