@@ -19,14 +19,17 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from spark_jobs.errors import SettingInvalid, SluiceError
-from spark_jobs.root.own_folder import own_folder
+from spark_jobs.errors import SettingInvalid
+from spark_jobs.root.own_folder import folder_name, own_folder
 
 RISK: Final = "rows and state would be there"
 MOST_SOCKET_BYTES: Final = 60
 """Of a folder in which Spark makes sockets: their paths have at most 104 bytes on some systems, and
 Spark's names of them 43.
 """
+FOLDERS: Final = "SLUICE_RUN_SCRATCH"
+"""The variable with all of them, for who ends the JVM from below."""
+NAME_CHARACTERS: Final = 12
 _LOCK: Final = ".lock"
 
 
@@ -49,16 +52,20 @@ class Scratch:
             except OSError as error:
                 raise SettingInvalid.scratch_unmade(folder=base, error=error) from None
         first, *others = map(str, self._folders)
-        options = [*shlex.split(variables.get("SPARK_SUBMIT_OPTS", "")), *_properties(first)]
+        options = [
+            *shlex.split(variables.get("SPARK_SUBMIT_OPTS", "")),
+            f"-Djava.io.tmpdir={first}",
+        ]
         self.variables = {
             "SPARK_LOCAL_DIRS": ",".join(others or [first]),
             "SPARK_SUBMIT_OPTS": shlex.join(options),
+            FOLDERS: ",".join([first, *others]),
         }
         """What its environment is to have besides."""
 
     def _make(self, home: Path) -> None:
         _sweep(home)
-        folder = home / uuid4().hex[:12]
+        folder = home / uuid4().hex[:NAME_CHARACTERS]
         lock = os.open(_lock_of(folder), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self.locks.append(lock)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -87,23 +94,22 @@ def scratch(variables: Mapping[str, str]) -> Iterator[Scratch]:
         made.remove()
 
 
-def sweep() -> None:
-    """Remove what JVMs that are gone have left where this process's JVM had its folders."""
-    given = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
-    with suppress(SluiceError, OSError):
-        for home in {own_folder("scratch", RISK), *(Path(each).parent for each in given if each)}:
-            _sweep(home)
-
-
-def _properties(folder: str) -> list[str]:
-    """Of the JVM: what it makes by itself, and sockets that only who may enter the folder reaches.
-    On a path that is too long for sockets, Spark has ports of the loopback.
+def remove_own() -> None:
+    """Remove the folders of the JVM that this process is of, once it is gone: its threads may have
+    the lock for a moment after they were killed.
     """
-    sockets = len(os.fsencode(folder)) <= MOST_SOCKET_BYTES
-    return [
-        f"-Djava.io.tmpdir={folder}",
-        *(["-Dspark.python.unix.domain.socket.enabled=true"] if sockets else []),
-    ]
+    for folder in map(Path, filter(None, os.environ.get(FOLDERS, "").split(","))):
+        with suppress(FileNotFoundError), _lock_of(folder).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _remove(folder)
+
+
+def has_sockets() -> bool:
+    """Whether a JVM may have the sockets of its Python workers in its folder: their path is short
+    enough. Elsewhere they are ports of the loopback.
+    """
+    folder = Path(tempfile.gettempdir()) / folder_name("scratch") / ("x" * NAME_CHARACTERS)
+    return len(os.fsencode(folder)) <= MOST_SOCKET_BYTES
 
 
 def _lock_of(folder: Path) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import shipment
+from spark_jobs.launch.scratch import has_sockets
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Drain, Printing, Repartition, Run, Serve, Stage
 from spark_jobs.pinned import language
@@ -77,6 +78,10 @@ ALONE = {
     "spark.authenticate": "true",
 }
 """Of a local master: nobody but its own processes has anything to ask of it."""
+SOCKETS = {"spark.python.unix.domain.socket.enabled": "true"}
+"""Python workers reach the JVM in a folder that its user alone may enter, not at ports: at the one
+for a processor's state Spark asks for no secret.
+"""
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
 DAEMON = "spark_jobs.warm.inside.python_daemon"
@@ -148,6 +153,7 @@ def configuration(
         ),
         **_executors(settings, jars, s3, records),
         **(ALONE if settings.local else {}),
+        **(SOCKETS if settings.local and has_sockets() else {}),
         # Hadoop's default begins with /tmp, wherever the JVM's temporary folder is.
         "spark.hadoop.hadoop.tmp.dir": "${java.io.tmpdir}/hadoop-${user.name}",
         "spark.ui.enabled": "false",

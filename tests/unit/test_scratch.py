@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch import relay
-from spark_jobs.launch.scratch import Scratch, scratch, sweep
+from spark_jobs.launch.scratch import FOLDERS, Scratch, has_sockets, remove_own, scratch
 from tests.harness.refused import fails
 
 WRITES = "import os, pathlib; pathlib.Path(os.environ['SPARK_LOCAL_DIRS'], 'rows').touch()"
@@ -45,20 +46,19 @@ def test_only_its_user_may_enter_it_and_nothing_is_left_of_a_jvm_that_has_ended(
     assert not [*home.iterdir()]
 
 
-def test_a_jvm_has_all_its_files_and_sockets_there(home):
+def test_a_jvm_has_its_temporary_files_there_too(home):
     with scratch({"SPARK_SUBMIT_OPTS": "-Dmine='a b'"}) as made:
         assert properties(made) == {
             "mine": "a b",
             "java.io.tmpdir": made.variables["SPARK_LOCAL_DIRS"],
-            "spark.python.unix.domain.socket.enabled": "true",
         }
 
 
 def test_where_the_path_is_too_long_for_a_socket_there_is_none(temporary, monkeypatch):
+    assert has_sockets()
     (deep := temporary / ("d" * 60)).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    with scratch({}) as made:
-        assert [*properties(made)] == ["java.io.tmpdir"]
+    assert not has_sockets()
 
 
 def test_each_disk_that_is_named_for_spark_has_one_too(home, temporary):
@@ -95,8 +95,20 @@ def test_what_a_killed_jvm_left_goes_with_the_next_start_and_that_of_a_living_on
     finally:
         lives.kill()
         lives.wait()
-    sweep()
+    with scratch({}):
+        pass
     assert not [*home.iterdir()]
+
+
+def test_who_has_killed_its_jvm_removes_what_that_one_left_and_nothing_else(home, monkeypatch):
+    with scratch({}) as other:
+        made = Scratch({})
+        monkeypatch.setenv(FOLDERS, made.variables[FOLDERS])
+        closes = threading.Timer(0.1, made.let_go)  # the last thread of a killed JVM
+        closes.start()
+        remove_own()
+        closes.join()
+        assert [*map(str, home.glob("*[!k]"))] == [other.variables[FOLDERS]]
 
 
 def test_a_command_leaves_nothing(home):

@@ -19,7 +19,7 @@ from typing import NoReturn, Protocol
 from spark_jobs import failpoint
 from spark_jobs.launch import parent_watch
 from spark_jobs.launch.limited import within
-from spark_jobs.launch.scratch import sweep
+from spark_jobs.launch.scratch import remove_own
 from spark_jobs.warm.address import Address
 from spark_jobs.warm.inside.job import Job
 from spark_jobs.warm.inside.jvm import Jvm
@@ -175,7 +175,7 @@ class Worker:
         self._log.note(f"it ends at once: {self._turn.ending}")
         if left := within(STOP_SECONDS, self._jvm.kill):
             self._log.note(f"its JVM may live: {left}")
-        within(STOP_SECONDS, sweep)
+        within(STOP_SECONDS, remove_own)
         tell()
         _exit()
 
