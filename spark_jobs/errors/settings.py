@@ -239,6 +239,14 @@ class SettingInvalid(SluiceError):
     def server_invalid(self, name: object, given: object, server: object) -> None: ...
 
     @reason(
+        "{name} has a user before {server!r}, perhaps with a password. No client of Kafka takes "
+        "one there.",
+        "Write host:port. Declare user and password in the file of SLUICE_KAFKA_CONFIG, or in "
+        "Airflow's connection: sasl.username, sasl.password.",
+    )
+    def user_before_server(self, name: object, server: object) -> None: ...
+
+    @reason(
         "{source} has {shown}: {why}.",
         "{remedy}.",
     )
