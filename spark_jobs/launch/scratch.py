@@ -29,7 +29,7 @@ Spark's names of them 43.
 """
 FOLDERS: Final = "SLUICE_RUN_SCRATCH"
 """The variable with all of them, for who ends the JVM from below."""
-NAME_CHARACTERS: Final = 12
+NAME_CHARACTERS: Final = 8
 _LOCK: Final = ".lock"
 
 

@@ -33,9 +33,7 @@ _KAFKA = "Kafka is declared in one place: SLUICE_KAFKA_CONFIG, or Airflow's conn
 _STATUS = "a run reads there whether Spark ran a stage twice, and then counts again"
 _LANGUAGE = "everything runs in UTC, UTF-8 and one language, or results would depend on the machine"
 _RESULT = "it changes the results of a query, and the stored state was made without it"
-_SCRATCH = (
-    "each run has a folder that its user alone may enter: TMPDIR and SPARK_LOCAL_DIRS say where"
-)
+_SCRATCH = "TMPDIR and SPARK_LOCAL_DIRS say where each run has its own folder"
 _SECRET = "SLUICE_SPARK_SECRET_FILE sets it, together with the options that belong to it"
 
 OWNED = {
