@@ -19,7 +19,7 @@ def require_secret(gateway: Any) -> None:
         return
     secret = gateway.gateway_parameters.auth_token
     gateway.callback_server_parameters.auth_token = secret
-    ensure_callback_server_started(gateway)
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     java = JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()  # noqa: SLF001
     field = java.getClass().getSuperclass().getDeclaredField("authToken")
     field.setAccessible(True)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def test_all_that_a_jvm_writes_by_itself_lies_in_its_users_folder(spark):
-    context = spark.sparkContext
-    java = context._jvm
-    hadoop = context._jsc.hadoopConfiguration()
-    configured = java.org.apache.spark.util.Utils.getConfiguredLocalDirs(context._jsc.sc().conf())
+    java = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no other way to Java's objects
+    context = spark.sparkContext._jsc  # noqa: SLF001 - as above
+    hadoop = context.hadoopConfiguration()
+    configured = java.org.apache.spark.util.Utils.getConfiguredLocalDirs(context.sc().conf())
     home = Path(tempfile.gettempdir()) / f"sluice-scratch-{os.getuid()}"
     for place in (
         java.System.getProperty("java.io.tmpdir"),
