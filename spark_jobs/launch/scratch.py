@@ -12,6 +12,7 @@ import fcntl
 import os
 import shlex
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -69,6 +70,7 @@ class Scratch:
         lock = os.open(_lock_of(folder), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self.locks.append(lock)
         fcntl.flock(lock, fcntl.LOCK_EX)
+        os.write(lock, socket.gethostname().encode())
         folder.mkdir(mode=0o700)  # last: a folder that others see is locked
         self._folders.append(folder)
 
@@ -117,12 +119,14 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _sweep(home: Path) -> None:
+    """Those of this machine: where machines share a folder, a lock may hold on one alone."""
     for folder in home.iterdir():
         if folder.suffix == _LOCK:
             continue
         with suppress(OSError), _lock_of(folder).open("r+") as lock:  # held, or swept just now
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(folder)
+            if lock.read() == socket.gethostname():
+                _remove(folder)
 
 
 def _remove(folder: Path) -> None:

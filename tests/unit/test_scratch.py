@@ -3,6 +3,7 @@
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,15 @@ def test_what_a_killed_jvm_left_goes_with_the_next_start_and_that_of_a_living_on
     with scratch({}):
         pass
     assert not [*home.iterdir()]
+
+
+def test_what_another_machine_has_in_a_shared_folder_stays(home, monkeypatch):
+    """Its lock may be free here while its JVM lives there."""
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "gethostname", lambda: "another.example")
+        (made := Scratch({})).let_go()
+    with scratch({}):
+        assert Path(made.variables["SPARK_LOCAL_DIRS"]).exists()
 
 
 def test_who_has_killed_its_jvm_removes_what_that_one_left_and_nothing_else(home, monkeypatch):
