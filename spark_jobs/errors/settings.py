@@ -91,6 +91,12 @@ class SettingInvalid(SluiceError):
     def folder_shared(self, folder: object, risk: object) -> None: ...
 
     @reason(
+        "Spark has no room for its files in {folder}: {error}.",
+        "Set TMPDIR or SPARK_LOCAL_DIRS to a folder to which this user may write.",
+    )
+    def scratch_unmade(self, folder: object, error: object) -> None: ...
+
+    @reason(
         "The root is {root!r}. Spark and delta-rs read {part!r} in a path differently.",
         "Rename the folder, with all that is in it. The pipelines go on.",
     )
@@ -231,6 +237,14 @@ class SettingInvalid(SluiceError):
         "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
     )
     def server_invalid(self, name: object, given: object, server: object) -> None: ...
+
+    @reason(
+        "{name} has a user before {server!r}, perhaps with a password. No client of Kafka takes "
+        "one there.",
+        "Write host:port. Declare user and password in the file of SLUICE_KAFKA_CONFIG, or in "
+        "Airflow's connection: sasl.username, sasl.password.",
+    )
+    def user_before_server(self, name: object, server: object) -> None: ...
 
     @reason(
         "{source} has {shown}: {why}.",

@@ -25,6 +25,11 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.warm.look import foretold
 
+OPEN = (
+    "OPEN: whoever reaches its machines may read what runs send and give them orders; set "
+    "SLUICE_SPARK_SECRET_FILE"
+)
+"""Of a cluster without a secret."""
 CONNECTION = "AIRFLOW_CONN_SLUICE_SPARK"
 
 
@@ -131,4 +136,5 @@ def _topic(name: str, spec: Pipeline) -> str:
 
 def _master(settings: Settings) -> str:
     airflow = "named" if os.environ.get(CONNECTION) else "not in the environment: see Airflow's UI"
-    return f"{settings.master} on the command line; Airflow's connection sluice_spark is {airflow}"
+    seen = f"{settings.master} on the command line; Airflow's connection sluice_spark is {airflow}"
+    return seen if settings.local or settings.spark_secret_file else f"{seen}; {OPEN}"

@@ -232,6 +232,9 @@ class Settings(NamedTuple):
         values["SLUICE_KAFKA"] = brokers
         own = variable("SLUICE_KAFKA", cluster)
         named = "bootstrap.servers" if kafka_config.brokers else own
+        _, user, server = brokers.rpartition("@")
+        if user:  # before any message shows the brokers
+            raise SettingInvalid.user_before_server(name=named, server=server)
         for server in values["SLUICE_KAFKA"].split(","):
             host, _, port = server.strip().rpartition(":")
             if not host or not port.isdigit():

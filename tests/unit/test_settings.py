@@ -126,6 +126,34 @@ def test_brokers_that_are_host_and_port_are_accepted(monkeypatch, kafka):
     assert Settings.from_environment().kafka == kafka
 
 
+WITH_USER = (
+    "u:hunter2@kafka:1",
+    "SASL_SSL://u:hunter2@kafka:1",
+    "a:1,u:hunter2@kafka:1",
+    "u:hunter2@a:1,kafka:1",
+    "u:hunter2@kafka",
+    "u:hun,ter2@kafka:1",
+    "u:hunter2@x@kafka:1",
+)
+
+
+@pytest.mark.parametrize("variable", ["SLUICE_KAFKA", "SLUICE_KAFKA__EU", "bootstrap.servers"])
+@pytest.mark.parametrize("brokers", WITH_USER)
+def test_a_user_with_a_password_before_a_broker_is_refused_and_not_shown(
+    monkeypatch, tmp_path, variable, brokers
+):
+    monkeypatch.setenv("SLUICE_KAFKA", "b:2")
+    if variable == "bootstrap.servers":
+        (file := tmp_path / "kafka.properties").write_text(f"bootstrap.servers={brokers}\n")
+        monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(file))
+    else:
+        monkeypatch.setenv(variable, brokers)
+    with fails(SettingInvalid, "user_before_server", name=variable) as raised:
+        Settings.from_environment(cluster="eu" if variable.endswith("EU") else "")
+    said = f"{raised.value} {raised.value.parameters}"
+    assert not [part for part in ("hun", "ter2") if part in said]
+
+
 def test_the_declaration_of_kafka_is_read_and_its_brokers_win(monkeypatch, tmp_path):
     (file := tmp_path / "kafka.properties").write_text("bootstrap.servers=a:1\nclient.id=sluice\n")
     monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(file))
