@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 LEGACY: Final = b"org.apache.spark.legacyINT96"
 """In the footer of a file whose times are of the Julian calendar."""
 DELTA_RS: Final = re.compile(r"-c\d{3}\.\w+\.parquet$")
-"""The end of the name of a file by delta-rs, which writes no INT96; Spark's for Delta has `.c000`."""
+"""How the name of a file by delta-rs ends, which writes no INT96. Spark's for Delta has `.c000`."""
+REMOVED: Final = ("path", "partitionValues", "size", "deletionVector", "tags")
+"""What the remove of a file has of its add."""
 AT_ONCE: Final = 8
 """Footers that are read at a time."""
 _seen: dict[str, bool] = {}
@@ -96,7 +98,7 @@ def make_exact(table: deltalake.DeltaTable) -> int:
     which the table then moves. How many there were.
 
     Rows keep their places in a file, so deletion vectors and statistics stay. Raises
-    CommitFailedError if another writer was faster, and MaintenanceRefused for what only Spark reads.
+    CommitFailedError if another writer was faster, and MaintenanceRefused for what needs Spark.
     """
     if not (old := inexact(table)):
         return 0
@@ -105,9 +107,7 @@ def make_exact(table: deltalake.DeltaTable) -> int:
     actions: list[Action] = [{"commitInfo": said | {"operationParameters": {"int96": "true"}}}]
     for file in old:
         gone = {"dataChange": False, "deletionTimestamp": now, "extendedFileMetadata": True}
-        kept = ("path", "partitionValues", "size", "deletionVector", "tags")
-        kept += ("baseRowId", "defaultRowCommitVersion")
-        same = {name: file[name] for name in kept if file.get(name) is not None}
+        same = {name: file[name] for name in REMOVED if file.get(name) is not None}
         actions.append({"remove": same | gone})
         actions.append({"add": file | _rewritten(table, file) | {"modificationTime": now}})
     if not Log.of(_folder(table)).put(version, actions):
@@ -192,9 +192,7 @@ def _compare(table: deltalake.DeltaTable, source: pq.ParquetFile, new: Any) -> N
             raise _refusal(table, "a file with INT96 timestamps was not written again")
         for old, again in zip(source.iter_batches(), written.iter_batches(), strict=True):
             if not old.cast(again.schema).equals(again):
-                raise _refusal(
-                    table, "a file with INT96 timestamps changed as it was written again"
-                )
+                raise _refusal(table, "a file with INT96 timestamps changed when written again")
 
 
 def _refusal(table: deltalake.DeltaTable, why: str) -> MaintenanceRefused:
