@@ -7,7 +7,6 @@ first written again, row by row at its place, in a commit that changes no data.
 
 from __future__ import annotations
 
-import re
 import time
 import uuid
 from collections.abc import Iterator
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 LEGACY: Final = b"org.apache.spark.legacyINT96"
 """In the footer of a file whose times are of the Julian calendar."""
-DELTA_RS: Final = re.compile(r"-c\d{3}\.\w+\.parquet$")
-"""How the name of a file by delta-rs ends, which writes no INT96. Spark's for Delta has `.c000`."""
 REMOVED: Final = ("path", "partitionValues", "size", "deletionVector", "tags")
 """What the remove of a file has of its add."""
 AT_ONCE: Final = 8
@@ -81,11 +78,7 @@ def inexact(table: deltalake.DeltaTable) -> list[Action]:
     """The adds of the table's files that have INT96 timestamps."""
     if '"timestamp"' not in table.schema().to_json():
         return []
-    paths = [
-        path
-        for path in table.get_add_actions().column("path").to_pylist()
-        if not DELTA_RS.search(path)
-    ]
+    paths = table.get_add_actions().column("path").to_pylist()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         if not any(pool.map(lambda path: _is_old(table, path), paths)):
             return []
