@@ -125,8 +125,11 @@ def _is_old(table: deltalake.DeltaTable, path: str) -> bool:
 
     place = _place(table, path)
     if (known := _seen.get(str(place))) is None:
-        with place.open("rb") as content:
-            footer = pq.ParquetFile(content).metadata
+        try:
+            with place.open("rb") as content:
+                footer = pq.ParquetFile(content).metadata
+        except FileNotFoundError:
+            return False  # who reads its rows says so
         known = _seen[str(place)] = "INT96" in _kinds(footer)
     return known
 
