@@ -34,7 +34,6 @@ from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES
-from spark_jobs.sink.keyed.ties import OTHERS
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
@@ -126,7 +125,7 @@ class Change(NamedTuple):
             DELETED_AT: self.clock if dead else None,
             PARTITION: self.partition,
             OFFSET: self.offset,
-            CONTENTS: zlib.crc32(repr(self.record[3:]).encode()) if not dead else 0,
+            CONTENTS: zlib.crc32(repr(self.record[3:]).encode()) if timed or not dead else 0,
             DELETED: dead,
         }
 
@@ -364,6 +363,6 @@ def reduced(changes: Iterable[Change]) -> pa.Table:
     for _, group in groupby(ordered, key=lambda change: change.key):
         of_key = [*group]
         copies = sum(change.is_copy_of(of_key[-1]) for change in of_key)
-        rows.append(of_key[-1].row(timed=False) | {ALL: len(of_key), COPIES: copies, OTHERS: 0})
-    counts = [pa.field(name, pa.int64()) for name in (ALL, COPIES, OTHERS)]
+        rows.append(of_key[-1].row(timed=False) | {ALL: len(of_key), COPIES: copies})
+    counts = [pa.field(name, pa.int64()) for name in (ALL, COPIES)]
     return pa.Table.from_pylist(rows, pa.schema([*CHANGES, *counts]))
