@@ -2,7 +2,11 @@
 table that was edited. Rows are those of tests/unit/followed.py, whose records nobody edits.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
+from copy import copy
+from shutil import copytree
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -18,6 +22,7 @@ from spark_jobs.sink.commit import Commit, within
 from spark_jobs.sink.history import Note
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
+from spark_jobs.storage import compaction
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.unit.followed import CHAINS, CHANGES, HISTORY, LATEST, START, Change, Record
 
@@ -237,7 +242,7 @@ class Edited:
 
     def __init__(self, path: UPath, step: Any, put: Callable[..., None], by: Person) -> None:
         self.path, self.step, self.rows = path, step, list[Row]()
-        self._put, self._by, self._offset, self._batches = put, by, 0, 0
+        self.merge, self._by, self._offset, self._batches = put, by, 0, 0
         chains = not isinstance(step, Latest)
         self.columns, self.oracle = (CHAINS, history) if chains else (CHANGES, latest)
         DeltaTable.create(
@@ -247,12 +252,22 @@ class Edited:
             configuration={"delta.enableChangeDataFeed": "true"},
         )
 
-    def play(self, story: Story) -> None:
+    def play(self, story: Story, *others: Callable[..., None]) -> None:
+        """Up to maintenance. What comes behind the edits is put into copies by these others too."""
         self.put(story.before)
         for number, edit in enumerate(story.edits):
             self.edit(edit, number)
-        for batch in story.after:
-            self.put(batch)
+        for each in (*(self._copied(put) for put in others), self):
+            for batch in story.after:
+                each.put(batch)
+            compaction.compact(each.path)
+            each.agrees()
+
+    def _copied(self, put: Callable[..., None]) -> Edited:
+        made = copy(self)
+        made.path, made.merge = self.path.with_name("copy"), put
+        copytree(self.path, made.path)
+        return made
 
     def put(self, batch: list[tuple[Record, int]]) -> None:
         changes = changes_of(batch, self._offset)
@@ -262,7 +277,7 @@ class Edited:
         self.rows = self.oracle(before, said)
         note: Note = {"sluice": OWNER, "batch": number, "run": "run"}
         path = SparkPath(str(self.path))
-        self._put(changes, self.step, Commit(path, OWNER, number, note, self.path, len(batch)))
+        self.merge(changes, self.step, Commit(path, OWNER, number, note, self.path, len(batch)))
         self.agrees()
         found = written(self.path, [OWNER], number)[number]
         live = [sum(not row[DELETED] for row in rows) for rows in (before, self.rows)]

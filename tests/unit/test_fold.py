@@ -148,6 +148,17 @@ def test_an_older_change_fills_only_what_no_newer_one_said(tmp_path):
     assert done.fates.superseded == 1
 
 
+def test_a_copy_does_not_undo_a_persons_correction(tmp_path):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change("a", 1, (None, "gift", None), 0), Change("a", 2, ("paid", None, 2), 1)], 0)
+    DeltaTable(str(path)).update({"status": "'mended'", "note": "'mine'"})
+    done = merge(path, [Change("a", 2, ("paid", None, 2), 5)], 1)
+    assert rows(path) == {"a": ["mended", "mine", 2]}
+    assert (done.fates.duplicates, done.fates.moved, done.fates.updated) == (1, 1, 0)
+    merge(path, [Change("a", 2, ("sent", None, None), 3)], 2)  # of before the copy
+    assert rows(path) == {"a": ["mended", "mine", 2]}
+
+
 def test_a_delete_forgets_what_was_said_before_it(tmp_path):
     path = table_at(tmp_path / "orders")
     merge(path, [Change("a", 1, ("paid", "gift", 2), 0), Change("a", 2, None, 1)], 0)
