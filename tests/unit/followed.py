@@ -295,10 +295,18 @@ class Followed(Root):
                         self._merge(batch, owner, lambda: None)
 
             self._merge(batch, owner, confirm)
-            self.seen = self.after[batch] = (*self.seen, *self._changes(batch))
+            self.seen = self.after[batch] = (*self.seen, *self._dated(self._changes(batch)))
         failpoint.at("table.committed")
         commit_batch(paths.checkpoint, batch)
         self._catch_up(held)
+
+    def _dated(self, changes: Iterable[Change]) -> Iterator[Change]:
+        """A copy of what the table has brings its place alone, and no clock."""
+        newest = {each.key: each for each in sorted(self.seen, key=lambda each: each.position)}
+        for change in changes:
+            last = newest.get(change.key)
+            copied = last is not None and change.is_copy_of(last)
+            yield change._replace(clock=last.clock) if last and copied else change
 
     def _merge(self, batch: int, owner: str, confirm: Callable[[], None]) -> None:
         note: history.Note = {"sluice": owner, "batch": batch, "run": "run"}
