@@ -78,6 +78,14 @@ class RootUnreachable(SluiceError):
     )
     def root_silent(self, root: object, seconds: float) -> None: ...
 
+    @reason(
+        "A file of pipeline {pipeline!r} below {root} has not answered in {seconds:g} seconds. "
+        "Other pipelines are not affected.",
+        "Read the files of its checkpoint and the ops tables there with another program, to find "
+        "which does not answer. Then load this page again.",
+    )
+    def pipeline_silent(self, root: object, pipeline: object, seconds: float) -> None: ...
+
 
 class RootEmpty(SluiceError):
     """The root can be read, and what was looked for was never written there."""
