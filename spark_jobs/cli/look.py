@@ -24,6 +24,7 @@ from spark_jobs.cli.terminal import (
     one_line_errors,
     require_readable,
     terminal_width,
+    with_spark,
 )
 from spark_jobs.errors.visible import visible
 from spark_jobs.launch import relay
@@ -103,7 +104,7 @@ def state(
     from spark_jobs.pages.growth import growth  # noqa: PLC0415 - as below
     from spark_jobs.state.query import resolve  # noqa: PLC0415 - Delta, which the help does not need
 
-    with one_line_errors():
+    with with_spark():
         spec = registry.load(pipeline)
         settings = installation(spec)
         spec = live_spec(spec, settings.root)

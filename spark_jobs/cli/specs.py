@@ -20,6 +20,7 @@ from spark_jobs.cli.terminal import (
     one_line_errors,
     say,
     terminal_width,
+    with_spark,
 )
 from spark_jobs.contracts.finding import Finding, Whom
 from spark_jobs.errors import ContractBroken
@@ -81,7 +82,7 @@ def validate(
     """
     from spark_jobs.decode.schemed.shape import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
 
-    with one_line_errors():
+    with with_spark() if deep else one_line_errors():
         for name in pipelines or (*registry.names(), *registry.archives()):
             spec = registry.load(name)
             for label, each in ((name, spec), (f"{name} NEXT", registry.load_next(name))):

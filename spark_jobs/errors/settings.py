@@ -66,6 +66,13 @@ class SettingInvalid(SluiceError):
     def spark_env_unmade(self, folder: object) -> None: ...
 
     @reason(
+        "{folder} has no {package}, and runs start there.",
+        "Set SLUICE_SPARK_ENV to the folder that `sluice install` has made. If there is none yet, "
+        "run `sluice install /opt/sluice` first.",
+    )
+    def spark_absent(self, folder: object, package: object) -> None: ...
+
+    @reason(
         "SLUICE_SPARK_ENV is {folder!r}, which is another folder in each working folder.",
         "Write the whole path, from / on.",
     )
@@ -386,12 +393,6 @@ class InstallFailed(SluiceError):
         "Install it, or let JAVA_HOME name it. Debian: apt-get install openjdk-17-jre-headless.",
     )
     def java_unfit(self, found: object, wanted: object) -> None: ...
-
-    @reason(
-        "{folder} has no pyspark, and runs start there.",
-        "Run `sluice install /opt/sluice`, and set SLUICE_SPARK_ENV=/opt/sluice.",
-    )
-    def no_spark(self, folder: object) -> None: ...
 
     @reason("{what} failed: {said}")
     def step_failed(self, what: object, said: object) -> None: ...

@@ -28,7 +28,7 @@ OWN = re.compile(
 def documented() -> list[str]:
     """Of the table of versions, the column of what is tested."""
     page = (REPO / "docs" / "deploy.md").read_text()
-    [row] = [line for line in page.splitlines() if line.startswith("| Airflow")]
+    [row] = [line for line in page.splitlines() if line.startswith("| Airflow, ")]
     airflow, _, _ = row.split("|")[2].partition("Spark provider")
     return re.findall(r"\d+\.\d+\.\d+", airflow)
 

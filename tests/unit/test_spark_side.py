@@ -80,7 +80,7 @@ def test_versions_are_those_of_the_environment_in_which_runs_start(tmp_path, mon
     assert version("pyspark") == metadata.version("pyspark")
     monkeypatch.setenv("SLUICE_SPARK_ENV", str(made))
     assert version("pyspark") == "9.8.7"
-    with pytest.raises(metadata.PackageNotFoundError):
+    with fails(SettingInvalid, "spark_absent", folder=made, package="pytest"):
         version("pytest")
 
 
