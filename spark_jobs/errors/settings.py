@@ -86,6 +86,13 @@ class SettingInvalid(SluiceError):
     def modules_hidden(self, folder: object, name: object) -> None: ...
 
     @reason(
+        "The pipelines' package {package!r} has the name of a module of Python's own, which it "
+        "would hide from Spark.",
+        "Rename the package, and name it in SLUICE_PIPELINES.",
+    )
+    def package_hides(self, package: object) -> None: ...
+
+    @reason(
         "SLUICE_SPARK_ENV is {folder}. It has Sluice {there}, and this process Sluice {here}.",
         "Run `sluice install {folder}` with Sluice {here}.",
     )
@@ -235,7 +242,7 @@ class SettingInvalid(SluiceError):
 
     @reason(
         "{name} is {given!r}. {server!r} is not host:port.",
-        "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
+        "Set it to the bootstrap servers, without a scheme: for example 127.0.0.1:9092.",
     )
     def server_invalid(self, name: object, given: object, server: object) -> None: ...
 

@@ -62,5 +62,8 @@ def _refuse_hiding(folder: Path) -> None:
     """What is on PYTHONPATH comes before Python's own modules."""
     files = [*folder.glob("*.py"), *(each.parent for each in folder.glob("*/__init__.py"))]
     hidden = {path.stem for path in files}
-    if names := sorted(hidden & sys.stdlib_module_names):
+    names = sorted(hidden & sys.stdlib_module_names)
+    if (package := registry.package().partition(".")[0]) in names:
+        raise SettingInvalid.package_hides(package=package)
+    if names:
         raise SettingInvalid.modules_hidden(folder=folder, name=names[0])

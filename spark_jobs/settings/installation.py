@@ -234,7 +234,7 @@ class Settings(NamedTuple):
         named = "bootstrap.servers" if kafka_config.brokers else own
         for server in values["SLUICE_KAFKA"].split(","):
             host, _, port = server.strip().rpartition(":")
-            if not host or not port.isdigit():
+            if not host or "/" in host or not port.isdigit():
                 raise SettingInvalid.server_invalid(
                     name=named,
                     given=values["SLUICE_KAFKA"],

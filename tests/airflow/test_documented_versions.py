@@ -36,7 +36,7 @@ def test_this_environment_has_a_documented_airflow():
 def test_the_contract_with_airflow_holds_on_each_documented_version(other):
     python = python_of(other)
     path = f"{python.parent}:{os.environ['PATH']}"
-    words = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    words = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     files = [f"tests/airflow/{each}" for each in CONTRACT]
     variables = {name: text for name, text in os.environ.items() if name != "SLUICE_LONG"}
     done = subprocess.run(

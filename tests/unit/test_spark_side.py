@@ -95,6 +95,17 @@ def test_a_folder_that_hides_pythons_own_modules_starts_nothing(tmp_path, monkey
         spark_side("")
 
 
+def test_a_package_with_the_name_of_a_module_of_pythons_own_must_be_renamed(tmp_path, monkeypatch):
+    """Wherever it lies, and whatever lies beside it."""
+    (tmp_path / "antigravity").mkdir()
+    (tmp_path / "antigravity" / "__init__.py").touch()
+    (tmp_path / "abc.py").touch()
+    monkeypatch.setenv("SLUICE_PIPELINES", "antigravity")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with fails(SettingInvalid, "package_hides", package="antigravity"):
+        spark_side("")
+
+
 @pytest.fixture
 def below(tmp_path, monkeypatch):
     """A folder below the one in which the package is."""

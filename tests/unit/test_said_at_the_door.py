@@ -1,0 +1,111 @@
+"""What somebody sees who has written a name, a path or an address wrongly: each of them, where it is."""
+
+import socket
+import threading
+from contextlib import contextmanager
+
+import pytest
+from typer.testing import CliRunner
+
+from spark_jobs.cli import app
+from spark_jobs.errors import KafkaUnreachable, PipelineUnknown, RootEmpty, SpecInvalid
+from spark_jobs.messages.new_keys import NewKey
+from spark_jobs.messages.summary import summary
+from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import Settings
+from spark_jobs.source import topic_state
+from tests.harness import roots
+from tests.harness.refused import fails, has
+from tests.unit.test_registry import SPEC, add
+
+TOPIC = """
+from spark_jobs.spec import Field, Pipeline, Topic, Transform
+
+TOPIC = Topic(
+    name="orders",
+    fields=(Field(name="id", type="string"),),
+    event_time="made_at",
+)
+SPEC = Pipeline(name="orders", about="x", topic=TOPIC, steps=(Transform(where="true"),))
+"""
+
+
+def test_validate_names_each_bad_spec_and_judges_the_good_ones(folder):
+    add(folder, "bad", "SPEC = None")
+    add(folder, "good", SPEC.format(name="good"))
+    add(folder, "orders", TOPIC)
+    done = CliRunner().invoke(app, ["validate"])
+    assert done.exit_code == SpecInvalid.exit_status
+    first, second = done.stderr.splitlines()
+    assert (first.split()[0], second.split()[0]) == ("SPEC_INVALID", "SPEC_INVALID")
+    assert ("bad" in first, "'orders', " in second) == (True, True)
+    assert done.stdout.startswith("ok  good")
+    some = CliRunner().invoke(app, ["validate", "goood", "good"])
+    assert some.exit_code == PipelineUnknown.exit_status
+    assert "ok  good" in some.stdout
+
+
+def test_an_error_of_a_topic_names_pipeline_file_and_line(folder):
+    add(folder, "orders", TOPIC)
+    with pytest.raises(SpecInvalid) as error:
+        registry.load("orders")
+    line = 1 + TOPIC.splitlines().index("TOPIC = Topic(")
+    assert "(pipeline 'orders', " in error.value.what
+    assert f"/orders/spec.py, line {line})" in error.value.what
+
+
+def test_an_error_of_a_topic_beside_the_pipelines_names_that_file_too(folder):
+    topic, spec = TOPIC.split("SPEC =")
+    (folder / "topics_of_ours.py").write_text(topic)
+    above = "from spark_jobs.spec import Pipeline, Transform\nfrom ..topics_of_ours import TOPIC\n"
+    add(folder, "orders", f"{above}SPEC ={spec}")
+    with pytest.raises(SpecInvalid) as error:
+        registry.load("orders")
+    assert "(pipeline 'orders', " in error.value.what
+    assert "/topics_of_ours.py, line " in error.value.what
+
+
+@pytest.mark.parametrize("words", [["runs"], ["runs", "departure_delays"], ["late"]])
+def test_a_root_that_is_not_there_is_no_root_without_rows(tmp_path, monkeypatch, words):
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / "nowhere"))
+    done = CliRunner().invoke(app, ["show", *words])
+    assert done.exit_code == RootEmpty.exit_status
+    assert str(tmp_path / "nowhere") in done.stderr
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
+    assert CliRunner().invoke(app, ["show", *words]).exit_code == 0
+
+
+@contextmanager
+def http():
+    """What answers everybody as a server of HTTP does."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            while True:
+                try:
+                    asked, _ = server.accept()
+                except OSError:
+                    return
+                with asked:
+                    asked.recv(100)
+                    asked.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_server_of_http_is_told_from_a_broker(tmp_path, monkeypatch):
+    monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 1.0)
+    with http() as at:
+        settings = Settings("/root", at, tmp_path, "local[2]", "1g")
+        told = {"error": has("HTTP"), "brokers": at}
+        with fails(KafkaUnreachable, "no_broker", **told) as error:
+            topic_state.topic_names(settings, "orders")
+    assert "receive.message.max.bytes" not in str(error.value)
+
+
+def test_a_key_that_no_field_names_is_told_by_the_run_alone_and_not_again_by_its_summary():
+    key = NewKey.model_construct(path="left_over", records=7, looked_at=7)
+    lines = summary(roots.report("orders", new_keys=(key,)))
+    assert not [line for line in lines if "left_over" in line]
