@@ -11,6 +11,6 @@ from airflow.dag_processing.bundles.manager import DagBundlesManager
 
 def on_path() -> None:
     """Append the folders of all bundles that this machine has, in Airflow's order."""
-    bundles = DagBundlesManager().get_all_dag_bundles()
+    bundles = DagBundlesManager().get_all_dag_bundles()  # type: ignore[no-untyped-call]  # Airflow's own
     folders = dict.fromkeys(str(bundle.path) for bundle in bundles if bundle.path.is_dir())
     sys.path += [folder for folder in folders if folder not in sys.path]
