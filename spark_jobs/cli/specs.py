@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from spark_jobs.analysis.misspelt import misspelt
 from spark_jobs.analysis.overflow import overflowing
 from spark_jobs.analysis.rounding import rounding_line
 from spark_jobs.cli.run import PANEL
@@ -109,7 +110,7 @@ def _judge(name: str) -> None:
                 f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
                 f"{'archive' if each.is_archive else each.output_mode}"
             )
-            for line in (*overflowing(each), *_short_history(each)):
+            for line in (*misspelt(each), *overflowing(each), *_short_history(each)):
                 say(f"warning  {label}  {line}")
             if rounding := rounding_line(each):
                 say(f"    {rounding}")

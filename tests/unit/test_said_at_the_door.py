@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 from typer.testing import CliRunner
 
+from spark_jobs.analysis.misspelt import misspelt
 from spark_jobs.cli import app
 from spark_jobs.errors import KafkaUnreachable, PipelineUnknown, RootEmpty, SpecInvalid
 from spark_jobs.messages.new_keys import NewKey
@@ -63,6 +64,46 @@ def test_an_error_of_a_topic_beside_the_pipelines_names_that_file_too(folder):
         registry.load("orders")
     assert "(pipeline 'orders', " in error.value.what
     assert "/topics_of_ours.py, line " in error.value.what
+
+
+MEASURED = """
+from spark_jobs.spec import Aggregate, Pipeline, Transform, Tumbling
+from spark_jobs.topics.flights import FLIGHTS
+
+SPEC = Pipeline(
+    name="late",
+    about="x",
+    topic=FLIGHTS,
+    watermark_delay="1 hour",
+    steps=(
+        Transform(where="carier = 'AA' AND delay_minutes IS NOT NULL"),
+        Aggregate(
+            window=Tumbling(size="1 hour"),
+            keys=("carrier",),
+            measures={"longest": "max(delay_minuts)", "flights": "count(*)", "mean": "avg(delay_minutes)"},
+        ),
+    ),
+)
+"""
+
+
+def test_validate_says_which_name_in_sql_is_near_to_a_column_and_is_none(folder):
+    add(folder, "late", MEASURED)
+    done = CliRunner().invoke(app, ["validate"])
+    said = [line.partition("  late  ")[2] for line in done.stdout.splitlines()[1:]]
+    assert (done.exit_code, [line for line in said if "is no column" in line]) == (
+        0,
+        [
+            "step 1 (transform), where: 'carier' is no column. Did you mean carrier?",
+            "step 2 (aggregate), measures['longest']: 'delay_minuts' is no column. "
+            "Did you mean delay_minutes?",
+        ],
+    )
+
+
+@pytest.mark.parametrize("name", [*registry.names()])
+def test_no_name_of_a_shipped_spec_is_taken_for_a_misspelt_one(name):
+    assert [*misspelt(registry.load(name))] == []
 
 
 @pytest.mark.parametrize("words", [["runs"], ["runs", "departure_delays"], ["late"]])
