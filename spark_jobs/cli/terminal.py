@@ -15,10 +15,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from spark_jobs.errors import RootEmpty, SluiceError
+from spark_jobs.errors import SluiceError
 from spark_jobs.fingerprint.packages import require_spark
 from spark_jobs.registry import find as registry
-from spark_jobs.root.store import is_remote, opened
+from spark_jobs.root.store import is_remote
 from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.settings.installation import Settings
 
@@ -98,7 +98,7 @@ def say(line: str) -> None:
 def installation(spec: Pipeline) -> Settings:
     """The settings of the pipeline.
 
-    Raises as require_readable.
+    Raises RootRefused or RootUnreachable if the root is an object store that does not answer.
     """
     settings = Settings.of(spec)
     require_readable(settings.root)
@@ -106,13 +106,8 @@ def installation(spec: Pipeline) -> Settings:
 
 
 def require_readable(root: str) -> None:
-    """Raises RootRefused or RootUnreachable if the root is an object store that does not answer;
-    RootEmpty if it is a folder that is not there.
-    """
-    if not is_remote(root):
-        if not opened(root).is_dir():
-            raise RootEmpty.absent(root=root)
-    else:
+    """Raises RootRefused or RootUnreachable if the root is an object store that does not answer."""
+    if is_remote(root):
         from spark_jobs.storage.object_store import require_readable as require  # noqa: PLC0415 - a disk needs no client
 
         require(root)

@@ -204,8 +204,7 @@ def admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
         error.__traceback__ = None
         raised: KafkaError = error.args[0]
         if raised.name() == "UNKNOWN_TOPIC_OR_PART":
-            absent = TopicMissing.topic_absent(brokers=settings.kafka, topic=topic)
-            raise absent.adding(_nearest(client, topic)) from None
+            raise _missing(client, settings.kafka, topic) from None
         if refused := refusal([raised, *errors], topic, settings):
             raise refused from None
         last = next((one for one in reversed(errors) if one.name() != "_ALL_BROKERS_DOWN"), None)
@@ -219,14 +218,14 @@ def admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
         client = None
 
 
-def _nearest(client: AdminClient | None, topic: str) -> str:
-    """A word on the topic whose name is nearest; empty where none is near."""
+def _missing(client: AdminClient | None, brokers: str, topic: str) -> TopicMissing:
     names = list[str]()
     if client is not None:
         with suppress(KafkaException):
             names = [*client.list_topics(timeout=TIMEOUT_SECONDS).topics]
     close = difflib.get_close_matches(topic, names, n=1)
-    return f"Did you mean {close[0]}?" if close else ""
+    nearest = f"; the nearest name there is {close[0]!r}" if close else ""
+    return TopicMissing.topic_absent(brokers=brokers, topic=topic, nearest=nearest)
 
 
 def _connect(client: AdminClient, errors: list[KafkaError]) -> None:
