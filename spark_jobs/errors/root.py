@@ -95,8 +95,8 @@ class RootEmpty(SluiceError):
 
     @reason(
         "{root} does not exist on this machine, so no run has written to it.",
-        "Before the first run that is right. Else set the SLUICE_ROOT of the runs, also for the "
-        "API server, and mount the volume that it is on.",
+        "Before the first run that is right. Else set the workers' SLUICE_ROOT here, for "
+        "pages on the API server, and mount the volume that it is on.",
     )
     def absent(self, root: object) -> None: ...
 
