@@ -109,6 +109,7 @@ def test_a_root_that_is_not_there_is_no_root_without_rows(tmp_path, monkeypatch,
     done = CliRunner().invoke(app, ["show", *words])
     assert done.exit_code == RootEmpty.exit_status
     assert str(tmp_path / "nowhere") in done.stderr
+    assert not (tmp_path / "nowhere").exists()
     monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
     assert CliRunner().invoke(app, ["show", *words]).exit_code == 0
 
