@@ -66,6 +66,13 @@ class SettingInvalid(SluiceError):
     def spark_env_unmade(self, folder: object) -> None: ...
 
     @reason(
+        "{folder} has no {package}, and runs start there.",
+        "Set SLUICE_SPARK_ENV to the folder that `sluice install` has made. If there is none yet, "
+        "run `sluice install /opt/sluice` first.",
+    )
+    def spark_absent(self, folder: object, package: object) -> None: ...
+
+    @reason(
         "SLUICE_SPARK_ENV is {folder!r}, which is another folder in each working folder.",
         "Write the whole path, from / on.",
     )
@@ -77,6 +84,13 @@ class SettingInvalid(SluiceError):
         "Move the package into a folder of its own, and name that in PYTHONPATH.",
     )
     def modules_hidden(self, folder: object, name: object) -> None: ...
+
+    @reason(
+        "The pipelines' package {package!r} has the name of a module of Python's own, which it "
+        "would hide from Spark.",
+        "Rename the package, and name it in SLUICE_PIPELINES.",
+    )
+    def package_hides(self, package: object) -> None: ...
 
     @reason(
         "SLUICE_SPARK_ENV is {folder}. It has Sluice {there}, and this process Sluice {here}.",
@@ -234,7 +248,7 @@ class SettingInvalid(SluiceError):
 
     @reason(
         "{name} is {given!r}. {server!r} is not host:port.",
-        "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
+        "Set it to the bootstrap servers, without a scheme: for example 127.0.0.1:9092.",
     )
     def server_invalid(self, name: object, given: object, server: object) -> None: ...
 
@@ -400,12 +414,6 @@ class InstallFailed(SluiceError):
         "Install it, or let JAVA_HOME name it. Debian: apt-get install openjdk-17-jre-headless.",
     )
     def java_unfit(self, found: object, wanted: object) -> None: ...
-
-    @reason(
-        "{folder} has no pyspark, and runs start there.",
-        "Run `sluice install /opt/sluice`, and set SLUICE_SPARK_ENV=/opt/sluice.",
-    )
-    def no_spark(self, folder: object) -> None: ...
 
     @reason("{what} failed: {said}")
     def step_failed(self, what: object, said: object) -> None: ...

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
-from importlib.metadata import PackageNotFoundError
 from typing import NamedTuple
 
 import spark_jobs
 from spark_jobs.checkpoint.file_system import refuse_local_locks
-from spark_jobs.errors import InstallFailed, SluiceError
+from spark_jobs.errors import SluiceError
 from spark_jobs.fingerprint.packages import version
 from spark_jobs.install.needed import java_version, require_java
 from spark_jobs.launch import submit
@@ -92,9 +90,7 @@ def _java() -> str:
 
 def _environment(settings: Settings) -> str:
     side = spark_side(settings.spark_env)
-    with suppress(PackageNotFoundError):
-        return f"{side.python.parent.parent}: pyspark {version('pyspark')}"
-    raise InstallFailed.no_spark(folder=side.python.parent.parent)
+    return f"{side.python.parent.parent}: pyspark {version('pyspark')}"
 
 
 def _jars(settings: Settings) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import JarsMissing
+from spark_jobs.fingerprint.packages import require_spark
 from spark_jobs.launch import shipment
 from spark_jobs.launch.scratch import has_sockets
 from spark_jobs.launch.spark_side import spark_side
@@ -133,6 +134,7 @@ def configuration(
     and of Airflow's connection, which are in the settings, and those override SCHEDULED and
     UNREAD.
     """
+    require_spark(settings.spark_env)  # before jars, which a folder that is wrong has not either
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
         raise JarsMissing.kafka_jars_absent(jars=settings.jars)

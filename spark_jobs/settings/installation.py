@@ -237,7 +237,7 @@ class Settings(NamedTuple):
             raise SettingInvalid.user_before_server(name=named, server=server)
         for server in values["SLUICE_KAFKA"].split(","):
             host, _, port = server.strip().rpartition(":")
-            if not host or not port.isdigit():
+            if not host or "/" in host or not port.isdigit():
                 raise SettingInvalid.server_invalid(
                     name=named,
                     given=values["SLUICE_KAFKA"],

@@ -95,7 +95,17 @@ def test_a_usual_root_on_s3_is_taken(monkeypatch, given):
     assert given_root() == given.replace("s3a:", "s3:").rstrip("/")
 
 
-BROKERS = ("localhost", "localhost:", ":9092", "localhost:port", "a:1,,b:2", "a:1,b", "a:-1")
+BROKERS = (
+    "localhost",
+    "localhost:",
+    ":9092",
+    "localhost:port",
+    "a:1,,b:2",
+    "a:1,b",
+    "a:-1",
+    "http://a:9092",
+    "b:1,PLAINTEXT://a:9092",
+)
 
 
 @pytest.mark.parametrize(
