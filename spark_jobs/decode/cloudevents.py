@@ -7,6 +7,7 @@ nothing is read as structured.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -54,7 +55,7 @@ class CloudEventsDecoder:
             )
             for binary, numbers in parts.items()
         ]
-        whole = together(found, [*parts.values()])
+        whole = _begun(found, [*parts.values()])
         reasons = [wrong.get(number, why) for number, why in enumerate(whole.reasons)]
         return whole._replace(reasons=reasons)
 
@@ -64,6 +65,22 @@ class CloudEventsDecoder:
         columns |= dict(zip(self._of_data, found, strict=True))
         merged = [why or wrong.get(number) for number, why in enumerate(reasons)]
         return Decoded([columns[name] for name in self._wanted], merged)
+
+
+def _begun(found: Sequence[Decoded], numbers: Sequence[Sequence[int]]) -> Decoded:
+    """All events up to the first that is not decoded yet. `numbers`: those of each mode."""
+    lacks = [
+        of[len(each.reasons)]
+        for each, of in zip(found, numbers, strict=True)
+        if len(each.reasons) < len(of)
+    ]
+    stop = min(lacks, default=sum(map(len, numbers)))
+    places = [of[: bisect_left(of, stop)] for of in numbers]
+    cut = [
+        Decoded([column.slice(0, len(of)) for column in each.columns], each.reasons[: len(of)])
+        for each, of in zip(found, places, strict=True)
+    ]
+    return together(cut, places)
 
 
 def binary_modes(headers: Headers) -> tuple[list[bool], dict[int, str]]:
