@@ -456,3 +456,14 @@ def test_the_command_writes_a_package_that_validates_and_overwrites_nothing(tmp_
 def test_a_topic_of_a_named_cluster_is_declared_with_it():
     made = draft("orders", "shop.orders", sampled([order(n) for n in range(60)]), cluster="eu")
     assert written(made).topic.cluster == made.spec.topic.cluster == "eu"
+
+
+def test_a_mark_of_byte_order_is_read_by_a_draft_as_by_the_decoder():
+    rows = [f"{n},2026-03-01T10:00:{n:02}Z,a{n}" for n in range(60)]
+    made = draft(
+        "x", "x", [Sampled(0, n, 0, None, ("\ufeff" + row).encode()) for n, row in enumerate(rows)]
+    )
+    assert (len(made.tried.good), made.tried.malformed) == (60, {})
+    values = [json.dumps({"id": n, "at": NOON.isoformat()}).encode("utf-8-sig") for n in range(60)]
+    with pytest.raises(SampleUnusable):
+        draft("x", "x", [Sampled(0, n, 0, None, value) for n, value in enumerate(values)])

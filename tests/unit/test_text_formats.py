@@ -267,3 +267,38 @@ def test_values_that_grow_are_decoded_in_parts_of_bounded_bytes(by, around):
     assert ids == [None, *map(str, range(count))]
     reasons = [why for part in parts for why in part.reasons]
     assert [number for number, why in enumerate(reasons) if why] == [0]
+
+
+MARK = b"\xef\xbb\xbf"
+AT_TEXT = b"2026-11-26T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("format_", "value", "id_"),
+    [
+        (Csv(columns=COLUMNS), MARK + b"a," + AT_TEXT + b",7,1", "a"),
+        (Csv(columns=COLUMNS), MARK + b'"a,b",' + AT_TEXT + b",7,1", "a,b"),
+        (Lines(pattern=r"(?P<id>\S+) (?P<at>\S+)"), MARK + b"a " + AT_TEXT, "a"),
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_a_text(format_, value, id_):
+    fields = tuple(each for each in FIELDS if each.name in ("id", "at"))
+    assert decoding(format_, fields).columns([value, value[3:]]) == (
+        [[id_] * 2, [AT] * 2],
+        [None] * 2,
+    )
+
+
+def test_a_byte_order_mark_is_no_part_of_a_key_of_text_and_stays_within_one():
+    fields = (Field(name="id", type="string", part="key"), Field(name="at", type="timestamp"))
+    of = Decoding(Topic(name="t", fields=fields, event_time="at"))
+    value = b'{"at":"' + AT_TEXT + b'"}'
+    keys = [MARK + b"a", b"a", b"a" + MARK]
+    assert of.of(records([value] * 3, keys))[0][0] == ["a", "a", "a\ufeff"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_json_behind_a_byte_order_mark_is_malformed_by_its_name(encoding):
+    text = f'{{"id":"a","at":"{AT_TEXT.decode()}"}}'
+    _, why = decoding(Json()).row(text.encode(encoding))
+    assert why == "not JSON in UTF-8: it begins with a byte order mark"

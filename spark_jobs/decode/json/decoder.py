@@ -9,6 +9,7 @@ value must be UTF-8. Of a second six digits count (long_fractions.py).
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Json, Topic
     from spark_jobs.spec.fields.place import Place
 
+MARKS: Final = (BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)
 ONE: Final = "; a value is one record: let the producer send each alone"
 
 
@@ -179,6 +181,8 @@ class JsonDecoder:
             return self._names.wrong(value) or f"{error}{several}"
         if isinstance(error, RecursionError):
             return "nested too deeply"
+        if value.startswith(MARKS):
+            return "not JSON in UTF-8: it begins with a byte order mark"
         return f"not JSON: {error}{ONE if 'trailing characters' in str(error) else ''}"
 
 

@@ -252,12 +252,11 @@ def _value(tree: Type, value: Any) -> Any:
 def _decimal(tree: type_tree.Decimal, raw: str) -> Decimal | None:
     if raw == "null":
         return None
-    text = raw[1:-1] if raw.startswith('"') else raw
-    if raw[:1] not in '"-0123456789':
+    if raw.startswith('"'):
+        raise ValueError("is text; a number as text is declared by format='text'")
+    if not NUMBER.fullmatch(raw):
         raise ValueError("is no number")
-    if not NUMBER.fullmatch(text):
-        raise ValueError("is text that is no number")
-    return checked(Decimal(text), tree)
+    return checked(Decimal(raw), tree)
 
 
 def _cut(tree: Type, value: Any) -> Any:
