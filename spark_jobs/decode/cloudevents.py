@@ -1,8 +1,8 @@
 """CloudEvents: events in either mode of their binding to Kafka (CloudEvents 1.0.2).
 
-Structured: the value is the event, as JSON, with its data in it. Binary: the value is the data, in
-the topic's format, and the attributes are headers. The header content-type says which; what says
-nothing is read as structured.
+Structured: the value is the event, as JSON, with its data in it, or the data's bytes in base64.
+Binary: the value is the data, in the topic's format, and the attributes are headers. The header
+content-type says which; what says nothing is read as structured.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode.carried_data import CarriedData
 from spark_jobs.decode.formats import Decoded, Records, decoder_class
 from spark_jobs.decode.header_fields import HeaderFields
 from spark_jobs.decode.headers import Headers
@@ -35,7 +36,7 @@ class CloudEventsDecoder:
         """`given` is what the topic's format has prepared."""
         self._wanted = tuple(wanted)
         whole = in_json(topic.format)
-        self._whole = decoder_class(whole)(whole, topic.value_places, wanted, None)
+        self._whole = CarriedData(topic, whole, wanted, given)
         data = topic.data_places
         self._of_data = [each.field.name for each in data if each.field.name in wanted]
         self._data = decoder_class(topic.format)(topic.format, data, self._of_data, given)

@@ -39,7 +39,7 @@ def together(parts: Sequence[Decoded], places: Sequence[Places]) -> Decoded:
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     order = np.empty(sum(map(len, places)), np.int64)
-    order[np.concatenate([np.asarray(each) for each in places])] = np.arange(len(order))
+    order[np.concatenate([np.asarray(each, np.int64) for each in places])] = np.arange(len(order))
     columns = [
         pa.concat_arrays(arrays).take(pa.array(order))
         for arrays in zip(*(part.columns for part in parts), strict=True)
