@@ -1,6 +1,7 @@
 """Records as topics have them: what each declaration reads, and what each bad record gets."""
 
 import base64
+import gzip
 import json
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -683,3 +684,22 @@ def test_mutated_bytes_are_malformed_with_a_reason_or_what_json_reads(data):
     else:
         assert 0 < len(reasons[1]) < 200
         assert [column[1] for column in columns] == [None] * len(columns)
+
+
+TRUNCATE = "a truncate: all rows of the source's table are gone, and none of them is named"
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("by", [None, "gzip"])
+def test_a_truncate_is_named_though_it_has_no_row(required, by):
+    """Also where no field of the row must be there, and beside what is malformed of itself."""
+    fields = tuple(each.model_copy(update={"required": required} if each.part == "value" else {"one_of": ()}) for each in DEBEZIUM.fields if each.name in ("id", "op", "changed"))  # fmt: skip
+    changes: dict[str, Any] = {"fields": fields} | ({"format": Compressed(by=by)} if by else {})
+    decoder = Decoding(DEBEZIUM.model_copy(update=changes))
+    gone = change("t", None, None)
+    given = [change("c", None, row("a")), gone, {"payload": gone}, change("m", None, None), {"op": "t"}]  # fmt: skip
+    values = [json.dumps(each).encode() for each in given]
+    _, reasons = decoder.columns([*(gzip.compress(each) if by else each for each in values), b"t"])
+    assert [why == TRUNCATE for why in reasons] == [False, True, True, False, True, False]
+    assert reasons[0] is None
+    assert (reasons[3] is None) == (not required)

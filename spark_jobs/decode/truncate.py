@@ -1,0 +1,49 @@
+"""Truncates: what Debezium sends of a table whose rows are all gone (`op` is `t`). Without a row
+no field of the topic says what it is.
+
+Source: Debezium's "truncate events"; its connectors leave them out by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.decode.formats import Records, decoder_class
+from spark_jobs.decode.together import in_parts, whole
+from spark_jobs.spec import Field
+from spark_jobs.spec.fields.place import value_places
+from spark_jobs.values.truncated import TRUNCATED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.spec import Topic
+
+OPERATION: Final = Field(name="op", type="string", part="envelope", required=False)
+
+
+class Truncates:
+    """Finds those among a topic's records."""
+
+    def __init__(self, topic: Topic, given: object) -> None:
+        """`given` is what the topic's format has prepared."""
+        self._rows = [field.name for field in topic.fields if field.part == "value"]
+        places = value_places([OPERATION], topic.envelope)
+        self._decoder = decoder_class(topic.format)(topic.format, places, [OPERATION.name], given)
+
+    def note(
+        self, records: Records, columns: Mapping[str, pa.Array], reasons: list[str | None]
+    ) -> None:
+        """Give them their reason. Only a record that is malformed, or whose row is null, is looked
+        at.
+        """
+        rows = [columns[name].is_valid().to_pylist() for name in self._rows if name in columns]
+        there = [any(valid) for valid in zip(*rows, strict=True)] if rows else [True] * len(reasons)
+        suspects = [n for n, why in enumerate(reasons) if why or not there[n]]
+        if not suspects:
+            return
+        found = whole(in_parts(self._decoder.decode, records.at(suspects)))
+        for number, operation in zip(suspects, found.columns[0].to_pylist(), strict=True):
+            if operation == "t":
+                reasons[number] = TRUNCATED
