@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode import raised
-from spark_jobs.decode.cloudevents import CloudEventsDecoder
 from spark_jobs.decode.columns.rules import broken
+from spark_jobs.decode.envelopes.cloudevents import CloudEventsDecoder
+from spark_jobs.decode.envelopes.truncate import Truncates
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
 from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields
 from spark_jobs.decode.headers import Headers
 from spark_jobs.decode.taken import taken
 from spark_jobs.decode.together import in_parts, whole
-from spark_jobs.decode.truncate import Truncates
 from spark_jobs.spec.fields.field import OF_KAFKA
 from spark_jobs.values.path import as_text
 

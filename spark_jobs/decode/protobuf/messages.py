@@ -83,7 +83,8 @@ def widened(described: bytes) -> bytes:
     files = descriptor_pb2.FileDescriptorSet.FromString(described)
     for file in files.file:
         _widen([*file.message_type, *file.extension])
-    return files.SerializeToString()
+    found: bytes = files.SerializeToString()
+    return found
 
 
 def _widen(parts: list[Any]) -> None:

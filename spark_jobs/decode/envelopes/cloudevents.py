@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.decode.carried_data import CarriedData
+from spark_jobs.decode.envelopes.carried_data import CarriedData
 from spark_jobs.decode.formats import Decoded, Records, decoder_class
 from spark_jobs.decode.header_fields import HeaderFields
 from spark_jobs.decode.headers import Headers
