@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.decode import raised
 from spark_jobs.decode.columns.rules import broken
 from spark_jobs.decode.envelopes.cloudevents import CloudEventsDecoder
-from spark_jobs.decode.envelopes.truncate import Truncates
+from spark_jobs.decode.envelopes.rowless import Rowless
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
 from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields
 from spark_jobs.decode.headers import Headers
@@ -43,7 +43,7 @@ class RecordDecoder:
             self._value = CloudEventsDecoder(topic, self._of_value, given)
         else:
             self._value, self._of_value = self._part(topic.format, places, given)
-        self._truncates = Truncates(topic, given) if topic.envelope == "debezium" else None
+        self._rowless = Rowless(topic, given) if topic.envelope == "debezium" else None
         self._key, self._of_key = self._part(topic.key, keys, given_key)
         self._headers = HeaderFields(topic.header_names)
         of_kafka = [field for field in topic.fields if field.part in (*OF_KAFKA, "header")]
@@ -74,8 +74,8 @@ class RecordDecoder:
             for index, why in broken(columns[field.name], field).items():
                 reasons[index] = reasons[index] or f"{_named(field)} {why}"
         self._refuse_nulls(columns, reasons)
-        if self._truncates:
-            self._truncates.note(records, columns, reasons)
+        if self._rowless:
+            self._rowless.note(records, columns, reasons)
         hidden = reasons
         if self._drops and records.values.null_count:
             gone = records.values.is_null().to_pylist()

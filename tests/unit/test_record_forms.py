@@ -691,7 +691,7 @@ TRUNCATE = "a truncate: all rows of the source's table are gone, and none of the
 
 @pytest.mark.parametrize("required", [True, False])
 @pytest.mark.parametrize("by", [None, "gzip"])
-def test_a_truncate_is_named_though_it_has_no_row(required, by):
+def test_a_truncate_and_a_message_are_named_though_they_have_no_row(required, by):
     """Also where no field of the row must be there, and beside what is malformed of itself."""
     fields = tuple(each.model_copy(update={"required": required} if each.part == "value" else {"one_of": ()}) for each in DEBEZIUM.fields if each.name in ("id", "op", "changed"))  # fmt: skip
     changes: dict[str, Any] = {"fields": fields} | ({"format": Compressed(by=by)} if by else {})
@@ -702,4 +702,4 @@ def test_a_truncate_is_named_though_it_has_no_row(required, by):
     _, reasons = decoder.columns([*(gzip.compress(each) if by else each for each in values), b"t"])
     assert [why == TRUNCATE for why in reasons] == [False, True, True, False, True, False]
     assert reasons[0] is None
-    assert (reasons[3] is None) == (not required)
+    assert reasons[3] == "a message of the source's log, which is no change of a row"

@@ -102,8 +102,8 @@ class JsonDecoder:
         record = root.annotation(times=True)
         self._nulls = root.nulls(record)
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(record)
-        places = dict.fromkeys(place for way in self._ways for place in way.held)
-        self._schemas = {place: Schemas(place) for place in places if place is not None}
+        schemed = dict.fromkeys(place for way in self._ways for place in way.held)
+        self._schemas = {place: Schemas(place) for place in schemed if place is not None}
         as_text = msgspec.json.Decoder(root.annotation(times=False)).decode
         self._long = LongFractions(as_text, root.times(), self._decoder.decode)
 

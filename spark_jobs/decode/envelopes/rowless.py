@@ -1,7 +1,7 @@
-"""Truncates: what Debezium sends of a table whose rows are all gone (`op` is `t`). Without a row
-no field of the topic says what it is.
+"""Rowless: what Debezium sends without a row, so that no field of the topic says what it is: a
+truncate of the source's table (`op` is `t`), or a message of its log (`m`).
 
-Source: Debezium's "truncate events"; its connectors leave them out by default.
+Source: Debezium's "truncate events" and "message events". Connectors leave truncates out by default.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Topic
 
+REASONS: Final = {"t": TRUNCATED, "m": "a message of the source's log, which is no change of a row"}
 OPERATION: Final = Field(name="op", type="string", part="envelope", required=False)
 
 
-class Truncates:
+class Rowless:
     """Finds those among a topic's records."""
 
     def __init__(self, topic: Topic, given: object) -> None:
@@ -45,5 +46,4 @@ class Truncates:
             return
         found = whole(in_parts(self._decoder.decode, records.at(suspects)))
         for number, operation in zip(suspects, found.columns[0].to_pylist(), strict=True):
-            if operation == "t":
-                reasons[number] = TRUNCATED
+            reasons[number] = REASONS.get(operation, reasons[number])
