@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import io
 import json
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -9,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import fastavro
 import pytest
 from hypothesis import given, strategies as st
 
@@ -19,7 +21,7 @@ from spark_jobs.fingerprint.classification import (
     with_classification,
 )
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
-from spark_jobs.spec import Compressed, Csv, Field, Json, Lines, Local, Text, Topic, Transform
+from spark_jobs.spec import Avro, Compressed, Csv, Field, Json, Lines, Local, Text, Topic, Transform
 from tests.harness.refused import fails
 from tests.unit.decoding import SENT, Decoding, records
 from tests.unit.specs import pipeline
@@ -703,3 +705,22 @@ def test_a_truncate_and_a_message_are_named_though_they_have_no_row(required, by
     assert [why == TRUNCATE for why in reasons] == [False, True, True, False, True, False]
     assert reasons[0] is None
     assert reasons[3] == "a message of the source's log, which is no change of a row"
+
+
+def test_a_truncate_in_avro_is_named():
+    row_ = {"type": "record", "name": "Row", "fields": [{"name": "id", "type": "long"}]}
+    parts = [
+        {"name": "before", "type": ["null", row_]},
+        {"name": "after", "type": ["null", "Row"]},
+        {"name": "op", "type": "string"},
+        {"name": "ts", "type": "long"},
+    ]
+    schema = {"type": "record", "name": "Envelope", "fields": parts}
+    fields = (Field(name="id", type="bigint"), Field(name="changed", type="timestamp", part="envelope", path="ts", format="ms"))  # fmt: skip
+    of = Topic(name="t", envelope="debezium", event_time="changed", fields=fields, format=Avro(writer=json.dumps(schema)))  # fmt: skip
+    given = [{"before": None, "after": {"id": 7}, "op": "c", "ts": MS}, {"before": None, "after": None, "op": "t", "ts": MS}]  # fmt: skip
+    values = []
+    for each in given:
+        fastavro.schemaless_writer(out := io.BytesIO(), schema, each)
+        values.append(out.getvalue())
+    assert Decoding(of).columns(values) == ([[7, None], [WHEN, None]], [None, TRUNCATE])

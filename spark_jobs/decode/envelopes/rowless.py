@@ -1,12 +1,13 @@
 """Rowless: what Debezium sends without a row, so that no field of the topic says what it is: a
 truncate of the source's table (`op` is `t`), or a message of its log (`m`).
 
-Source: Debezium's "truncate events" and "message events". Connectors leave truncates out by default.
+Source: Debezium's "truncate events" and "message events". By default it leaves truncates out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.formats import Records, decoder_class
@@ -39,11 +40,15 @@ class Rowless:
         """Give them their reason. Only a record that is malformed, or whose row is null, is looked
         at.
         """
-        rows = [columns[name].is_valid().to_pylist() for name in self._rows if name in columns]
-        there = [any(valid) for valid in zip(*rows, strict=True)] if rows else [True] * len(reasons)
-        suspects = [n for n, why in enumerate(reasons) if why or not there[n]]
+        import pyarrow.compute as pc  # noqa: PLC0415 - a process that only plans needs it not
+
+        rows = [columns[name].is_valid() for name in self._rows if name in columns]
+        lacks = pc.invert(reduce(pc.or_, rows)) if rows else None
+        suspects = {number for number, why in enumerate(reasons) if why}
+        suspects |= {*(pc.indices_nonzero(lacks).to_pylist() if lacks is not None else ())}
         if not suspects:
             return
-        found = whole(in_parts(self._decoder.decode, records.at(suspects)))
-        for number, operation in zip(suspects, found.columns[0].to_pylist(), strict=True):
+        numbers = sorted(suspects)
+        found = whole(in_parts(self._decoder.decode, records.at(numbers)))
+        for number, operation in zip(numbers, found.columns[0].to_pylist(), strict=True):
             reasons[number] = REASONS.get(operation, reasons[number])
