@@ -38,7 +38,10 @@ class CarriedData:
         )
         # Whoever declares it has its bytes already.
         self._reads = not any(
-            (MEMBER,) in each.paths for each in places if each.field.part == "envelope"
+            path[0] == MEMBER
+            for each in places
+            if each.field.part == "envelope"
+            for path in each.paths
         )
         more = (member,) if self._reads else ()
         of = decoder_class(whole)
