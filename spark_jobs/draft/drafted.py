@@ -196,7 +196,7 @@ def _latest(fields: Sequence[Drafted], ordered: Sequence[Sampled], notes: dict[s
 def _key_names(ordered: Sequence[Sampled]) -> list[str]:
     for each in ordered:
         try:
-            read = json.loads(each.key or b"")
+            read = json.loads((each.key or b"").decode())
         except (ValueError, RecursionError):
             continue
         if isinstance(read, dict):
