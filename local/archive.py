@@ -24,6 +24,7 @@ from local.ports import NoFreePort
 from local.publish import publish
 from spark_jobs.errors import SluiceError
 from spark_jobs.launch import submit
+from spark_jobs.launch.scratch import scratch
 from spark_jobs.root.files import replacing
 from spark_jobs.settings.installation import Settings
 
@@ -62,15 +63,17 @@ def _drained(settings: Settings, unfinished: Path) -> None:
         try:
             brokers = broker.start(Path(home) / "kafka", settings.jars.parent / "kafka")
             ours = settings._replace(root=str(Path(home) / "root"), kafka=brokers)
-            subprocess.run(
-                command,
-                env={**os.environ, **submit.environment(ours)},
-                cwd=home,
-                check=True,
-                timeout=SECONDS,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
+            with scratch(os.environ) as made:
+                subprocess.run(
+                    command,
+                    env={**os.environ, **submit.environment(ours), **made.variables},
+                    cwd=home,
+                    check=True,
+                    timeout=SECONDS,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=made.locks,
+                )
         finally:
             broker.stop(Path(home) / "kafka")
     if not unfinished.exists():

@@ -156,11 +156,21 @@ def tell_what_is_missing(what: str, effect: str, error: Exception, *modules: str
     here again by itself.
     """
     again = " && ".join(f"{sys.executable} -m {module}" for module in modules)
-    output: bytes = getattr(error, "output", None) or b""
+    if "brought" in Path(__file__).parts:  # of a wheel, which has no such modules to run
+        again = f"sluice install {sys.prefix}"
     sys.stderr.write(
-        f"no {what}: {error}. Drains work without it and {effect}. To make it: {again}\n"
-        f"{output.decode(errors='replace')[-2000:]}"
+        f"no {what}: {_why(error)}. Drains work without it and {effect}. To make it: {again}\n"
     )
+
+
+def _why(error: Exception) -> str:
+    """Without the command, which has the paths of all jars."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"it took longer than {error.timeout:.0f} s"
+    if isinstance(error, subprocess.CalledProcessError):
+        lines = (error.output or b"").decode(errors="replace").strip().splitlines()
+        return f"it ended with status {error.returncode}: {' | '.join(lines[-3:])}"
+    return str(error)
 
 
 if __name__ == "__main__":

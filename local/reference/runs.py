@@ -9,7 +9,13 @@ from pydantic import BaseModel
 
 from local.reference.markdown import code, table
 from local.reference.models import model_section
-from spark_jobs.analysis.state_checks import ARCHIVE_LAG, GROUPS, REMEMBERED, state_checks_of
+from spark_jobs.analysis.state_checks import (
+    ARCHIVE_LAG,
+    GROUPS,
+    REMEMBERED,
+    TRUNCATES,
+    state_checks_of,
+)
 from spark_jobs.messages import event
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
@@ -120,7 +126,7 @@ def metrics() -> str:
         state=State(budget_rows=1_000_000),
     )
     usual = {check.columns[0]: check for check in state_checks_of(example)} | {
-        check.columns[0]: check for check in (GROUPS, ARCHIVE_LAG, REMEMBERED)
+        check.columns[0]: check for check in (GROUPS, ARCHIVE_LAG, REMEMBERED, TRUNCATES)
     }
     rows = (
         (code(name), meaning, *_usual(usual.get(name))) for name, meaning in STATE_METRICS.items()

@@ -131,7 +131,8 @@ def _of_report(report: Report) -> Iterator[Value]:
 def _send(pipeline: str, kind: str, values: Iterator[Value]) -> None:
     """Whatever is wrong with metrics, the run goes on."""
     try:
-        from airflow.sdk.observability import stats  # noqa: PLC0415 - parsing a DAG sends none
+        # Airflow 3.2 has this class alone, 3.3 functions beside it.
+        from airflow.sdk.observability.stats import Stats  # noqa: PLC0415 - parsing a DAG sends none
 
         tagged = _tagged()
         for name, part, value in values:
@@ -140,11 +141,11 @@ def _send(pipeline: str, kind: str, values: Iterator[Value]) -> None:
             words = (name,) if tagged else (pipeline, kind, name, part)
             stat = ".".join(filter(None, (PREFIX, *words)))
             if metric.type == "counter":
-                stats.incr(stat, int(value), tags=tags)
+                Stats.incr(stat, int(value), tags=tags)
             elif metric.type == "gauge":
-                stats.gauge(stat, value, tags=tags)
+                Stats.gauge(stat, value, tags=tags)
             else:
-                stats.timing(stat, value, tags=tags)
+                Stats.timing(stat, value, tags=tags)
     except Exception as error:  # noqa: BLE001 - whatever a library of metrics raises
         log.warning("no metrics were sent: %s: %s", type(error).__name__, error)
 

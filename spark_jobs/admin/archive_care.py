@@ -19,7 +19,7 @@ from spark_jobs.admin.table_care import in_words
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.spans.span_sql import microseconds
-from spark_jobs.storage import compaction, delta
+from spark_jobs.storage import compaction, delta, rewrite
 from spark_jobs.storage.answer import table_of
 
 if TYPE_CHECKING:
@@ -80,4 +80,4 @@ def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
         for each in old
     )
     with in_words(paths.table):
-        delta.open_table(paths.table).delete(where, writer_properties=compaction.ZSTD)
+        rewrite.delete(delta.open_table(paths.table), where, writer_properties=compaction.ZSTD)

@@ -12,7 +12,7 @@ import deltalake
 from spark_jobs.admin.table_care import in_words
 from spark_jobs.sink.history import FORGOT
 from spark_jobs.spans.span_sql import microseconds
-from spark_jobs.storage import delta
+from spark_jobs.storage import delta, rewrite
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.features import untried
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
@@ -41,4 +41,4 @@ def forgotten_steps(
 def _forget(paths: Paths, where: str, held: Held) -> None:
     table = delta.confirmed(paths.table, held)
     with in_words(paths.table):
-        table.delete(where, commit_properties=delta.here({FORGOT: where}))
+        rewrite.delete(table, where, commit_properties=delta.here({FORGOT: where}))

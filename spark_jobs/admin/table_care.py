@@ -22,7 +22,7 @@ from spark_jobs.published.table import versions_shown
 from spark_jobs.root.path_forms import sql_table
 from spark_jobs.sink import history
 from spark_jobs.sink.table_layout import order
-from spark_jobs.storage import compaction, delta, z_order
+from spark_jobs.storage import compaction, delta, rewrite, z_order
 from spark_jobs.storage.features import untried
 
 if TYPE_CHECKING:
@@ -98,6 +98,9 @@ def _planned(paths: Paths, spec: Pipeline) -> list[tuple[str, Callable[[], objec
     unused = compaction.vacuum(path, keep=kept.versions, before=kept.since, execute=False)
     checksums = compaction.remove_checksums(path, execute=False)
     steps: list[tuple[str, Callable[[], object]]] = []
+    if old := len(rewrite.inexact(delta.open_table(path))):
+        what = f"write {old:,} files of {path} again, whose INT96 times others misread"
+        steps.append((what, partial(_make_exact, path)))
     if unused:
         what = f"remove {unused:,} files of {path} that it has not had for"
         why = f"{compaction.RETENTION.days} days, and that no version needs which may be read"
@@ -131,6 +134,11 @@ def _small(path: UPath, by: tuple[str, ...]) -> int:
 
 def _raise(error: Exception) -> None:
     raise error
+
+
+def _make_exact(path: UPath) -> None:
+    with in_words(path):
+        rewrite.make_exact(delta.open_table(path))
 
 
 def _compact(path: UPath, spec: Pipeline, by: tuple[str, ...]) -> None:

@@ -62,6 +62,13 @@ ARCHIVE_LAG = within(
     "archived nowhere: archive more often, or lengthen the topic's retention",
 )
 
+TRUNCATES = within(
+    "truncates",
+    0,
+    severity="critical",
+    about="the source's table was truncated, and this one still has its rows: delete what is gone, "
+    "then `sluice accept`",
+)
 REMEMBERED = within(
     "remembered_share",
     1,
@@ -80,6 +87,11 @@ def state_checks_of(spec: Pipeline) -> tuple[Check, ...]:
     )
     groups = (GROUPS,) if counting_step(spec) is not None else ()
     return (UNACCOUNTED, *groups, *_budget(spec), *defaults, *spec.state_checks)
+
+
+def has_truncates(spec: Pipeline) -> bool:
+    """Whether a record may tell of one."""
+    return any(each.envelope == "debezium" for each in spec.topic.each) and not spec.is_archive
 
 
 def judged_checks(spec: Pipeline, read: int) -> tuple[Check, ...]:
@@ -146,6 +158,7 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
             about="timers are set faster than they fire: a processor must delete a timer before "
             "it sets a new one",
         ),
+        *([TRUNCATES] if has_truncates(spec) else []),
         *([REMEMBERED] if isinstance(spec.keyed, Latest) else []),
         *([ARCHIVE_LAG] if spec.is_archive else [NOTHING_ACCEPTED, *REJECTED]),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),

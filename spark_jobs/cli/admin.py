@@ -19,6 +19,7 @@ from spark_jobs.cli.terminal import (
     installation,
     one_line_errors,
     say,
+    with_spark,
 )
 from spark_jobs.errors import SluiceError, VersionNotLive
 from spark_jobs.launch import relay
@@ -108,7 +109,7 @@ def repartition(
     from spark_jobs.admin.repartition import plan_repartition  # noqa: PLC0415 - as above
     from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
 
-    with one_line_errors():
+    with with_spark():
         spec, settings = _live(pipeline)
         wanted = partitions or spec.state.shuffle_partitions
         planned = plan_repartition(spec, settings, wanted)

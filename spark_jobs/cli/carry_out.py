@@ -14,7 +14,7 @@ from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.cli.question import agreed
-from spark_jobs.cli.terminal import end_undone, one_line_errors, say
+from spark_jobs.cli.terminal import end_undone, say, with_spark
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.messages.job import Stage
 from spark_jobs.messages.kind import KINDS, AskedKind
@@ -62,7 +62,7 @@ def carry_out(
 
     run = behind or run_id(kind)
     log.setup(log_format())
-    with one_line_errors(), log.context(pipeline=pipeline, run=run):
+    with with_spark(), log.context(pipeline=pipeline, run=run):
         spec = registry.load(pipeline)
         request = Request(
             kind=kind,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import log
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.cli.terminal import one_line_errors
+from spark_jobs.cli.terminal import with_spark
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.summary import check_line, summary
@@ -42,7 +42,7 @@ def run_id_of(given: str | None) -> str:
 
 def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
     """Raises typer.Exit, with the exit status of its error."""
-    with one_line_errors(), log.context(pipeline=pipeline, run=run_id):
+    with with_spark(), log.context(pipeline=pipeline, run=run_id):
         settings = Settings.of(registry.load(pipeline))
         with recorded(pipeline, run_id):
             if not (due := _planned(pipeline, settings, run_id, report)):

@@ -24,14 +24,16 @@ from spark_jobs.cli.terminal import (
     one_line_errors,
     require_readable,
     terminal_width,
+    with_spark,
 )
+from spark_jobs.errors import RootEmpty
 from spark_jobs.errors.visible import visible
 from spark_jobs.launch import relay
 from spark_jobs.messages.job import ShowState, StateQuery
 from spark_jobs.ops import views
 from spark_jobs.pages.at_work import words
 from spark_jobs.registry import find as registry
-from spark_jobs.root.store import opened
+from spark_jobs.root.store import is_remote, opened
 from spark_jobs.settings.roots import every_root, root_of
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -103,7 +105,7 @@ def state(
     from spark_jobs.pages.growth import growth  # noqa: PLC0415 - as below
     from spark_jobs.state.query import resolve  # noqa: PLC0415 - Delta, which the help does not need
 
-    with one_line_errors():
+    with with_spark():
         spec = registry.load(pipeline)
         settings = installation(spec)
         spec = live_spec(spec, settings.root)
@@ -178,6 +180,8 @@ def show(
         names = _chosen(table, columns) or _usual(table, pipeline, output)
         for where in roots:
             require_readable(where)
+            if not (is_remote(where) or opened(where).is_dir()):
+                raise RootEmpty.absent(root=where)
         found = [(root, views.select(root, table, pipeline, limit, names)) for root in roots]
         people = table is views.Table.runs and output is Format.table
         now = [*_at_work(roots[0], pipeline)] if pipeline and people else []

@@ -16,8 +16,8 @@ from spark_jobs.cli.terminal import (
     PipelineName,
     end_undone,
     examples,
-    one_line_errors,
     say,
+    with_spark,
 )
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
@@ -66,7 +66,7 @@ def rebuild(
     """
     log.setup(log_format())
     run = run_id("rebuild")
-    with one_line_errors(), log.context(pipeline=pipeline, run=run):
+    with with_spark(), log.context(pipeline=pipeline, run=run):
         settings = Settings.of(spec := registry.load(pipeline))
         if back:
             _back(spec, settings, run, (execute, yes, without_lost))

@@ -14,8 +14,8 @@ from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
     examples,
-    one_line_errors,
     say,
+    with_spark,
 )
 from spark_jobs.launch import relay
 from spark_jobs.messages.job import Explain
@@ -66,7 +66,7 @@ def run_cases(
     from spark_jobs.proof.start import commands as commands_of  # noqa: PLC0415 - as above
     from spark_jobs.proof.touched import touched  # noqa: PLC0415 - as above
 
-    with one_line_errors():
+    with with_spark():
         names = pipelines or [name for name in registry.names() if file_of(name)]
         for name in names:
             registry.load(name)
@@ -85,7 +85,7 @@ def plan(pipeline: PipelineName) -> None:
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
     from spark_jobs.warm.look import foretold  # noqa: PLC0415 - other commands need no socket
 
-    with one_line_errors():
+    with with_spark():
         settings = Settings.of(spec := registry.load(pipeline))
         found = make_plan(live_spec(spec, settings.root), settings)
         for line in found.lines:
@@ -148,7 +148,7 @@ def explain(pipeline: PipelineName) -> None:
     """
     from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
 
-    with one_line_errors():
+    with with_spark():
         settings = Settings.of(registry.load(pipeline))
         words = command(settings, Explain(pipeline=pipeline))
         variables = {**os.environ, **environment(settings)}

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs import log
-from spark_jobs.cli.terminal import PipelineName, examples, one_line_errors, say, terminal_width
+from spark_jobs.cli.terminal import (
+    PipelineName,
+    examples,
+    one_line_errors,
+    say,
+    terminal_width,
+    with_spark,
+)
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
@@ -117,7 +124,7 @@ def preview(
     from spark_jobs.proof.ask import ask  # noqa: PLC0415 - as above
 
     log.setup(log_format())
-    with one_line_errors():
+    with with_spark():
         spec = registry.load(pipeline)
         if spec.is_several or spec.is_archive:
             raise SampleUnusable.no_preview(pipeline=pipeline)

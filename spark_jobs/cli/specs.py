@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from spark_jobs.analysis.misspelt import misspelt
 from spark_jobs.analysis.overflow import overflowing
 from spark_jobs.analysis.rounding import rounding_line
 from spark_jobs.cli.run import PANEL
@@ -19,10 +20,12 @@ from spark_jobs.cli.terminal import (
     examples,
     one_line_errors,
     say,
+    say_error,
     terminal_width,
+    with_spark,
 )
 from spark_jobs.contracts.finding import Finding, Whom
-from spark_jobs.errors import ContractBroken
+from spark_jobs.errors import ContractBroken, SluiceError
 from spark_jobs.launch import relay
 from spark_jobs.messages.job import Validate
 from spark_jobs.registry import find as registry
@@ -79,26 +82,38 @@ def validate(
     looked at: what the commit has is taken for what runs. A pipeline that has accepted no record
     yet survives every change.
     """
-    from spark_jobs.decode.schemed.shape import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
-
-    with one_line_errors():
+    with with_spark() if deep else one_line_errors():
+        wrong = list[SluiceError]()
         for name in pipelines or (*registry.names(), *registry.archives()):
-            spec = registry.load(name)
-            for label, each in ((name, spec), (f"{name} NEXT", registry.load_next(name))):
-                if each:
-                    refuse_disagreeing(each.topic)
-                    console.print(
-                        f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
-                        f"{'archive' if each.is_archive else each.output_mode}"
-                    )
-                    for line in (*overflowing(each), *_short_history(each)):
-                        say(f"warning  {label}  {line}")
-                    if rounding := rounding_line(each):
-                        say(f"    {rounding}")
+            try:
+                _judge(name)
+            except SluiceError as error:
+                say_error(error)
+                wrong.append(error)
+        if wrong:
+            raise typer.Exit(wrong[0].exit_status)
         if deep:
             _plan_with_spark(pipelines or registry.names())
         if against is not None:
             _hold_against(against, pipelines, {*(accept or ())})
+
+
+def _judge(name: str) -> None:
+    """Raises what is wrong with the spec of one pipeline, or with its NEXT."""
+    from spark_jobs.decode.schemed.shape import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
+
+    spec = registry.load(name)
+    for label, each in ((name, spec), (f"{name} NEXT", registry.load_next(name))):
+        if each:
+            refuse_disagreeing(each.topic)
+            console.print(
+                f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
+                f"{'archive' if each.is_archive else each.output_mode}"
+            )
+            for line in (*misspelt(each), *overflowing(each), *_short_history(each)):
+                say(f"warning  {label}  {line}")
+            if rounding := rounding_line(each):
+                say(f"    {rounding}")
 
 
 @commands.command(

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from spark_jobs.errors import SluiceError
+from spark_jobs.fingerprint.packages import require_spark
 from spark_jobs.registry import find as registry
 from spark_jobs.root.store import is_remote
 from spark_jobs.root.store_errors import translate_store_error
@@ -127,6 +128,16 @@ def one_line_errors() -> Iterator[None]:
             raise
         say_error(error)
         raise typer.Exit(error.exit_status) from None
+
+
+@contextmanager
+def with_spark() -> Iterator[None]:
+    """one_line_errors, of a command that starts Spark or plans for it: before it asks anybody else,
+    the environment of SLUICE_SPARK_ENV is looked at.
+    """
+    with one_line_errors():
+        require_spark(os.environ.get("SLUICE_SPARK_ENV", ""))
+        yield
 
 
 def say_error(error: SluiceError) -> None:

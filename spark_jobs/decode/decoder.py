@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.decode import raised
-from spark_jobs.decode.formats import Records
+from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.json.unnamed import UnnamedKeys
 from spark_jobs.decode.jvm.choice import NO_JAR, why_python
 from spark_jobs.decode.jvm.decoder import decoded, is_there
@@ -105,9 +105,7 @@ def decode(
             ]
         for batch in batches:
             for work, part in _by_topic(batch, works):
-                with carried():
-                    made = work.decoded(part, failing or {}, named=len(works) > 1)
-                yield made
+                yield from _carried(work.decoded(part, failing or {}, named=len(works) > 1))
         for work in works:
             if noted and work.counter:
                 noted[1].add([*work.counter.slices.values()])
@@ -132,13 +130,30 @@ class _Work(NamedTuple):
 
     def decoded(
         self, batch: pa.RecordBatch, failing: Mapping[tuple[int, int], str], *, named: bool
-    ) -> pa.RecordBatch:
-        """The records of the topic; `named`: with its name."""
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of the topic, in parts of bounded bytes; `named`: with its name."""
         import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
-        kafka = with_headers(batch.column(KAFKA))
-        records = Records.of(kafka)
-        columns, reasons = self.decoder.decode(records, self.most)
+        kafka, start = with_headers(batch.column(KAFKA)), 0
+        for part in self.decoder.parts(Records.of(kafka), self.most):
+            count = len(part.reasons)
+            own = (
+                kafka if count == len(kafka) else kafka.take(pa.array(range(start, start + count)))
+            )
+            yield self._rows(own, part, failing, named=named)
+            start += count
+
+    def _rows(
+        self,
+        kafka: pa.StructArray,
+        part: Decoded,
+        failing: Mapping[tuple[int, int], str],
+        *,
+        named: bool,
+    ) -> pa.RecordBatch:
+        import pyarrow as pa  # noqa: PLC0415 - as above
+
+        records, (columns, reasons) = Records.of(kafka), part
         if self.keys:
             self.keys.look(records, reasons)
         if failing:
@@ -157,6 +172,16 @@ class _Work(NamedTuple):
         return pa.RecordBatch.from_pydict(
             {**arrays, KAFKA: kafka, MALFORMED: pa.array(reasons, pa.string())}
         )
+
+
+def _carried(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same, each made where errors are carried to the driver, and given where they are not."""
+    while True:
+        with carried():
+            part = next(parts, None)
+        if part is None:
+            return
+        yield part
 
 
 def _by_topic(

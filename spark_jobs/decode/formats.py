@@ -48,6 +48,14 @@ class Records(NamedTuple):
             headers=raw.field("headers"),
         )
 
+    def first(self, count: int) -> Self:
+        """So many of them, and no buffer of the others."""
+        return self if count == len(self.values) else self.at(range(count))
+
+    def behind(self, count: int) -> Self:
+        """Those behind so many."""
+        return type(self)(*(part.slice(count) for part in self))
+
     def at(self, indices: Sequence[int]) -> Self:
         """Those with these numbers."""
         import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
@@ -90,7 +98,9 @@ class Decoder(Protocol):
         """
 
     def decode(self, records: Records, /) -> Decoded:
-        """Never raises for the bytes of a record; one for which it does is malformed (raised.py).
+        """Of the first of the records, of all unless their values grow: those behind come again.
+
+        Never raises for the bytes of a record; one for which it does is malformed (raised.py).
         What else fails, as a registry that is down, is a SluiceError.
         """
 

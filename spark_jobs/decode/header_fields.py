@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.columns.text_column import text_column
+from spark_jobs.decode.columns.texts import text_of
 from spark_jobs.decode.headers import Headers
 from spark_jobs.values.path import as_text
 
@@ -59,7 +60,7 @@ def _column(
         text = None
         if value is not None:
             try:
-                text = value.decode()
+                text = text_of(value)
             except UnicodeDecodeError:
                 wrong[number] = NO_TEXT
         texts.append(text)
@@ -76,7 +77,7 @@ def _texts(raw: pa.Array) -> tuple[pa.Array, dict[int, str]]:
         texts = None
         if values is not None:
             try:
-                texts = [None if value is None else value.decode() for value in values]
+                texts = [None if value is None else text_of(value) for value in values]
             except UnicodeDecodeError:
                 wrong[number] = NO_TEXT
         lists.append(texts)

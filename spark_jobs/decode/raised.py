@@ -61,8 +61,10 @@ class _Apart:
             count = len(records.values)
             if count > 1:
                 middle = count // 2
-                halves = range(middle), range(middle, count)
-                return _joined(*(self.decoded(records.at(half)) for half in halves))
+                first = self.decoded(records.at(range(middle)))
+                if len(first.reasons) < middle:
+                    return first
+                return _joined(first, self.decoded(records.at(range(middle, count))))
             self._found += 1
             if not count or (self._most is not None and self._found > self._most):
                 raise

@@ -4,16 +4,18 @@ formats is done here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode import raised
-from spark_jobs.decode.cloudevents import CloudEventsDecoder
 from spark_jobs.decode.columns.rules import broken
+from spark_jobs.decode.envelopes.cloudevents import CloudEventsDecoder
+from spark_jobs.decode.envelopes.rowless import Rowless
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
 from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields
 from spark_jobs.decode.headers import Headers
 from spark_jobs.decode.taken import taken
+from spark_jobs.decode.together import in_parts, whole
 from spark_jobs.spec.fields.field import OF_KAFKA
 from spark_jobs.values.path import as_text
 
@@ -41,6 +43,7 @@ class RecordDecoder:
             self._value = CloudEventsDecoder(topic, self._of_value, given)
         else:
             self._value, self._of_value = self._part(topic.format, places, given)
+        self._rowless = Rowless(topic, given) if topic.envelope == "debezium" else None
         self._key, self._of_key = self._part(topic.key, keys, given_key)
         self._headers = HeaderFields(topic.header_names)
         of_kafka = [field for field in topic.fields if field.part in (*OF_KAFKA, "header")]
@@ -49,15 +52,21 @@ class RecordDecoder:
         self._ruled = [each for each in self._fields.values() if each.ruled]
         self._drops = topic.tombstones == "dropped"
 
-    def decode(self, records: Records, most: int | None = None) -> Decoded:
-        """The wanted columns, null in each where the record is malformed, or is a tombstone that
-        the topic drops: such a one has no reason. `most` as in raised.py.
+    def decode(self, records: Records) -> Decoded:
+        """All of them as one."""
+        return whole(self.parts(records))
+
+    def parts(self, records: Records, most: int | None = None) -> Iterator[Decoded]:
+        """One part, unless values grow when they are decoded. The wanted columns, null in each
+        where the record is malformed, or is a tombstone that the topic drops: such a one has no
+        reason. `most` as in raised.py.
         """
         kinds = [self._fields[name].type for name in self._wanted]
-        return raised.decoded(self._decode, records, kinds, most)
+        return in_parts(lambda given: raised.decoded(self._decode, given, kinds, most), records)
 
     def _decode(self, records: Records) -> Decoded:
         found, reasons = self._value.decode(records)
+        records = records.first(len(reasons))
         columns = dict(zip(self._of_value, found, strict=True))
         if self._of_key or len(columns) < len(self._fields):
             columns |= self._others(records, reasons)
@@ -65,6 +74,8 @@ class RecordDecoder:
             for index, why in broken(columns[field.name], field).items():
                 reasons[index] = reasons[index] or f"{_named(field)} {why}"
         self._refuse_nulls(columns, reasons)
+        if self._rowless:
+            self._rowless.note(records, columns, reasons)
         hidden = reasons
         if self._drops and records.values.null_count:
             gone = records.values.is_null().to_pylist()
@@ -95,7 +106,9 @@ class RecordDecoder:
                 wrong |= {index: NOT_KEPT for index in wrong if unknown[index]}
             _merge(reasons, wrong)
         if self._of_key or any(each.part == "key" for each in self._fields.values()):
-            of_key, why_not = self._key.decode(records._replace(values=records.keys))
+            of_key, why_not = whole(
+                in_parts(self._key.decode, records._replace(values=records.keys))
+            )
             columns |= dict(zip(self._of_key, of_key, strict=True))
             nulls = records.keys.is_null().to_pylist()
             _merge(

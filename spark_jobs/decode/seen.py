@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode import raised
-from spark_jobs.decode.cloudevents import binary_modes, in_json
+from spark_jobs.decode.envelopes.cloudevents import binary_modes, in_json
 from spark_jobs.decode.formats import Records, decoder_class
 from spark_jobs.decode.header_fields import HeaderFields
 from spark_jobs.decode.headers import Headers

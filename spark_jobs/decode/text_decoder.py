@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spark_jobs.decode.columns.text_column import text_column
+from spark_jobs.decode.columns.texts import text_of
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Records
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def decoded_texts(
         text, why = None, TOMBSTONE if value is None else None
         if value is not None:
             try:
-                text = value.decode()
+                text = text_of(value)
             except UnicodeDecodeError:
                 why = "is no UTF-8"
         texts.append(text)

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise, starmap
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.decode.formats import Decoded
+from spark_jobs.decode.formats import Decoded, Records
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     Places = Sequence[int] | npt.NDArray[np.signedinteger[Any]]
+
+
+def in_parts(decode: Callable[[Records], Decoded], records: Records) -> Iterator[Decoded]:
+    """What a decoder makes of all records, which takes the first of them."""
+    while True:
+        yield (made := decode(records))
+        records = records.behind(len(made.reasons))
+        if not len(records.values):
+            return
+
+
+def whole(parts: Iterator[Decoded]) -> Decoded:
+    """The parts, one behind the other, as one."""
+    found = [*parts]
+    ends = [*accumulate((len(part.reasons) for part in found), initial=0)]
+    return together(found, [*starmap(range, pairwise(ends))])
 
 
 def together(parts: Sequence[Decoded], places: Sequence[Places]) -> Decoded:
@@ -22,7 +39,7 @@ def together(parts: Sequence[Decoded], places: Sequence[Places]) -> Decoded:
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     order = np.empty(sum(map(len, places)), np.int64)
-    order[np.concatenate([np.asarray(each) for each in places])] = np.arange(len(order))
+    order[np.concatenate([np.asarray(each, np.int64) for each in places])] = np.arange(len(order))
     columns = [
         pa.concat_arrays(arrays).take(pa.array(order))
         for arrays in zip(*(part.columns for part in parts), strict=True)

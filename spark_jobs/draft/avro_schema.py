@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spark_jobs.draft.leaf import DEEPEST, Kind
+from spark_jobs.draft.expanded import expanded
+from spark_jobs.draft.leaf import Kind
 from spark_jobs.schemas.avro import Node, parse
 
 if TYPE_CHECKING:
@@ -70,15 +71,26 @@ def _part(node: Node) -> tuple[Node, bool]:
     return (parts[0] if len(parts) == 1 else node), len(parts) < len(node.parts)
 
 
-def _columns(node: Node, path: Path, *, optional: bool = False) -> Iterator[Column]:
+class _Place(NamedTuple):
+    """A part of a record, and where it is."""
+
+    path: Path
+    node: Node
+    optional: bool
+
+    def within(self) -> list[_Place]:
+        """Its own fields, if it is a record."""
+        found = []
+        for field in self.node.fields:
+            part, nullable = _part(field.node)
+            found.append(_Place((*self.path, field.name), part, self.optional or nullable))
+        return found
+
+
+def _columns(node: Node, path: Path) -> list[Column]:
     """Of a record's fields, and those of records within."""
-    for field in node.fields:
-        here, (part, nullable) = (*path, field.name), _part(field.node)
-        lacks = optional or nullable
-        if part.kind == "record" and len(here) < DEEPEST and part.fields:
-            yield from _columns(part, here, optional=lacks)
-        else:
-            yield Column(here, _kind(part), lacks)
+    places = expanded(_Place(path, node, optional=False).within(), _Place.within)
+    return [Column(each.path, _kind(each.node), each.optional) for each in places]
 
 
 def _kind(node: Node) -> Kind:

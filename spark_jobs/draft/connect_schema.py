@@ -9,29 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from spark_jobs.decode.json.connect import DECIMAL, UNITS
 from spark_jobs.draft.avro_schema import MOST_DIGITS
-from spark_jobs.draft.leaf import Kind
+from spark_jobs.draft.leaf import DEEPEST, Kind
 
 if TYPE_CHECKING:
     from spark_jobs.values.path import Path
 
 _NAMED: Final = {
-    "org.apache.kafka.connect.data.Date": Kind("date", "days"),
-    "org.apache.kafka.connect.data.Timestamp": Kind("timestamp", "ms"),
-    "io.debezium.time.Date": Kind("date", "days"),
-    "io.debezium.time.Timestamp": Kind("timestamp", "ms"),
-    "io.debezium.time.MicroTimestamp": Kind("timestamp", "us"),
-    "io.debezium.time.NanoTimestamp": Kind("timestamp", "ns"),
-    "io.debezium.time.ZonedTimestamp": Kind("timestamp"),
-}
+    name: Kind("date" if unit == "days" else "timestamp", unit) for name, unit in UNITS.items()
+} | {"io.debezium.time.ZonedTimestamp": Kind("timestamp")}
 _PLAIN: Final = {
     **dict.fromkeys(("int8", "int16", "int32"), Kind("int")),
     "int64": Kind("bigint"),
     "float32": Kind("float"),
     "float64": Kind("double"),
     "boolean": Kind("boolean"),
+    "bytes": Kind("binary"),
 }
-_DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
+_DEEPEST: Final = DEEPEST + 2
+"""With what is around a row."""
 
 
 def is_connect(record: Mapping[str, Any]) -> bool:
@@ -41,8 +38,8 @@ def is_connect(record: Mapping[str, Any]) -> bool:
 
 
 def declared(record: Mapping[str, Any]) -> dict[Path, Kind]:
-    """Path in the record -> what its schema says of it. Text, bytes and names that are not known
-    are left to the values.
+    """Path in the record -> what its schema says of it. Text and names that are not known are left
+    to the values.
     """
     return dict(_within(record["schema"], ("payload",))) if is_connect(record) else {}
 
@@ -53,25 +50,28 @@ def _within(schema: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Kind]
         if not isinstance(part, dict) or not isinstance(part.get("field"), str):
             continue
         here = (*path, part["field"])
-        yield from _within(part, here)
+        if len(here) < _DEEPEST:
+            yield from _within(part, here)
         if found := _kind(part):
             yield here, found
 
 
 def _kind(part: Mapping[str, Any]) -> Kind | None:
     name = part.get("name")
-    if name == _DECIMAL:
+    if name == DECIMAL:
         return _decimal(part.get("parameters"))
-    # Of another name the number means what only its connector knows.
-    return _NAMED.get(str(name)) if name else _PLAIN.get(str(part.get("type")))
+    kind = str(part.get("type"))
+    # Of another name a number means what only its connector knows.
+    return _NAMED.get(str(name)) if name and kind != "bytes" else _PLAIN.get(kind)
 
 
-def _decimal(given: object) -> Kind | None:
+def _decimal(given: object) -> Kind:
+    """Without a usable scale its bytes."""
     has = given if isinstance(given, dict) else {}
     try:
         scale = int(has["scale"])
         digits = int(has.get("connect.decimal.precision", MOST_DIGITS))
     except (KeyError, TypeError, ValueError):
-        return None
+        return Kind("binary")
     fits = 0 <= scale <= digits <= MOST_DIGITS and digits > 0
-    return Kind(f"decimal({digits},{scale})", "base64") if fits else None
+    return Kind(f"decimal({digits},{scale})", "base64") if fits else Kind("binary")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
+from spark_jobs.decode.columns.texts import text_of
 from spark_jobs.draft.fields import Drafted, Reading, drafted
 from spark_jobs.draft.leaf import FEW, Kind, Leaf, kind
 from spark_jobs.spec import Csv
@@ -47,15 +48,15 @@ def of_csv(ordered: Sequence[Sampled]) -> Reading | None:
     stamps = [each.timestamp for each, _ in rows if each.timestamp is not None]
     given = names or tuple(f"column_{number}" for number in range(1, len(rows[0][1]) + 1))
     leaves = [Leaf((name,), _column([row[at] for _, row in rows])) for at, name in enumerate(given)]
-    fields: list[Drafted] = drafted(leaves, median(stamps) if stamps else 0, of=_kind)
     notes = {} if names else {"format": NO_HEADER}
+    fields: list[Drafted] = drafted(leaves, median(stamps) if stamps else 0, of=_kind, notes=notes)
     format_ = Csv(columns=given, delimiter=delimiter)
     return Reading([each for each, _ in rows], fields, format_, notes=notes)
 
 
 def _text(value: bytes | None) -> str:
     try:
-        return (value or b"").decode()
+        return text_of(value or b"")
     except UnicodeDecodeError:
         return ""
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from spark_jobs.draft.clock import Disorder, disorder, event_time
 from spark_jobs.draft.csv_topic import of_csv
@@ -145,10 +145,10 @@ def _steps(
     values = [each.value for each in ordered]
     for names in _likely(fields, envelope, len(values)):
         keys = list(zip(*(each.leaf.column for each in names), strict=True))
-        alike = defaultdict[Any, set[bytes | None]](set)
+        alike = defaultdict[str, set[bytes | None]](set)
         for key, value in zip(keys, values, strict=True):
             if None not in key:
-                alike[key].add(value)
+                alike[repr(key)].add(value)  # a key may be a list
         if all(len(contents) == 1 for contents in alike.values()):
             again = sum(None not in key for key in keys) - len(alike)
             told = " and ".join(each.field.name for each in names)
@@ -196,8 +196,8 @@ def _latest(fields: Sequence[Drafted], ordered: Sequence[Sampled], notes: dict[s
 def _key_names(ordered: Sequence[Sampled]) -> list[str]:
     for each in ordered:
         try:
-            read = json.loads(each.key or b"")
-        except ValueError:
+            read = json.loads((each.key or b"").decode())
+        except (ValueError, RecursionError):
             continue
         if isinstance(read, dict):
             return list(payload(read))

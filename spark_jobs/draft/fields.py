@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.draft.leaf import FEW, Kind, Leaf, kind, snake
+from spark_jobs.errors import SluiceError
 from spark_jobs.spec import Field, Format
 from spark_jobs.spec.fields.field import Part
 from spark_jobs.spec.fields.place import Envelope
 from spark_jobs.spec.formats.format import JSON
 from spark_jobs.values.own_columns import is_own
-from spark_jobs.values.path import Path, as_text
+from spark_jobs.values.path import Path, as_text, readable
 
 if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled
 
+LEFT_OUT: Final = "left out"
+"""The note of leaves without a field: no field has this name."""
+FEW_NAMES: Final = 5
+"""Of those that are left out."""
+SHOWN: Final = 60
+"""Characters of each."""
 BARE = {"id", "type", "name", "value", "key", "code", "status", "time", "ts", "at"}
 """Keys that say nothing without the one above."""
 
@@ -48,22 +55,45 @@ def drafted(
     part: Part = "value",
     taken: Sequence[str] = (),
     of: Callable[[Leaf, float], Kind] = kind,
+    *,
+    notes: dict[str, str],
 ) -> list[Drafted]:
-    """In the order of the leaves, each declared as `of` says; none has a name that is `taken`."""
-    made, names = list[Drafted](), set(taken)
+    """In the order of the leaves, each declared as `of` says; none has a name that is `taken`. A
+    leaf that no field can read is left out, and `notes` says so.
+    """
+    made, names, left_out = list[Drafted](), set(taken), list[str]()
     for leaf in leaves:
         # A key in the wrong case is a fault of its record, and no field more.
         few = leaf.column and len(leaf.values) <= FEW * len(leaf.column)
         if few and snake(str(leaf.path[-1])) in names:
             continue
-        found = of(leaf, clock_ms)
         name = _name(leaf.path, names)
-        names.add(name)
-        made.append(_one(leaf, found, name, part))
+        one = _one(leaf, of, clock_ms, name, part)
+        if one is None:
+            left_out.append(ascii(".".join(map(str, leaf.path)))[:SHOWN])
+        else:
+            names.add(name)
+            made.append(one)
+    if left_out:
+        told = f"left out, since no field can read it: {', '.join(left_out[:FEW_NAMES])}"
+        more = len(left_out) - FEW_NAMES
+        notes[LEFT_OUT] = told + (f" and {more} more" if more > 0 else "")
     return made
 
 
-def _one(leaf: Leaf, found: Kind, name: str, part: Part) -> Drafted:
+def _one(
+    leaf: Leaf, of: Callable[[Leaf, float], Kind], clock_ms: float, name: str, part: Part
+) -> Drafted | None:
+    """None if no field can read it."""
+    if not readable(leaf.path):
+        return None
+    try:
+        return _declared(leaf, of(leaf, clock_ms), name, part)
+    except (SluiceError, ValueError, OverflowError, RecursionError):
+        return None
+
+
+def _declared(leaf: Leaf, found: Kind, name: str, part: Part) -> Drafted:
     path = as_text(leaf.path)
     given: dict[str, Any] = {"name": name, "type": found.type, "part": part}
     given |= {"path": path} if path != name else {}

@@ -20,16 +20,29 @@ def of_json(ordered: Sequence[Sampled]) -> Reading:
     good = objects(ordered)
     found, of_them = [value for _, value in good], [each for each, _ in good]
     envelope = _envelope(found)
-    return Reading(of_them, _fields(found, envelope, of_them), envelope=envelope)
+    notes = dict[str, str]()
+    fields = _fields(found, envelope, of_them, notes)
+    return Reading(of_them, fields, envelope=envelope, notes=notes)
 
 
 def _envelope(found: Sequence[Mapping[str, Any]]) -> Envelope | None:
     payloads = [payload(each) for each in found]
     enough = (1 - FEW) * len(found)
-    if sum("op" in each and ("after" in each or "before" in each) for each in payloads) >= enough:
+    if sum("op" in each and _has_row(each) for each in payloads) >= enough:
         return "debezium"
     cloud = sum(all(name in each for name in CLOUD) for each in found) >= enough
     return "cloudevents" if cloud else None
+
+
+def _has_row(change: Mapping[str, Any]) -> bool:
+    """Of MongoDB the row is a text with JSON in it, which no field's path reads."""
+    sides = [change[name] for name in ("after", "before") if name in change]
+    return bool(sides) and all(each is None or isinstance(each, dict) for each in sides)
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    """The value; an empty one in the place of any other."""
+    return value if isinstance(value, dict) else {}
 
 
 def payload(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -39,17 +52,20 @@ def payload(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fields(
-    found: Sequence[Mapping[str, Any]], envelope: Envelope | None, ordered: Sequence[Sampled]
+    found: Sequence[Mapping[str, Any]],
+    envelope: Envelope | None,
+    ordered: Sequence[Sampled],
+    notes: dict[str, str],
 ) -> list[Drafted]:
     stamps = [each.timestamp for each in ordered if each.timestamp is not None]
     clock_ms = median(stamps) if stamps else 0
     rows, around = [_without_schema(each) for each in found], list[Mapping[str, Any]]()
     if envelope == "debezium":
         payloads = [payload(each) for each in found]
-        rows = [each.get("after") or each.get("before") or {} for each in payloads]
-        around = [{"source": {"lsn": (each.get("source") or {}).get("lsn")}} for each in payloads]
+        rows = [_object(each.get("after")) or _object(each.get("before")) for each in payloads]
+        around = [{"source": {"lsn": _object(each.get("source")).get("lsn")}} for each in payloads]
     elif envelope == "cloudevents":
-        rows = [each.get("data") if isinstance(each.get("data"), dict) else {} for each in found]  # type: ignore[misc]
+        rows = [_object(each.get("data")) for each in found]
         around = [{k: v for k, v in each.items() if k != "data"} for each in found]
     said = next(filter(None, map(declared, reversed(found))), {})
     base = ("payload", "after") if envelope == "debezium" else ()
@@ -58,9 +74,9 @@ def _fields(
         return said.get((*base, *leaf.path)) or kind(leaf, clock_ms)
 
     taken = ("changed_at", "op", "arrived_at")
-    fields = drafted(leaves(rows), clock_ms, taken=taken, of=of)
+    fields = drafted(leaves(rows), clock_ms, taken=taken, of=of, notes=notes)
     names = [each.field.name for each in fields]
-    beside = drafted(leaves(around), clock_ms, "envelope", names)
+    beside = drafted(leaves(around), clock_ms, "envelope", names, notes=notes)
     return fields + [each for each in beside if each.leaf.values]
 
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.epoch import epoch, is_written_out
-from spark_jobs.values.path import Path, readable
+from spark_jobs.values.path import Path
 
 DEEPEST: Final = 5
+MOST: Final = 500
+"""Fields of a draft. More is nothing that a person reads."""
 WIDEST: Final = 40
 """Keys of one object over all records: with more, they are values and no names."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)")
@@ -70,11 +72,15 @@ class Kind(NamedTuple):
 
 
 def leaves(objects: Sequence[Mapping[str, Any]]) -> list[Leaf]:
-    """In the order in which records have them."""
-    found, folded = dict[Path, list[Any]](), _folded(objects)
+    """In the order in which records have them: of more than MOST the most frequent ones."""
+    folded = _folded(objects)
+    counted = Counter(path for each in objects for path, _ in _within(each, (), folded))
+    usual = {path for path, _ in counted.most_common(MOST)}
+    found = {path: list[Any]([None]) * len(objects) for path in counted if path in usual}
     for place, each in enumerate(objects):
         for path, value in _within(each, (), folded):
-            found.setdefault(path, [None] * len(objects))[place] = value
+            if path in usual:
+                found[path][place] = value
     inner = {path[:depth] for path in found for depth in range(1, len(path))}
     return [
         Leaf(path, column)
@@ -154,8 +160,6 @@ def _folded(objects: Sequence[Mapping[str, Any]]) -> set[Path]:
 def _within(value: Mapping[str, Any], path: Path, folded: set[Path]) -> Iterator[tuple[Path, Any]]:
     for key, each in value.items():
         here = (*path, key)
-        if not readable(here):
-            continue
         inner = isinstance(each, dict) and each and here not in folded and len(here) < DEEPEST
         if inner:
             yield from _within(each, here, folded)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google.protobuf.descriptor import FieldDescriptor as F
 
@@ -18,7 +17,8 @@ from spark_jobs.decode.protobuf.messages import (
 )
 from spark_jobs.decode.schemed.registered import HEAD
 from spark_jobs.draft.avro_schema import Column, Layout
-from spark_jobs.draft.leaf import DEEPEST, Kind
+from spark_jobs.draft.expanded import expanded
+from spark_jobs.draft.leaf import Kind
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -55,19 +55,36 @@ def layout(schema: Schema, message: str) -> Layout | None:
         found = Messages(schema.descriptor or b"").of(message)
     except (KeyError, IndexError):
         return None
-    return Layout(None, {each.path: each for each in _columns(found.descriptor, ())}, {})
+    return Layout(None, {each.path: each for each in _columns(found.descriptor)}, {})
 
 
-def _columns(message: Descriptor, path: Path, *, optional: bool = False) -> Iterator[Column]:
-    """Of its fields, and those of messages within. What has no presence is never null."""
-    for field in message.fields:
-        here, inner = (*path, field.name), field.message_type
-        lacks = optional or field.has_presence
-        parts = inner is not None and not field.is_repeated and inner.full_name not in WITHOUT_PARTS
-        if parts and len(here) < DEEPEST and inner.fields:
-            yield from _columns(inner, here, optional=lacks)
-        else:
-            yield Column(here, _kind(field), lacks)
+class _Place(NamedTuple):
+    """A field of a message, and where it is."""
+
+    path: Path
+    field: F
+    optional: bool
+
+    def within(self) -> list[_Place]:
+        """The fields of its message, if it has one."""
+        inner = self.field.message_type
+        if inner is None or self.field.is_repeated or inner.full_name in WITHOUT_PARTS:
+            return []
+        return _places(inner, self.path, optional=self.optional)
+
+
+def _places(message: Descriptor, path: Path, *, optional: bool) -> list[_Place]:
+    """What has no presence is never null."""
+    return [
+        _Place((*path, field.name), field, optional or field.has_presence)
+        for field in message.fields
+    ]
+
+
+def _columns(message: Descriptor) -> list[Column]:
+    """Of its fields, and those of messages within."""
+    places = expanded(_places(message, (), optional=False), _Place.within)
+    return [Column(each.path, _kind(each.field), each.optional) for each in places]
 
 
 def _kind(field: F) -> Kind:

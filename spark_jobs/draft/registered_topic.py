@@ -10,7 +10,7 @@ from spark_jobs.decode.schemed.registered import HEAD, schema_id
 from spark_jobs.draft import avro_schema, protobuf_schema
 from spark_jobs.draft.avro_schema import Column, Layout
 from spark_jobs.draft.fields import Drafted, Reading, drafted
-from spark_jobs.draft.leaf import Leaf, kind
+from spark_jobs.draft.leaf import Kind, Leaf, kind
 from spark_jobs.draft.tried import tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.schemas.kept import Kept
@@ -50,8 +50,10 @@ def of_registered(ordered: Sequence[Sampled], root: str) -> Reading:
     """By the newest record's schema of those that are kept under `root`. Raises SampleUnusable."""
     format_, layouts = _layouts(ordered, root)
     envelope, row, around = layouts[0]
-    fields = _declared(row, "value", TAKEN)
-    fields += _declared(around, "envelope", [*TAKEN, *(each.field.name for each in fields)])
+    notes = dict[str, str]()
+    fields = _declared(row, "value", TAKEN, notes)
+    names = [*TAKEN, *(each.field.name for each in fields)]
+    fields += _declared(around, "envelope", names, notes)
     given = tuple(
         each.field.model_copy(update={"required": _is_in_all(each.leaf.path, layouts)})
         for each in fields
@@ -70,7 +72,7 @@ def of_registered(ordered: Sequence[Sampled], root: str) -> Reading:
         _refined(field, Leaf(each.leaf.path, [row[field.name] for row in made.rows]), clock_ms)
         for field, each in zip(given, fields, strict=True)
     ]
-    return Reading(made.good, read, format_, envelope)
+    return Reading(made.good, read, format_, envelope, notes)
 
 
 def _layouts(ordered: Sequence[Sampled], root: str) -> tuple[Avro | Protobuf, list[Layout]]:
@@ -105,9 +107,13 @@ def _message(newest: Sequence[tuple[Schema, bytes]], sampled: int) -> str:
     raise SampleUnusable.mostly_malformed(records=1, sampled=sampled, reason=reason)
 
 
-def _declared(columns: Mapping[Path, Column], part: Part, taken: Sequence[str]) -> list[Drafted]:
-    leaves = [Leaf(path, []) for path in columns]
-    return drafted(leaves, 0, part, taken, of=lambda leaf, _: columns[leaf.path].kind)
+def _declared(
+    columns: Mapping[Path, Column], part: Part, taken: Sequence[str], notes: dict[str, str]
+) -> list[Drafted]:
+    def of(leaf: Leaf, _: float) -> Kind:
+        return columns[leaf.path].kind
+
+    return drafted([Leaf(path, []) for path in columns], 0, part, taken, of, notes=notes)
 
 
 def _refined(field: Field, leaf: Leaf, clock_ms: float) -> Drafted:

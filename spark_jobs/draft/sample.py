@@ -121,7 +121,7 @@ def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
     valued = [each.value for each in sample if each.value]
     for each in sample:
         try:
-            parsed = json.loads(each.value or b"")
+            parsed = json.loads((each.value or b"").decode())  # no mark, no UTF-16: as decoders
         except (ValueError, RecursionError):
             continue
         if isinstance(parsed, dict):

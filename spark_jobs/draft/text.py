@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from spark_jobs.draft.drafted import Draft
+from spark_jobs.draft.fields import LEFT_OUT
 from spark_jobs.spec import Deduplicate, Field, Format, Latest, Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.formats.format import JSON
@@ -34,6 +35,7 @@ def text(draft: Draft, records: int) -> str:
         *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
         *(_format(draft) if formats else []),
         *(['    tombstones="dropped",'] if topic.tombstones == "dropped" else []),
+        *([f"    # {note}"] if (note := draft.notes.get(LEFT_OUT)) else []),
         "    fields=(",
         *(line for field in topic.fields for line in _field(field, draft.notes)),
         "    ),",

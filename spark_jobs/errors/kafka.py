@@ -232,9 +232,9 @@ class TopicMissing(SluiceError):
     usual_remedy = "Create the topic, or correct the spec or `--topic`."
 
     @reason(
-        "The brokers at {brokers} have no topic {topic!r}.",
+        "The brokers at {brokers} have no topic {topic!r}{nearest}.",
     )
-    def topic_absent(self, brokers: object, topic: object) -> None: ...
+    def topic_absent(self, brokers: object, topic: object, nearest: object) -> None: ...
 
 
 class TopicRemade(SluiceError):

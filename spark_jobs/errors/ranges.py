@@ -103,13 +103,6 @@ class RangeUnsupported(SluiceError):
     def folded(self, pipeline: object) -> None: ...
 
     @reason(
-        "{pipeline}: with ties='refuse' the first of equal changes stays. A replay would bring a "
-        "later one.",
-        "Let the source send the changes again. Or rebuild: `sluice rebuild {pipeline}`.",
-    )
-    def first_stays(self, pipeline: object) -> None: ...
-
-    @reason(
         "{pipeline}: no range of its output can be computed by itself: {why}.",
         "Name a pipeline that reads the topic.",
     )

@@ -41,13 +41,6 @@ class RegistryRefused(SluiceError):
     usual_remedy = "Correct the property that the line names."
 
     @reason(
-        "The {part}s of topic {topic!r} begin with {ids:,} ids. They are not those of a schema "
-        "registry.",
-        "Correct the topic's format. Its {part}s are written otherwise.",
-    )
-    def not_registry_ids(self, part: object, topic: object, ids: int) -> None: ...
-
-    @reason(
         "Schema {number} of the registry at {url} is no {kind} that can be read: {error}.",
         "Correct schema.registry.url if another program answers there.",
     )

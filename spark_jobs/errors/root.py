@@ -78,6 +78,14 @@ class RootUnreachable(SluiceError):
     )
     def root_silent(self, root: object, seconds: float) -> None: ...
 
+    @reason(
+        "A file of pipeline {pipeline!r} below {root} has not answered in {seconds:g} seconds. "
+        "Other pipelines are not affected.",
+        "Read the files of its checkpoint and the ops tables there with another program, to find "
+        "which does not answer. Then load this page again.",
+    )
+    def pipeline_silent(self, root: object, pipeline: object, seconds: float) -> None: ...
+
 
 class RootEmpty(SluiceError):
     """The root can be read, and what was looked for was never written there."""
@@ -87,8 +95,8 @@ class RootEmpty(SluiceError):
 
     @reason(
         "{root} does not exist on this machine, so no run has written to it.",
-        "Before the first run that is right. Else give the API server the workers' SLUICE_ROOT, "
-        "and the volume that it is on.",
+        "Before the first run that is right. Else set the workers' SLUICE_ROOT here, for "
+        "pages on the API server, and mount the volume that it is on.",
     )
     def absent(self, root: object) -> None: ...
 

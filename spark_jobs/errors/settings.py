@@ -66,6 +66,13 @@ class SettingInvalid(SluiceError):
     def spark_env_unmade(self, folder: object) -> None: ...
 
     @reason(
+        "{folder} has no {package}, and runs start there.",
+        "Set SLUICE_SPARK_ENV to the folder that `sluice install` has made. If there is none yet, "
+        "run `sluice install /opt/sluice` first.",
+    )
+    def spark_absent(self, folder: object, package: object) -> None: ...
+
+    @reason(
         "SLUICE_SPARK_ENV is {folder!r}, which is another folder in each working folder.",
         "Write the whole path, from / on.",
     )
@@ -79,6 +86,13 @@ class SettingInvalid(SluiceError):
     def modules_hidden(self, folder: object, name: object) -> None: ...
 
     @reason(
+        "The pipelines' package {package!r} has the name of a module of Python's own, which it "
+        "would hide from Spark.",
+        "Rename the package, and name it in SLUICE_PIPELINES.",
+    )
+    def package_hides(self, package: object) -> None: ...
+
+    @reason(
         "SLUICE_SPARK_ENV is {folder}. It has Sluice {there}, and this process Sluice {here}.",
         "Run `sluice install {folder}` with Sluice {here}.",
     )
@@ -89,6 +103,12 @@ class SettingInvalid(SluiceError):
         "Remove it, or set TMPDIR to a folder of your own.",
     )
     def folder_shared(self, folder: object, risk: object) -> None: ...
+
+    @reason(
+        "Spark has no room for its files in {folder}: {error}.",
+        "Set TMPDIR or SPARK_LOCAL_DIRS to a folder to which this user may write.",
+    )
+    def scratch_unmade(self, folder: object, error: object) -> None: ...
 
     @reason(
         "The root is {root!r}. Spark and delta-rs read {part!r} in a path differently.",
@@ -228,9 +248,17 @@ class SettingInvalid(SluiceError):
 
     @reason(
         "{name} is {given!r}. {server!r} is not host:port.",
-        "Set it to the bootstrap servers, for example 127.0.0.1:9092.",
+        "Set it to the bootstrap servers, without a scheme: for example 127.0.0.1:9092.",
     )
     def server_invalid(self, name: object, given: object, server: object) -> None: ...
+
+    @reason(
+        "{name} has a user before {server!r}, perhaps with a password. No client of Kafka takes "
+        "one there.",
+        "Write host:port. Declare user and password in the file of SLUICE_KAFKA_CONFIG, or in "
+        "Airflow's connection: sasl.username, sasl.password.",
+    )
+    def user_before_server(self, name: object, server: object) -> None: ...
 
     @reason(
         "{source} has {shown}: {why}.",
@@ -386,12 +414,6 @@ class InstallFailed(SluiceError):
         "Install it, or let JAVA_HOME name it. Debian: apt-get install openjdk-17-jre-headless.",
     )
     def java_unfit(self, found: object, wanted: object) -> None: ...
-
-    @reason(
-        "{folder} has no pyspark, and runs start there.",
-        "Run `sluice install /opt/sluice`, and set SLUICE_SPARK_ENV=/opt/sluice.",
-    )
-    def no_spark(self, folder: object) -> None: ...
 
     @reason("{what} failed: {said}")
     def step_failed(self, what: object, said: object) -> None: ...

@@ -117,9 +117,7 @@ class TableContended(SluiceError):
 
 
 class RowRefused(SluiceError):
-    """The table has a constraint, CHECK or NOT NULL, which a row that the query writes breaks. Or
-    a batch has too many ties.
-    """
+    """The table has a constraint, CHECK or NOT NULL, which a row that the query writes breaks."""
 
     code, exit_status = "ROW_REFUSED", 56
     usual_remedy = "Drop or correct the constraint, or leave such rows out with a Transform."
@@ -133,13 +131,6 @@ class RowRefused(SluiceError):
     def constraint_broken(
         self, pipeline: object, constraint: object, row: Quoted, hidden: object
     ) -> None: ...
-
-    @reason(
-        "{pipeline}: changes have the {order_by} of another change of their key, and other "
-        "contents. They are at {records} (partition:offset).",
-        "Name columns in order_by that differ, or declare ties='later_offset'.",
-    )
-    def changes_tied(self, pipeline: object, order_by: object, records: object) -> None: ...
 
 
 class MaintenanceRefused(SluiceError):

@@ -30,7 +30,6 @@ _NOT_STATE: Any = {
     "stateful": True,
     "initial_state": True,
     "forget_deletes_after": True,
-    "ties": True,
     "output": _ABOUT,
     "state": _ABOUT,
 }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, distributions
+from collections.abc import Sequence
+from importlib.metadata import distributions
 from pathlib import Path
 
 import spark_jobs
-from spark_jobs.settings.installation import spark_env
+from spark_jobs.errors import SettingInvalid
+from spark_jobs.settings.installation import MADE, spark_env as here
 
 
 def code_version() -> str:
@@ -27,9 +30,32 @@ def code_version() -> str:
 
 
 def version(package: str) -> str:
-    """Raises PackageNotFoundError."""
-    named = bool(os.environ.get("SLUICE_SPARK_ENV"))
-    places = list(map(str, spark_env().glob("lib/python3*/site-packages"))) if named else sys.path
-    for found in distributions(name=package, path=places):
+    """Raises SettingInvalid where Spark's environment has no such package, or is none."""
+    site = require_spark(os.environ.get("SLUICE_SPARK_ENV", ""))
+    return _found(package, sys.path if site is None else [str(site)])
+
+
+def require_spark(spark_env: str) -> Path | None:
+    """The folder of packages of SLUICE_SPARK_ENV; None for an empty one: runs start in this
+    process's own environment. Raises SettingInvalid where no run can start there.
+    """
+    named = Path(spark_env)
+    if not spark_env or named.resolve() == Path(sys.prefix).resolve():
+        _found("pyspark", sys.path)
+        return None
+    if not named.is_absolute():
+        raise SettingInvalid.spark_env_relative(folder=named)
+    try:
+        made = str(json.loads((named / MADE).read_text())["code"])
+        [package] = named.glob("lib/python3*/site-packages/spark_jobs")
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SettingInvalid.spark_env_unmade(folder=named) from None
+    if made != code_version():
+        raise SettingInvalid.spark_env_version(folder=named, there=made, here=code_version())
+    return package.parent
+
+
+def _found(package: str, places: Sequence[str]) -> str:
+    for found in distributions(name=package, path=[*places]):
         return found.version
-    raise PackageNotFoundError(package)
+    raise SettingInvalid.spark_absent(folder=here(), package=package)

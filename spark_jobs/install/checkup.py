@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
-from importlib.metadata import PackageNotFoundError
 from typing import NamedTuple
 
 import spark_jobs
 from spark_jobs.checkpoint.file_system import refuse_local_locks
-from spark_jobs.errors import InstallFailed, SluiceError
+from spark_jobs.errors import SluiceError
 from spark_jobs.fingerprint.packages import version
 from spark_jobs.install.needed import java_version, require_java
 from spark_jobs.launch import submit
@@ -25,6 +23,11 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.warm.look import foretold
 
+OPEN = (
+    "OPEN: whoever reaches its machines may read what runs send and give them orders; set "
+    "SLUICE_SPARK_SECRET_FILE"
+)
+"""Of a cluster without a secret."""
 CONNECTION = "AIRFLOW_CONN_SLUICE_SPARK"
 
 
@@ -87,9 +90,7 @@ def _java() -> str:
 
 def _environment(settings: Settings) -> str:
     side = spark_side(settings.spark_env)
-    with suppress(PackageNotFoundError):
-        return f"{side.python.parent.parent}: pyspark {version('pyspark')}"
-    raise InstallFailed.no_spark(folder=side.python.parent.parent)
+    return f"{side.python.parent.parent}: pyspark {version('pyspark')}"
 
 
 def _jars(settings: Settings) -> str:
@@ -131,4 +132,5 @@ def _topic(name: str, spec: Pipeline) -> str:
 
 def _master(settings: Settings) -> str:
     airflow = "named" if os.environ.get(CONNECTION) else "not in the environment: see Airflow's UI"
-    return f"{settings.master} on the command line; Airflow's connection sluice_spark is {airflow}"
+    seen = f"{settings.master} on the command line; Airflow's connection sluice_spark is {airflow}"
+    return seen if settings.local or settings.spark_secret_file else f"{seen}; {OPEN}"

@@ -21,12 +21,19 @@ import spark_jobs
 from spark_jobs.errors import InstallFailed
 from spark_jobs.fingerprint.packages import code_version
 from spark_jobs.install.needed import maven, python, require_java
+from spark_jobs.launch.submit import ARCHIVE
+from spark_jobs.pinned.python import isolated, searching
 from spark_jobs.settings.installation import MADE, REPO
 
 PACKAGE: Final = Path(spark_jobs.__file__).parent
 PARTS: Final = ("spark", "s3", "kafka", "build")
 """Profiles of pom.xml. The last two serve the making alone: a broker, and a compiler of Java."""
 PASSING: Final = ("kafka", "build")
+SUMS: Final = "jars.sha256"
+PACKAGE_LINE: Final = re.compile(r"(?:Collecting|Ignoring) ([^\s:]+)")
+"""pip's, of each requirement; it ignores those of other systems."""
+JAR_LINE: Final = re.compile(r"\[INFO\] Copying (\S+\.jar) to ")
+"""Maven's, of each jar."""
 
 
 def brought() -> Path:
@@ -42,6 +49,8 @@ def install(folder: Path, interpreter: str | None, say: Callable[[str], None]) -
     """
     folder = folder.resolve()
     if made(folder) == code_version():
+        if (folder / "jars" / PASSING[0]).exists():
+            _made_here(folder, say)
         return False
     if folder.exists() and any(folder.iterdir()) and not (folder / MADE).exists():
         raise InstallFailed.folder_used(folder=folder)
@@ -52,15 +61,10 @@ def install(folder: Path, interpreter: str | None, say: Callable[[str], None]) -
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / MADE).write_text("{}")  # begun: whoever comes again goes on from nothing
-    say("  Python packages ...")
-    _packages(folder, chosen)
+    _packages(folder, chosen, say)
     _sluice(folder)
-    say("  jars ...")
-    _jars(folder, mvn)
-    say("  class-data archive, by which every run starts sooner ...")
-    _made_here(folder)
-    for part in PASSING:
-        shutil.rmtree(folder / "jars" / part)
+    _jars(folder, mvn, say)
+    _made_here(folder, say)
     version = {"sluice": spark_jobs.__version__, "code": code_version(), "python": chosen}
     (folder / MADE).write_text(json.dumps(version, indent=2))
     return True
@@ -74,11 +78,14 @@ def made(folder: Path) -> str | None:
         return None
 
 
-def _packages(folder: Path, chosen: str) -> None:
-    _run("a virtual environment", [chosen, "-I", "-m", "venv", str(folder)])
-    words = ["install", "-q", "--disable-pip-version-check", "--no-deps", "--require-hashes"]
+def _packages(folder: Path, chosen: str, say: Callable[[str], None]) -> None:
+    say("  Python packages ...")
+    _run("a virtual environment", isolated(chosen, "-m", "venv", str(folder)))
+    words = ["install", "--disable-pip-version-check", "--no-deps", "--require-hashes"]
     listed = brought() / "requirements" / "spark.txt"
-    _run("pip", [str(folder / "bin" / "python"), "-I", "-m", "pip", *words, "-r", str(listed)])
+    many = sum(line[:1].isalnum() for line in listed.read_text().splitlines())
+    pip = isolated(folder / "bin" / "python", "-m", "pip", *words, "-r", str(listed))
+    _run("pip", pip, step=Step(PACKAGE_LINE, many, say))
 
 
 def _sluice(folder: Path) -> None:
@@ -94,7 +101,7 @@ def _sluice(folder: Path) -> None:
     command = folder / "bin" / "sluice"
     command.write_text(f"#!{folder}/bin/python\nfrom spark_jobs.cli import app\n\napp()\n")
     command.chmod(0o755)
-    _run("Python", [str(folder / "bin" / "python"), "-m", "compileall", "-q", str(site)])
+    _run("Python", isolated(folder / "bin" / "python", "-m", "compileall", "-q", str(site)))
 
 
 def _copy(old: Path, new: Path) -> None:
@@ -104,13 +111,15 @@ def _copy(old: Path, new: Path) -> None:
         shutil.copy(old, new)
 
 
-def _jars(folder: Path, mvn: str) -> None:
+def _jars(folder: Path, mvn: str, say: Callable[[str], None]) -> None:
+    say("  jars ...")
+    step = Step(JAR_LINE, len((brought() / "requirements" / SUMS).read_text().splitlines()), say)
     for part in PARTS:
         where = folder / "jars" / part
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-        words = [mvn, "-q", "-B", "-ntp", "-f", str(brought() / "pom.xml"), f"-P{part}", *goal]
-        _run("Maven", [*words, f"-DoutputDirectory={where}"])
-    _sums(folder / "jars", brought() / "requirements" / "jars.sha256")
+        words = [mvn, "-B", "-ntp", "-f", str(brought() / "pom.xml"), f"-P{part}", *goal]
+        _run("Maven", [*words, f"-DoutputDirectory={where}"], step=step)
+    _sums(folder / "jars", brought() / "requirements" / SUMS)
 
 
 def _sums(jars: Path, listed: Path) -> None:
@@ -122,11 +131,18 @@ def _sums(jars: Path, listed: Path) -> None:
             raise InstallFailed.jar_differs(jar=path, found=found, wanted=wanted)
 
 
-def _made_here(folder: Path) -> None:
-    """By the environment's own Python: what is made fits that alone."""
+def _made_here(folder: Path, say: Callable[[str], None]) -> None:
+    """By the environment's own Python: what is made fits that alone. Runs work without the archive:
+    where it cannot be made, what it needs stays, and the same command tries again.
+    """
+    say("  class-data archive, by which every run starts sooner ...")
     own = folder / "bin" / "python"
     for module in ("local.pyspark_zip", "local.files_jar", "local.archive"):
-        _run(module, [str(own), "-m", module], _alone(folder))
+        said = _run(module, searching(own, "-m", module), _alone(folder))
+        sys.stderr.write(f"  {said[-1]}\n" if said and "To make it:" in said[-1] else "")
+    if (folder / "jars" / "spark" / ARCHIVE).exists():
+        for part in PASSING:
+            shutil.rmtree(folder / "jars" / part)
 
 
 def _alone(folder: Path) -> dict[str, str]:
@@ -141,23 +157,48 @@ def _alone(folder: Path) -> dict[str, str]:
     }
 
 
-def _run(what: str, words: Sequence[str], variables: dict[str, str] | None = None) -> None:
-    """Raises InstallFailed with the end of what the command said."""
+class Step:
+    """Says each thing that a command has got: its number, how many there are, and its name."""
+
+    def __init__(self, line: re.Pattern[str], many: int, say: Callable[[str], None]) -> None:
+        """`line`: of the command's output, a line that is about one; its group is the name."""
+        self._line, self._many, self._say = line, many, say
+        self._done = 0
+
+    def hear(self, text: str) -> bool:
+        """Whether it was such a line."""
+        found = self._line.match(text)
+        if found:
+            self._done += 1
+            self._say(f"    {self._done} of {self._many}: {found[1]}")
+        return found is not None
+
+
+def _run(
+    what: str,
+    words: Sequence[str],
+    variables: dict[str, str] | None = None,
+    step: Step | None = None,
+) -> list[str]:
+    """What the command said. Raises InstallFailed with the end of that, without progress."""
+    said = list[str]()
     try:
-        done = subprocess.run(
+        with subprocess.Popen(
             words,
             env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            check=False,
-        )
+            text=True,
+            errors="replace",
+        ) as process:
+            assert process.stdout is not None
+            for line in map(str.strip, process.stdout):
+                if line and not (step and step.hear(line)):
+                    said.append(line)
     except OSError as error:
         raise InstallFailed.step_failed(what=what, said=error.strerror or str(error)) from None
-    if done.returncode:
-        said = done.stdout.decode(errors="replace").strip().splitlines()
-        raise InstallFailed.step_failed(what=what, said=" | ".join(said[-6:]))
-    if what.startswith("local."):
-        sys.stderr.write(
-            done.stdout.decode(errors="replace") if b"To make it:" in done.stdout else ""
-        )
+    if process.returncode:
+        wrong = [line for line in said if line.startswith("[ERROR]")] or said
+        raise InstallFailed.step_failed(what=what, said=" | ".join(wrong[-6:]))
+    return said

@@ -6,10 +6,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from typing import Final
 
 from spark_jobs.errors import InstallFailed
+from spark_jobs.pinned.python import BASE, isolated
 
 PYTHONS: Final = ("3.11", "3.12", "3.13")
 JAVAS: Final = ("17", "21")
@@ -20,8 +20,8 @@ def python(named: str | None) -> str:
 
     Raises InstallFailed.
     """
-    chosen = named or str(getattr(sys, "_base_executable", sys.executable))
-    found = _said([chosen, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
+    chosen = named or str(BASE)
+    found = _said(isolated(chosen, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"))
     if found not in PYTHONS:
         raise InstallFailed.python_unfit(
             python=chosen, found=found or "no Python", wanted=", ".join(PYTHONS)

@@ -16,6 +16,7 @@ import psutil
 
 from spark_jobs.launch.processes import is_driver, kill_tree, tree
 from spark_jobs.launch.relay import relayed
+from spark_jobs.launch.scratch import scratch
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
@@ -29,9 +30,13 @@ def run_in_foreground(words: list[str], variables: Mapping[str, str], driver: st
     The command gets its own session. Without it Ctrl-C would also reach the JVM, which would end in
     the middle of a batch.
     """
-    with interrupts() as pressed, relayed() as stderr:
+    with interrupts() as pressed, relayed() as stderr, scratch(variables) as made:
         submitted = subprocess.Popen(
-            words, env=dict(variables), stderr=stderr, start_new_session=True
+            words,
+            env={**variables, **made.variables},
+            pass_fds=made.locks,
+            stderr=stderr,
+            start_new_session=True,
         )
         asked = False
         while submitted.returncode is None:

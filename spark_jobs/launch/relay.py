@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from spark_jobs.launch.processes import end_tree
+from spark_jobs.launch.scratch import scratch
 
 NOISE: Final = (b"WARNING: Using incubator modules: jdk.incubator.vector",)
 """Spark's launcher adds that module to every JVM, and the JVM says so each time."""
@@ -46,8 +47,10 @@ def run(words: list[str], variables: Mapping[str, str]) -> int:
     """Run a command that only prints; its exit status. Whatever ends the wait ends all its
     processes.
     """
-    with relayed() as stderr:
-        started = subprocess.Popen(words, env=dict(variables), stderr=stderr)
+    with relayed() as stderr, scratch(variables) as made:
+        started = subprocess.Popen(
+            words, env={**variables, **made.variables}, pass_fds=made.locks, stderr=stderr
+        )
         try:
             return started.wait()
         except BaseException:

@@ -1,6 +1,6 @@
 """The Spark session of a run, with the settings that a running session takes, each with its reason.
 
-Spark's other settings are in submit.py and shipment.py (set before the JVM starts),
+Spark's other settings are in submit.py, shipment.py and scratch.py (set before the JVM starts),
 pinned/language.py and pinned/sql_settings.py (those that change results), root/store.py
 (the object store), cluster.py (a cluster's secret) and sink/commit.py (the transaction of each
 commit). What a user may not set is in spec/spark_options.py: a new setting of Sluice's own
@@ -88,12 +88,14 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
+    from spark_jobs.launch.callbacks import require_secret  # noqa: PLC0415 - as above
     from spark_jobs.values.spark_times import make_total  # noqa: PLC0415 - as above
 
     builder = SparkSession.builder.appName(f"sluice {name}")
     for key, value in {**STATIC, **dynamic(state)}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    require_secret(spark.sparkContext._gateway)  # noqa: SLF001 - no Python form
     make_total()
     _require_language(spark)
     _drop_inherited(spark, state)

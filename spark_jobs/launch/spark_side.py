@@ -6,7 +6,6 @@ So Airflow's environment takes one light wheel and keeps its packages. Imports n
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -14,9 +13,10 @@ from typing import NamedTuple
 
 import spark_jobs
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.fingerprint.packages import code_version
+from spark_jobs.fingerprint.packages import require_spark
+from spark_jobs.pinned.python import OWN as PYTHON
 from spark_jobs.registry import find as registry
-from spark_jobs.settings.installation import MADE, REPO
+from spark_jobs.settings.installation import REPO
 
 
 class SparkSide(NamedTuple):
@@ -41,40 +41,30 @@ class SparkSide(NamedTuple):
 
 def spark_side(spark_env: str) -> SparkSide:
     """That of SLUICE_SPARK_ENV; empty for this process's own. Raises SettingInvalid where it is not
-    whole, or of another version.
+    whole, has no Spark, or is of another version.
     """
-    named = Path(spark_env)
+    site = require_spark(spark_env)
     # It imports the pipelines from where this process does: neither a DAGs folder nor the working
     # folder is on PYTHONPATH.
     pipelines = registry.own_path()
     if pipelines is not None and pipelines != REPO:
         _refuse_hiding(pipelines)
-    if not spark_env or named.resolve() == Path(sys.prefix).resolve():
+    if site is None:
         both = dict.fromkeys(map(str, filter(None, (REPO, pipelines))))
         here = Path(spark_jobs.__file__).parent
-        return SparkSide(Path(sys.executable), here, os.pathsep.join(both))
-    if not named.is_absolute():
-        raise SettingInvalid.spark_env_relative(folder=named)
-    made, site = _made(named)
-    if made != code_version():
-        raise SettingInvalid.spark_env_version(folder=named, there=made, here=code_version())
+        return SparkSide(PYTHON, here, os.pathsep.join(both))
     search = "" if pipelines is None else os.fspath(pipelines)
-    return SparkSide(named / "bin" / "python", site / "spark_jobs", search, site / "pyspark")
+    return SparkSide(
+        Path(spark_env) / "bin" / "python", site / "spark_jobs", search, site / "pyspark"
+    )
 
 
 def _refuse_hiding(folder: Path) -> None:
     """What is on PYTHONPATH comes before Python's own modules."""
     files = [*folder.glob("*.py"), *(each.parent for each in folder.glob("*/__init__.py"))]
     hidden = {path.stem for path in files}
-    if names := sorted(hidden & sys.stdlib_module_names):
+    names = sorted(hidden & sys.stdlib_module_names)
+    if (package := registry.package().partition(".")[0]) in names:
+        raise SettingInvalid.package_hides(package=package)
+    if names:
         raise SettingInvalid.modules_hidden(folder=folder, name=names[0])
-
-
-def _made(named: Path) -> tuple[str, Path]:
-    """The version of Sluice in the environment, and where its packages are."""
-    try:
-        made = str(json.loads((named / MADE).read_text())["code"])
-        [package] = named.glob("lib/python3*/site-packages/spark_jobs")
-    except (OSError, ValueError, KeyError, TypeError):
-        raise SettingInvalid.spark_env_unmade(folder=named) from None
-    return made, package.parent

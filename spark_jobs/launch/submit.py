@@ -9,7 +9,9 @@ from pathlib import Path
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import JarsMissing
+from spark_jobs.fingerprint.packages import require_spark
 from spark_jobs.launch import shipment
+from spark_jobs.launch.scratch import has_sockets
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Drain, Printing, Repartition, Run, Serve, Stage
 from spark_jobs.pinned import language
@@ -70,6 +72,17 @@ UNREAD = {
 """What Spark would keep for messages and pages that nobody reads. An installation or a spec may
 set it.
 """
+ALONE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Spark makes a secret for each application, and keeps it in its JVM's memory.
+    "spark.authenticate": "true",
+}
+"""Of a local master: nobody but its own processes has anything to ask of it."""
+SOCKETS = {"spark.python.unix.domain.socket.enabled": "true"}
+"""Python workers reach the JVM in a folder that its user alone may enter, not at ports: at the one
+for a processor's state Spark asks for no secret.
+"""
 INSPECTION_MASTER = "local[2]"
 """The master of commands that only read: they need no cluster."""
 DAEMON = "spark_jobs.warm.inside.python_daemon"
@@ -121,6 +134,7 @@ def configuration(
     and of Airflow's connection, which are in the settings, and those override SCHEDULED and
     UNREAD.
     """
+    require_spark(settings.spark_env)  # before jars, which a folder that is wrong has not either
     jars = sorted(settings.jars.glob("*.jar"))
     if not any(jar.name.startswith("delta-spark") for jar in jars):
         raise JarsMissing.kafka_jars_absent(jars=settings.jars)
@@ -140,6 +154,10 @@ def configuration(
             _java_options(settings, records, archived=archived)
         ),
         **_executors(settings, jars, s3, records),
+        **(ALONE if settings.local else {}),
+        **(SOCKETS if settings.local and has_sockets() else {}),
+        # Hadoop's default begins with /tmp, wherever the JVM's temporary folder is.
+        "spark.hadoop.hadoop.tmp.dir": "${java.io.tmpdir}/hadoop-${user.name}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **(object_store() if s3 else {}),

@@ -47,7 +47,6 @@ def summary(report: Report) -> tuple[str, ...]:
         )
     if report.up_to:
         lines.append(f"whole transactions of the source up to {report.up_to.id}")
-    lines += (key.line for key in report.new_keys)
     lines += (held_back_line(partition, held) for partition, held in report.held_back.items())
     return tuple(lines)
 

@@ -15,6 +15,7 @@ from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.views import NEWEST, moment
+from spark_jobs.values.truncated import TRUNCATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -64,6 +65,20 @@ def since_judged(
             audited=cursor.audited,
         )
     return rows
+
+
+def truncates(paths: Paths, known: Identity, batches: Sequence[int]) -> int:
+    """The quarantined records of these batches that tell of a truncate of the source."""
+    if not batches:
+        return 0
+    where = ops_tables.equals({"reason": TRUNCATED})
+    found: list[Row] = ops_tables.query(
+        paths.root,
+        "quarantine",
+        f"SELECT count(*) AS records FROM quarantine WHERE {_of_checkpoint(paths, known)} "
+        f"AND batch_id IN ({', '.join(map(str, batches))}) AND {where}",
+    ).to_pylist()
+    return sum(row["records"] for row in found)
 
 
 def first_lacking(ids: list[int], judged: int, audited: int) -> int | None:

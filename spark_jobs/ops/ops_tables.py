@@ -21,7 +21,7 @@ from spark_jobs.errors import OpsUnreadable
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.root.store_errors import translate_store_error
-from spark_jobs.storage import compaction, delta
+from spark_jobs.storage import compaction, delta, rewrite
 from spark_jobs.storage.answer import aside, reader_of, table_of
 
 if TYPE_CHECKING:
@@ -66,11 +66,10 @@ def replace(
 
     Raises ValueError for an unknown column; LeaseLost.
     """
-    deltalake.write_deltalake(
+    rewrite.overwrite(
         delta.confirmed(made(root, table), held),
         _arrow(table, rows),
-        mode="overwrite",
-        predicate=where,
+        where,
         schema_mode="merge",
         commit_properties=delta.ours(held),
     )
@@ -87,11 +86,10 @@ def replace_parts(
     """What `replace` does, with parts that have all columns of ops/schema.py: of any number of
     rows, of which some thousand are in memory. `parts` is called again if it must be tried again.
     """
-    deltalake.write_deltalake(
+    rewrite.overwrite(
         delta.confirmed(made(root, table), held),
         aside(_schema(table), parts()),
-        mode="overwrite",
-        predicate=where,
+        where,
         schema_mode="merge",
         writer_properties=deltalake.WriterProperties(max_row_group_size=ROW_GROUP),
         target_file_size=FILE,

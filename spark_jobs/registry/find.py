@@ -11,7 +11,9 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
+from typing import Final
 
 from spark_jobs.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid
 from spark_jobs.registry.archive_spec import ArchiveSpec, archive_spec
@@ -21,6 +23,8 @@ from spark_jobs.registry.project import Project, installed
 from spark_jobs.settings.installation import VARIABLES
 from spark_jobs.spec import Pipeline, State, Topic
 from spark_jobs.spec.archive import PREFIX, archive_name
+
+SLUICE_FOLDER: Final = Path(__file__).parents[1]
 
 
 def package() -> str:
@@ -177,14 +181,27 @@ def load_next(name: str) -> Pipeline | None:
 def _module(name: str) -> ModuleType:
     try:
         return importlib.import_module(module(name, "spec"))
-    except SluiceError:
-        raise
+    except SluiceError as error:
+        raise error.adding(_place(error, name)) from None
     except (Exception, SystemExit) as error:  # of sys.exit(0) every command would end well
-        raise SpecInvalid.import_failed(
-            pipeline=name,
-            kind=type(error).__name__,
-            error=error,
-        ) from error
+        failed = SpecInvalid.import_failed(pipeline=name, kind=type(error).__name__, error=error)
+        raise failed.adding(_place(error, name)) from error
+
+
+def _place(error: BaseException, name: str) -> str:
+    """The line of the user's that raised: an error of a topic knows neither pipeline nor file."""
+    frames = ((Path(each.filename), each.lineno) for each in extract_tb(error.__traceback__))
+    inside = (folder(), *(SLUICE_FOLDER / each for each in ("topics", "pipelines")))
+    own = [
+        (path, line)
+        for path, line in frames
+        if path.is_file()
+        and not installed(path.parent)
+        and (SLUICE_FOLDER not in path.parents or any(each in path.parents for each in inside))
+    ]
+    path, line = own[-1] if own else (folder() / name / "spec.py", None)
+    at = f", line {line}" if line else ""
+    return f"(pipeline {name!r}, {'/'.join(path.parts[-3:])}{at})"
 
 
 def topics() -> list[str]:

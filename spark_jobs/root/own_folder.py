@@ -15,13 +15,19 @@ from pathlib import Path
 from spark_jobs.errors import SettingInvalid
 
 
-def own_folder(name: str, risk: str) -> Path:
-    """The folder of this user and of that name, which is made if it is not there.
+def folder_name(name: str) -> str:
+    """What the folder of this user and of that name is called."""
+    return f"sluice-{name}-{os.getuid()}"
+
+
+def own_folder(name: str, risk: str, within: str = "") -> Path:
+    """The folder of this user and of that name in the temporary folder, or in `within`. It is made
+    if it is not there.
 
     `risk`: what another user could do, to end the sentence "it is not this user's alone, and ...".
     Raises SettingInvalid if another user owns it or may enter it, or if it is a link.
     """
-    folder = Path(tempfile.gettempdir()) / f"sluice-{name}-{os.getuid()}"
+    folder = Path(within or tempfile.gettempdir()) / folder_name(name)
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = folder.lstat()

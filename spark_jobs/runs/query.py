@@ -33,7 +33,6 @@ from spark_jobs.run import Run
 from spark_jobs.runs.drained import waits
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
-from spark_jobs.runs.failures.ties_aside import are_ties, set_ties_aside
 from spark_jobs.runs.new_keys import tell
 from spark_jobs.runs.schema_look import look
 from spark_jobs.runs.silence import silent_topics
@@ -152,16 +151,12 @@ class Query:
                 batch = self._run.checkpoint.planned()[-1]
                 self._in_jvm = False
                 LOG.warning(BY_PYTHON, self._run.spec.name, batch, *record)
-            elif isinstance(failed, SluiceError):
-                batch = set_ties_aside(self._run, failed, audited)
             else:
                 batch = set_failing_aside(self._run, failed, audited)
             self._timers.close_batch(batch)  # what fired in the failed try does not count
 
-    def _failure_of_query(self) -> StreamingQueryException | SluiceError | None:
-        """Run one query to its end; its error, if it failed because of a value, or what it means,
-        if that was changes that are tied.
-        """
+    def _failure_of_query(self) -> StreamingQueryException | None:
+        """Run one query to its end; its error, if it failed because of a value."""
         rows, state_rows = self._rows(), self._state_rows()
         self._claim_table(rows)
         query = writer.start(
@@ -174,7 +169,7 @@ class Query:
             state_rows,
         )
         watch = StallWatch(self._run, query)
-        failed: StreamingQueryException | SluiceError | None = None
+        failed: StreamingQueryException | None = None
         try:
             while not query.awaitTermination(POLL_SECONDS) and not self._limits.over:  # type: ignore[arg-type]  # takes fractions
                 self._keep_up(follower, ended=False)
@@ -188,11 +183,10 @@ class Query:
                 raise
             lost = self._timers.init_errors.take()
             problem = translate_error(error, self._run.spec.name, lost)
-            tied = are_ties(problem)
-            if not (tied or isinstance(problem, ExpressionFailed) or self._unsure_of(error)):
+            if not (isinstance(problem, ExpressionFailed) or self._unsure_of(error)):
                 self._account_before(problem, follower)
                 raise problem from error
-            failed = problem if tied else error
+            failed = error
         query.stop()
         self._run.lease.confirm()  # without the lease, the planned batch may belong to the next run
         if failed is None:  # one that failed has run, and its rows may be in the table

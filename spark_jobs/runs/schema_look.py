@@ -12,8 +12,9 @@ import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.decode.schemed.counted import registries
-from spark_jobs.decode.schemed.registered import GUID, HEAD, header_of, schema_id
+from spark_jobs.decode.schemed.registered import GUID, HEAD, header_of, not_kept, schema_id
 from spark_jobs.errors import RegistryRefused, RegistryUnreachable
+from spark_jobs.ops import ops_tables
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
 from spark_jobs.source.sources import source_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import DataFrame, SparkSession
+    from upath import UPath
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets, Parts
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 MOST_IDS: Final = 2_000
-"""Of one look. Records of another format give as many ids as they like."""
+"""Of one look, the most frequent ones. Records of another format give as many ids as they like, and
+a producer's records never end a run: those with any other id are malformed.
+"""
 
 
 class Found(NamedTuple):
@@ -62,13 +66,17 @@ def look(
     for own, part, format_ in _registries(spec, parts):
         records = source_of(spec, settings).read(spark, own)
         found = _ids(records, part, in_header=format_.reads_headers)
-        if len(found) > MOST_IDS:
-            raise RegistryRefused.not_registry_ids(
-                part=part,
-                topic=spec.topic.of_partition(next(iter(own))).name,
-                ids=len(found),
-            )
         kept = Kept(settings.root, format_.registry)
+        if len(found) > MOST_IDS:
+            kept.note_others()
+            LOG.warning(
+                "%s: the new %ss have more than %s ids of schemas: records with another id than "
+                "the most frequent ones are malformed",
+                spec.name,
+                part,
+                f"{MOST_IDS:,}",
+            )
+            del found[MOST_IDS:]
         if not done:
             _hold(spec, kept, [each.id for each in found], settings)
         had = kept.fetch(
@@ -102,17 +110,33 @@ def _hold(spec: Pipeline, kept: Kept, ids: list[str], settings: Settings) -> Non
         LOG.warning("%s: the kept schemas were not held against the registry: %s", spec.name, error)
 
 
-def ask_again(spec: Pipeline, settings: Settings) -> None:
-    """Ask once more for the ids that the registry lacked: a replay brings in records whose schema
-    was registered after them. What the registry does not answer stays missing, with a warning.
+def ask_again(spec: Pipeline, settings: Settings, root: UPath) -> None:
+    """Ask once more for the ids that the registry lacked, and for those of quarantined records for
+    which no run asked: a replay brings in records whose schema was registered after them. What the
+    registry does not answer stays missing, with a warning.
     """
     for format_ in (each for topic in spec.topic.each for _, each in registries(topic)):
         kept = Kept(settings.root, format_.registry)
         missing = [each for each, schema in kept.schemas().items() if schema is None]
+        missing += _unasked(root) if kept.has_others() else []
         try:
             kept.fetch(missing, lambda: Registry(settings.kafka_config.registry()))
         except (RegistryUnreachable, RegistryRefused) as error:
             LOG.warning("%s: %s", spec.name, error)
+
+
+def _unasked(root: UPath) -> list[str]:
+    """The ids of quarantined records whose schema is not kept, the most frequent first."""
+    counted = ops_tables.stream(
+        root,
+        "quarantine",
+        "SELECT reason, count(*) AS records FROM quarantine "
+        f"WHERE reason LIKE '{not_kept('%')}' GROUP BY reason ORDER BY records DESC "
+        f"LIMIT {MOST_IDS}",
+    )
+    before, after = not_kept("%").split("%")
+    reasons = [row["reason"] for part in counted for row in part.to_pylist()]
+    return [each.removeprefix(before).removesuffix(after) for each in reasons]
 
 
 def _parts(topic: SourceState, done: Offsets) -> Parts:

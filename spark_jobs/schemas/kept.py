@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 READERS: Final = 8
 """Files that are read at the same time: an object store takes some 20 ms for each."""
 MISSING: Final = ".missing"
+OTHERS: Final = "others.unasked"
+"""It is there once records had more ids than are looked up."""
 
 
 class _File(Stored):
@@ -61,6 +63,16 @@ class Kept:
             found = dict(zip(files, readers.map(_read, files), strict=True))
         missing = {file.stem: None for file in files if file.suffix == MISSING}
         return missing | {file.stem: each for file, each in found.items() if each is not None}
+
+    def note_others(self) -> None:
+        """Note that nobody asked for some ids: their records are malformed, and stay so."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            create_whole(self.folder / OTHERS, "{}")
+
+    def has_others(self) -> bool:
+        """Whether there are records with ids for which nobody asked."""
+        return bool((self.folder / OTHERS).exists())
 
     def fetch(self, ids: Iterable[str], registry: Callable[[], Registry]) -> dict[str, bool]:
         """Ask for those of the ids that are not kept, and keep the answers. Id -> whether the

@@ -7,7 +7,6 @@ from __future__ import annotations
 import binascii
 import os
 import subprocess
-import sys
 import tempfile
 from base64 import b64decode
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import Final
 from google.protobuf import descriptor_pb2
 from google.protobuf.message import DecodeError
 
+from spark_jobs.pinned.python import OWN as PYTHON, searching
 from spark_jobs.schemas.confluent import FILES
 
 OWN: Final = "sluice_registered_schema.proto"
@@ -68,23 +68,36 @@ def _described(text: str) -> descriptor_pb2.FileDescriptorProto | None:
 def _compiled(text: str, references: Sequence[tuple[str, str]]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="sluice-protoc-") as given:
         folder = Path(given)
-        for name, content in ({OWN: text} | FILES | dict(references)).items():
-            place = PurePosixPath(name)
-            if place.is_absolute() or ".." in place.parts or not place.parts:
-                raise NotProtobuf(f"it imports {name[:_SHOWN]!r}, which is no path below it")
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
-            (folder / place).write_text(content)
+        for name, content in (FILES | dict(references)).items():
+            _write(folder, name, content)
+        _write(folder, OWN, text)
         out = folder / "out.desc"
-        done = subprocess.run(
-            [sys.executable, "-c", _PROGRAM, f"--descriptor_set_out={out}", OWN],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        )
+        try:
+            done = subprocess.run(
+                searching(PYTHON, "-c", _PROGRAM, f"--descriptor_set_out={out}", OWN),
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=False,
+                env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+            )
+        except subprocess.TimeoutExpired:
+            raise NotProtobuf(f"protoc took more than {SECONDS} s") from None
         if done.returncode or not out.exists():
             said = (done.stderr.strip() or "protoc failed").splitlines()[-1]
             raise NotProtobuf(said.replace(OWN, "the schema")[:_SHOWN])
         return out.read_bytes()
+
+
+def _write(folder: Path, name: str, content: str) -> None:
+    """A file that protoc may import. Its name is the registry's: it must be a Protobuf file's."""
+    place = PurePosixPath(name)
+    if place.is_absolute() or ".." in place.parts or place.suffix != ".proto":
+        why = "which is no path of a .proto file below it"
+        raise NotProtobuf(f"it imports {name[:_SHOWN]!r}, {why}")
+    try:
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise NotProtobuf(f"it imports {name[:_SHOWN]!r}: {error.strerror}") from None

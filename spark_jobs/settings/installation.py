@@ -232,9 +232,12 @@ class Settings(NamedTuple):
         values["SLUICE_KAFKA"] = brokers
         own = variable("SLUICE_KAFKA", cluster)
         named = "bootstrap.servers" if kafka_config.brokers else own
+        _, user, server = brokers.rpartition("@")
+        if user:  # before any message shows the brokers
+            raise SettingInvalid.user_before_server(name=named, server=server)
         for server in values["SLUICE_KAFKA"].split(","):
             host, _, port = server.strip().rpartition(":")
-            if not host or not port.isdigit():
+            if not host or "/" in host or not port.isdigit():
                 raise SettingInvalid.server_invalid(
                     name=named,
                     given=values["SLUICE_KAFKA"],

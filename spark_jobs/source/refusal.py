@@ -26,6 +26,8 @@ Only then is the client the cause.
 MAX_CHARACTERS = 300
 """The length at which an error's text is cut: a token endpoint may answer with a whole HTML page.
 """
+HTTP = int.from_bytes(b"HTTP")
+"""Of an answer by HTTP, librdkafka takes the first bytes for a size that is too large."""
 ISSUERS = (
     "unable to get local issuer certificate",
     "self-signed certificate",
@@ -78,6 +80,8 @@ def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> Slu
 
 def format_error(error: KafkaError) -> str:
     """The error's text on one line, at most MAX_CHARACTERS long."""
+    if f"Invalid response size {HTTP} " in error.str():
+        return "a server of HTTP answers there, and no broker"
     return " ".join(error.str().split())[:MAX_CHARACTERS]
 
 

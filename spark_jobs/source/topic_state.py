@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -203,7 +204,7 @@ def admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
         error.__traceback__ = None
         raised: KafkaError = error.args[0]
         if raised.name() == "UNKNOWN_TOPIC_OR_PART":
-            raise TopicMissing.topic_absent(brokers=settings.kafka, topic=topic) from None
+            raise _missing(client, settings.kafka, topic) from None
         if refused := refusal([raised, *errors], topic, settings):
             raise refused from None
         last = next((one for one in reversed(errors) if one.name() != "_ALL_BROKERS_DOWN"), None)
@@ -215,6 +216,16 @@ def admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
         ) from None
     finally:
         client = None
+
+
+def _missing(client: AdminClient | None, brokers: str, topic: str) -> TopicMissing:
+    names = list[str]()
+    if client is not None:
+        with suppress(KafkaException):
+            names = [*client.list_topics(timeout=TIMEOUT_SECONDS).topics]
+    close = difflib.get_close_matches(topic, names, n=1)
+    nearest = f"; the nearest name there is {close[0]!r}" if close else ""
+    return TopicMissing.topic_absent(brokers=brokers, topic=topic, nearest=nearest)
 
 
 def _connect(client: AdminClient, errors: list[KafkaError]) -> None:

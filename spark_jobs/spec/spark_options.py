@@ -33,6 +33,7 @@ _KAFKA = "Kafka is declared in one place: SLUICE_KAFKA_CONFIG, or Airflow's conn
 _STATUS = "a run reads there whether Spark ran a stage twice, and then counts again"
 _LANGUAGE = "everything runs in UTC, UTF-8 and one language, or results would depend on the machine"
 _RESULT = "it changes the results of a query, and the stored state was made without it"
+_SCRATCH = "TMPDIR and SPARK_LOCAL_DIRS say where each run has its own folder"
 _SECRET = "SLUICE_SPARK_SECRET_FILE sets it, together with the options that belong to it"
 
 OWNED = {
@@ -109,6 +110,15 @@ OWNED = {
     "state.shuffle_partitions",
     "spark.sql.redaction.options.regex": "it keeps Kafka's secrets out of plans",
     "spark.redaction.regex": "it keeps secrets out of Spark's logs and pages",
+    **dict.fromkeys(
+        (
+            "spark.local.dir",
+            "spark.hadoop.hadoop.tmp.dir",
+            "spark.python.unix.domain.socket.enabled",
+            "spark.python.unix.domain.socket.dir",
+        ),
+        _SCRATCH,
+    ),
     "spark.databricks.delta.snapshotPartitions": "Sluice's tables have small logs, and one task "
     "reads them",
     **dict.fromkeys(

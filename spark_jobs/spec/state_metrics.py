@@ -45,6 +45,9 @@ class StateMetrics(BaseModel):
         description="1 if records were read and none was accepted; those that a condition of the "
         "spec filtered are no reason once the pipeline has accepted records. Else 0"
     )
+    truncates: int = Described(
+        default=0, description="truncates of the source's table that Debezium told of"
+    )
     duplicate_share: float | None = Described(
         description="duplicates as a share of the accepted records; null where they are not known"
     )

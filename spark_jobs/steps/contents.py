@@ -1,4 +1,8 @@
-"""Contents: a number by which two changes are held to be one, or not."""
+"""Contents: a number by which two changes are held to be one, or not.
+
+It names what it is made of: each value stands behind its column's name, and a column without a
+value leaves no trace. So the numbers in a table stay what they are when the topic gets a field.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,16 @@ from collections.abc import Iterable, Iterator
 from pyspark.sql import Column, functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from spark_jobs.values.own_columns import DELETED
 
-
-def contents(fields: Iterable[StructField]) -> Column:
-    """bigint: equal in rows with equal values in these columns. 0 in a delete, which has none."""
-    parts = [part for each in fields for part in _told(F.col(f"`{each.name}`"), each.dataType)]
-    return F.when(~F.col(DELETED), F.xxhash64(F.lit(0), *parts)).otherwise(F.lit(0))
+def contents(rows: Iterable[tuple[StructField, Column]]) -> Column:
+    """bigint: equal in rows with equal values in these columns, in whatever order they are given.
+    Of each its field, and its value in the row.
+    """
+    parts = []
+    for field, value in sorted(rows, key=lambda each: each[0].name):
+        said = value.isNotNull()
+        parts += [F.when(said, part) for part in (F.lit(field.name), *_told(value, field.dataType))]
+    return F.xxhash64(F.lit(0), *parts)
 
 
 def _told(value: Column, kind: DataType) -> Iterator[Column]:

@@ -64,13 +64,13 @@ def marked(
     rows = _without_nulls(rows, step.placed, what)
     rows = rows.withColumn(DELETED, F.coalesce(deletes, F.lit(False)))
     at = (*step.keys, *step.order_by)
-    others = [field for name, field in columns.items() if name not in at]
+    has = {name: _quoted(name) if name in step.placed else _of_a_row(name) for name in columns}
     return rows.select(
-        *(_quoted(name) if name in step.placed else _of_a_row(name) for name in columns),
+        *has.values(),
         F.when(F.col(DELETED), F.current_timestamp() if since is None else since).alias(DELETED_AT),
         F.col(f"{KAFKA}.partition").alias(PARTITION),
         F.col(f"{KAFKA}.offset").alias(OFFSET),
-        contents(others).alias(CONTENTS),
+        contents((columns[name], has[name]) for name in columns if name not in at).alias(CONTENTS),
         F.col(DELETED),
     )
 

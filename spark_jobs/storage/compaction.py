@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import deltalake
 
 from spark_jobs.root.store import is_remote
-from spark_jobs.storage import delta
+from spark_jobs.storage import delta, rewrite
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -98,7 +98,8 @@ def compact(
     Raises CommitFailedError if another writer has removed one of them meanwhile.
     """
     table = delta.open_table(path)
-    done = table.optimize.compact(
+    done = rewrite.compact(
+        table,
         partition_filters=[(name, "=", value) for name, value in (partition or {}).items()] or None,
         target_size=below or large(table),
         writer_properties=written,

@@ -49,7 +49,10 @@ DELETED_AT: Final = own("deleted_at")
 """When the batch with the delete was planned; null in other rows."""
 PARTITION: Final = own("partition")
 OFFSET: Final = own("offset")
-"""The record's place in Kafka, which decides between equal values of `order_by`."""
+PLACE: Final = (OFFSET, PARTITION)
+"""The record's place in Kafka, which decides between equal values of `order_by`. All that a copy
+writes: what stands in the row's other columns may be a person's correction.
+"""
 CONTENTS: Final = own("contents")
 """A number made of all other columns: two changes with equal ones are taken for one."""
 SET: Final = own("set")
@@ -59,9 +62,11 @@ set it.
 OF_A_KEY: Final = (DELETED_AT, PARTITION, OFFSET, CONTENTS, SET, DELETED)
 """All of these, in the order in which the table has them."""
 WHOLE: Final = own("whole")
-"""Of rows to merge into the table of a History: whether they are versions, and not only spans."""
+"""Of rows to merge: whether all their columns are written. If not, the table has the row, and gets
+PLACE, and in a History the span.
+"""
 
 
 def placed(order_by: Sequence[str]) -> tuple[str, ...]:
     """The columns of a change's position, the heaviest first."""
-    return (*order_by, OFFSET, PARTITION)
+    return (*order_by, *PLACE)

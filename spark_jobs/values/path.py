@@ -9,7 +9,7 @@ Path = tuple[str | int, ...]
 """Keys of objects, and places in arrays from 0: ("data", "user-agent", 0)."""
 _PART: Final = re.compile(r'"((?:[^"\\]|\\["\\])+)"|([^\s."\[\]]+)')
 _PLACE: Final = re.compile(r"\[(0|[1-9][0-9]{0,8})\]")
-_UNREAD: Final = re.compile(r'["\\\x00-\x1f]')
+_UNREAD: Final = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
 _PLAIN: Final = re.compile(r'(?!\$$)[^\s."\[\]]+')
 
 
@@ -39,8 +39,8 @@ def parsed(text: str) -> Path:
 
 
 def readable(path: Path) -> bool:
-    """Whether decoders read each of its keys: msgspec takes no quote, backslash or control
-    character in the name of one, and a path has no empty one.
+    """Whether decoders read each of its keys: msgspec takes no quote, backslash, control
+    character or half of a surrogate pair in the name of one, and a path has no empty one.
     """
     return not any(key == "" or (isinstance(key, str) and _UNREAD.search(key)) for key in path)
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from spark_jobs.launch.processes import kill_tree
+from spark_jobs.launch.scratch import Scratch
 from spark_jobs.warm.link import Link, connected
 from spark_jobs.warm.place import log_path, sweep
 from spark_jobs.warm.variables import of_the_worker
@@ -35,11 +36,14 @@ def start(
     with suppress(FileNotFoundError):
         log.replace(log.with_suffix(".log.before"))
     sweep(socket, time.time())
+    kept = of_the_worker(variables)
+    made = Scratch(kept)
     opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         process = subprocess.Popen(
             command,
-            env={**of_the_worker(variables), BORN: json.dumps(fingerprint)},
+            env={**kept, **made.variables, BORN: json.dumps(fingerprint)},
+            pass_fds=made.locks,
             stdin=subprocess.DEVNULL,
             stdout=opened,
             stderr=opened,
@@ -47,6 +51,7 @@ def start(
         )
     finally:
         os.close(opened)
+        made.let_go()
     _STARTED[:] = [process, *(each for each in _STARTED if each.poll() is None)]
     until = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < until:

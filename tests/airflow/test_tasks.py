@@ -272,6 +272,17 @@ class TestDrain:
         installation.spark_reports(report(), 1)
         assert installation.run("drain")["status"] == "succeeded"
 
+    def test_has_a_folder_for_sparks_files_that_its_user_alone_may_enter(
+        self, installation, tmp_path
+    ):
+        seen = tmp_path / "seen"
+        installation.spark_does(f"stat -c '%a %n' \"$SPARK_LOCAL_DIRS\" >'{seen}'")
+        with pytest.raises(ReportMissing):
+            installation.run("drain")
+        mode, _, folder = seen.read_text().strip().partition(" ")
+        assert mode == "700"
+        assert not Path(folder).exists(), "it goes with the task"
+
     def test_has_failed_without_a_report_though_its_process_ended_well(self, installation):
         installation.spark_does("exit 0")
         with pytest.raises(ReportMissing):

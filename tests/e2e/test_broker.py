@@ -19,7 +19,11 @@ from local import broker, ledger
 from local.deliveries import MALFORMATIONS, Delivered, Mess, deliver, split
 from local.flights import flight_events
 from local.publish import publish
+from spark_jobs.errors import TopicMissing
+from spark_jobs.settings.installation import Settings
+from spark_jobs.source.topic_state import topic_state
 from tests.harness.broker import skip_taken
+from tests.harness.refused import fails, has
 
 JARS = Path(__file__).resolve().parents[2] / "jars" / "kafka"
 TOPIC = "flights"
@@ -46,6 +50,14 @@ def deliveries(home) -> list[list[Delivered]]:
     for number, part in enumerate(parts, start=1):
         publish(bootstrap, TOPIC, part, number, home / "ledger", PARTITIONS)
     return [list(part) for part in parts]
+
+
+def test_a_missing_topic_is_told_with_the_one_that_was_probably_meant(home, deliveries):
+    settings = Settings("/root", broker.start(home / "kafka", JARS), home, "local[2]", "1g")
+    with fails(TopicMissing, "topic_absent", topic="flihgts", nearest=has(repr(TOPIC))):
+        topic_state(settings, "flihgts")
+    with fails(TopicMissing, "topic_absent", topic="nothing_like_it", nearest=""):
+        topic_state(settings, "nothing_like_it")
 
 
 def processes_of(home: Path) -> list[int]:

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.errors import ReportMissing, Stopped
+from spark_jobs.errors import CheckFailed, ReportMissing, Stopped
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import kill_tree, tree
 from spark_jobs.launch.submit import DAEMON
@@ -41,6 +42,11 @@ PACKAGE = "deployed_beside_a_worker"
 FIRST, SECOND = "departure_delays", "flight_events"
 TURNS = (FIRST, SECOND, "aircraft_rotations", "silent_gates")
 MOST_GROWTH_MB = 300
+IMPOSSIBLE = """
+from spark_jobs.spec import Check
+NONE = Check(type="expect_column_values_to_be_between", kwargs={"column": "flights", "max_value": 0})
+SPEC = SPEC.model_copy(update={"output_checks": (NONE,)})
+"""
 
 
 class Installation:
@@ -153,6 +159,13 @@ def said(process: subprocess.Popen[str]) -> str:
     return heard
 
 
+def status(process: subprocess.Popen[str]) -> int:
+    """Its exit status, once it has ended."""
+    with process:
+        process.communicate(timeout=PATIENCE_SECONDS)
+    return process.returncode
+
+
 def place(row: dict[str, Any]) -> oracle.Place:
     return row["partition"], row["offset"]
 
@@ -163,6 +176,15 @@ def wait(moment: Callable[[], bool], what: str) -> None:
     while not moment():
         assert time.monotonic() < deadline, f"{what}: not within {PATIENCE_SECONDS} s"
         time.sleep(0.02)
+
+
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A temporary folder of this process and of those that it starts."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", folder)
+        patch.setenv("TMPDIR", folder)
+        yield Path(folder)
 
 
 @pytest.fixture
@@ -191,6 +213,26 @@ def test_two_pipelines_drain_in_turn_in_one_worker_and_both_tables_are_exact(spa
     other = Scene(scene.kafka, installation.folder, SECOND, topic=scene.topic)
     scene.assert_exact()
     other.assert_exact()
+
+
+def test_a_failed_run_leaves_no_scratch_and_a_failed_check_leaves_the_worker(
+    spark, temporary, installation
+):
+    scene, home = installation.scene, temporary / f"sluice-scratch-{os.getuid()}"
+    with (installation.code / FIRST / "spec.py").open("a") as spec:
+        spec.write(IMPOSSIBLE)
+    scene.deliver()
+    failed = status(installation.start(FIRST, "failed", "checks=raise"))
+    assert failed not in {0, CheckFailed.exit_status}
+    assert not [*home.iterdir()]
+    born = []
+    for run_id in ("refused", "again"):
+        assert status(installation.start(FIRST, run_id)) == CheckFailed.exit_status
+        born.append(installation.worker.process)
+    assert born[0] == born[1]
+    installation.drain(SECOND, "second")
+    assert (installation.worker.process, installation.worker.drains) == (born[0], 3)
+    Scene(scene.kafka, installation.folder, SECOND, topic=scene.topic).assert_exact()
 
 
 def test_two_drains_at_once_have_a_worker_each_and_both_tables_are_exact(spark, installation):

@@ -301,7 +301,7 @@ class OddRecords:
                 "double": lambda: repr(chance.uniform(-1, 1) * 10.0 ** chance.randrange(-300, 300)),
                 "boolean": lambda: chance.choice(["true", "false"]),
                 "decimal": lambda: chance.choice(
-                    ["0.5", "0", "-0.25", "1e-2", '"-0.01"', '"0"', "1"]
+                    ["0.5", "0", "-0.25", "1e-2", "-0.01", "1"]
                     + [f"{one}{'0' * chance.randrange(30, 90)}" for one in ("-0.5", "0.0", "0.25")]
                     + [f"1{'0' * 77}e-77"]
                 ),

@@ -15,6 +15,7 @@ import psutil
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.launch.processes import kill_tree, tree
+from spark_jobs.launch.scratch import Scratch
 from spark_jobs.launch.submit import DAEMON, application, command, environment
 from spark_jobs.messages.job import Drain, Stage
 from spark_jobs.messages.report import Report, read_report
@@ -76,13 +77,17 @@ class Running:
             "SLUICE_FAILPOINTS_WAITING": str(self._waiting),
         }
         settings, name = self._settings(scene), scene.spec.name
+        given = {**os.environ, **environment(settings), **tests, **variables}
+        made = Scratch(given)
         self.process = subprocess.Popen(
             self._command(settings, name, run_id, repair_id),
             start_new_session=True,
-            env={**os.environ, **environment(settings), **tests, **variables},
+            env={**given, **made.variables},
+            pass_fds=made.locks,
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
+        made.let_go()
         _STARTED.append(self)
 
     @staticmethod

@@ -1,6 +1,7 @@
 """The Spark session that a lane's tests share: every drain in this process finds and uses it."""
 
 import logging
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ import pytest
 from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView
 from pyspark.sql import SparkSession
 
+from spark_jobs.launch.scratch import Scratch
 from spark_jobs.launch.session import STATIC
 from spark_jobs.launch.submit import DAEMON, LOG_STORE, configuration, environment, s3_jars
 from spark_jobs.settings.installation import Settings
@@ -76,7 +78,10 @@ def start(settings: Settings, **more: str) -> SparkSession:
     daemon = {"spark.python.daemon.module": DAEMON}
     for key, value in {**options, **daemon, **LOG_STORE, **STATIC, **more}.items():
         builder = builder.config(key, value)
+    made = Scratch(os.environ)
     with pytest.MonkeyPatch.context() as patch:
+        for name, value in made.variables.items():
+            patch.setenv(name, value)
         # Where a root on S3 has them, behind all others: tests/store has no JVM of its own.
         patch.setenv("SPARK_DIST_CLASSPATH", f"{s3_jars(settings)}/*")
         session = builder.getOrCreate()

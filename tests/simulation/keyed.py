@@ -14,7 +14,6 @@ from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.history import Note
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES
-from spark_jobs.sink.keyed.ties import OTHERS
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Topic
 from spark_jobs.storage.held import Held
@@ -68,7 +67,6 @@ _CHANGES = pa.schema(
         *((name, kind) for name, _, kind in _OWN),
         (ALL, pa.int64()),
         (COPIES, pa.int64()),
-        (OTHERS, pa.int64()),
     ]
 )
 
@@ -104,5 +102,4 @@ def _row(of: Change) -> dict[str, object]:
         DELETED: not of.sales,
         ALL: 1,
         COPIES: 1,
-        OTHERS: 0,
     }

@@ -6,6 +6,8 @@ import pytest
 
 from local import registry
 from spark_jobs.errors import RegistryUnreachable
+from spark_jobs.runs.schema_look import ask_again
+from spark_jobs.schemas.kept import Kept
 from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.encoded import Encoding, encodings
 from tests.harness.refused import because
@@ -71,3 +73,36 @@ def test_an_id_of_records_that_come_after_the_look_ends_the_run_with_its_code(
         report = made.drain("early")
     because(report.problem, RegistryUnreachable, "schema_not_kept")
     made.run("next")
+
+
+def test_records_with_more_foreign_ids_than_are_looked_up_are_malformed_and_end_no_run(
+    kafka, own_registry, tmp_path, monkeypatch
+):
+    url, _ = own_registry
+    most = 3
+    monkeypatch.setattr("spark_jobs.runs.schema_look.MOST_IDS", most)
+    made = Scene(kafka, tmp_path, "flight_events", events=100, deliveries=2, stores=1, partitions=1)
+    foreign = [900 + n for n in range(2 * most - 1)]
+    with encodings(url, made.topic, tmp_path) as all_of_them:
+        by = all_of_them["avro"]
+        registered(made, by, url)
+        made.deliver(by.encode)
+        for number in foreign:
+            made.send(b"\0" + number.to_bytes(4, "big") + b"rest")
+        first = made.drain("first")
+        assert first.status == "succeeded", first.problem
+        rows = len(made.table())
+        made.deliver(by.encode)
+    second = made.drain("second")
+    assert second.status == "succeeded", second.problem
+    assert len(made.table()) > rows > 0
+    reasons = [row["reason"] for row in made.ops("quarantine", "reason")]
+    of_foreign = [each for each in reasons if "schema 9" in each]
+    assert len(of_foreign) == len(foreign)
+    asked = [each for each in of_foreign if each.startswith("the registry has no schema")]
+    assert len(asked) == most - 1
+    assert sum("is not kept here" in each for each in of_foreign) == len(foreign) - len(asked)
+    assert sum(row["unaccounted"] for row in made.ops("batches", "unaccounted")) == 0
+    ask_again(made.spec, made.settings, made.paths.root)
+    kept = Kept(made.settings.root, by.topic.format.registry).schemas()
+    assert {str(number) for number in foreign} <= kept.keys()

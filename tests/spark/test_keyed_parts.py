@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import functions as F
 from upath import UPath
 
 from spark_jobs.audit.by_key import keyed
@@ -17,7 +18,6 @@ from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
 from spark_jobs.sink.keyed.in_spark import replace_in_spark
 from spark_jobs.sink.keyed.newest import COUNTED
-from spark_jobs.sink.keyed.ties import OTHERS
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
 from spark_jobs.steps.contents import contents
@@ -36,20 +36,33 @@ NESTED = {
 }  # fmt: skip
 
 
+def contents_of(given, *names):
+    made = contents((given.schema[name], F.col(name)) for name in names)
+    return [row[0] for row in given.select(made).collect()]
+
+
 @pytest.mark.parametrize("kind", NESTED)
 def test_two_values_that_differ_anywhere_have_two_contents(spark, kind):
     values = NESTED[kind]
-    table = " UNION ALL ".join(f"SELECT CAST({of} AS {kind}) AS v" for of in values)
-    given = spark.sql(f"SELECT v, false AS {DELETED} FROM ({table})")
-    found = [row[0] for row in given.select(contents([given.schema["v"]])).collect()]
+    given = spark.sql(" UNION ALL ".join(f"SELECT CAST({of} AS {kind}) AS v" for of in values))
+    found = contents_of(given, "v")
     same = {pair for pair in combinations(values, 2) if len({found[values.index(v)] for v in pair}) == 1}  # fmt: skip
     assert same == set()
 
 
 def test_the_order_in_which_a_map_has_its_keys_makes_no_other_contents(spark):
-    given = spark.sql(f"SELECT v, false AS {DELETED} FROM VALUES (map('a', 1, 'b', 2)), (map('b', 2, 'a', 1)) AS t(v)")  # fmt: skip
-    one, other = (row[0] for row in given.select(contents([given.schema["v"]])).collect())
+    given = spark.sql("SELECT * FROM VALUES (map('a', 1, 'b', 2)), (map('b', 2, 'a', 1)) AS t(v)")
+    one, other = contents_of(given, "v")
     assert one == other
+
+
+def test_a_field_that_a_change_does_not_have_makes_no_other_contents(spark):
+    """So a copy of a change of before is a copy where the topic has a field more."""
+    rows = "VALUES ('1', 'x', NULL), ('1', NULL, 'x'), (NULL, 'x', '1')"
+    given = spark.sql(f"SELECT * FROM {rows} AS t(a, b, c)")
+    before, after = contents_of(given, "a", "b"), contents_of(given, "c", "b", "a")
+    assert after[0] == before[0]
+    assert len({*before, *after}) == 5
 
 
 def replaced(spark, path, batch, number):
@@ -154,7 +167,7 @@ def test_the_fates_are_those_of_the_version_that_was_replaced_in(spark, tmp_path
                 DeltaTable(place).delete("id = 'a'")
             yield batch
 
-    row = Change("a", 2, "x", "paid", 5).row() | {ALL: 1, COPIES: 1, OTHERS: 0}
+    row = Change("a", 2, "x", "paid", 5).row() | {ALL: 1, COPIES: 1}
     counts = [pa.field(name, pa.int64()) for name in COUNTED]
     changes = spark.createDataFrame(pa.Table.from_pylist([row], pa.schema([*COLUMNS, *counts])))
     changes = changes.coalesce(1).mapInArrow(disturbed, changes.schema)

@@ -71,11 +71,6 @@ KEPT = """
                 FILTER (WHERE op = 'd' OR status IS NOT NULL) AS status
         FROM sent GROUP BY order_id) WHERE op != 'd'
 """
-FIRST = """
-    SELECT * EXCLUDE op FROM (
-        SELECT order_id, lsn, "at", status, op FROM sent QUALIFY row_number() OVER (
-            PARTITION BY order_id ORDER BY lsn DESC, "offset") = 1) WHERE op != 'd'
-"""
 Row = dict[str, Any]
 
 
@@ -227,20 +222,6 @@ def test_rows_of_several_changes_are_replayed_undone_and_computed_again(kafka, t
     lives = min(row["order_id"] for row in orders.scene.table() if not row["_sluice_deleted"])
     mended(orders, lambda t: t.update({"status": "'X'"}, predicate=f"order_id = '{lives}'"))
     orders.assert_exact(bad=True)
-
-
-def test_of_equal_changes_the_first_one_stays_where_keys_are_computed_again(kafka, tmp_path):
-    orders = Orders(kafka, tmp_path, Latest(**FOLLOWS, ties="refuse"), FIRST)
-    for run in ("first", "second"):
-        orders.send([*range(1, 6)] * 20)
-        assert orders.scene.run(run).account.malformed > 0
-        orders.assert_exact(bad=False)
-    assert orders.verify().change.differs == 0
-    lives = min(row["order_id"] for row in orders.scene.table() if not row["_sluice_deleted"])
-    mended(orders, lambda t: t.update({"status": "'X'"}, predicate=f"order_id = '{lives}'"))
-    orders.assert_exact(bad=False)
-    with fails(RangeUnsupported, "first_stays"):
-        orders.repair(kind="replay")
 
 
 def test_what_cannot_be_is_refused_and_rows_of_lost_records_stay_where_that_is_asked_for(

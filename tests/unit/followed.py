@@ -34,7 +34,6 @@ from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES
-from spark_jobs.sink.keyed.ties import OTHERS
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
@@ -126,7 +125,7 @@ class Change(NamedTuple):
             DELETED_AT: self.clock if dead else None,
             PARTITION: self.partition,
             OFFSET: self.offset,
-            CONTENTS: zlib.crc32(repr(self.record[3:]).encode()) if not dead else 0,
+            CONTENTS: zlib.crc32(repr(self.record[3:]).encode()) if timed or not dead else 0,
             DELETED: dead,
         }
 
@@ -296,10 +295,18 @@ class Followed(Root):
                         self._merge(batch, owner, lambda: None)
 
             self._merge(batch, owner, confirm)
-            self.seen = self.after[batch] = (*self.seen, *self._changes(batch))
+            self.seen = self.after[batch] = (*self.seen, *self._dated(self._changes(batch)))
         failpoint.at("table.committed")
         commit_batch(paths.checkpoint, batch)
         self._catch_up(held)
+
+    def _dated(self, changes: Iterable[Change]) -> Iterator[Change]:
+        """A copy of what the table has brings its place alone, and no clock."""
+        newest = {each.key: each for each in sorted(self.seen, key=lambda each: each.position)}
+        for change in changes:
+            last = newest.get(change.key)
+            copied = last is not None and change.is_copy_of(last)
+            yield change._replace(clock=last.clock) if last and copied else change
 
     def _merge(self, batch: int, owner: str, confirm: Callable[[], None]) -> None:
         note: history.Note = {"sluice": owner, "batch": batch, "run": "run"}
@@ -364,6 +371,6 @@ def reduced(changes: Iterable[Change]) -> pa.Table:
     for _, group in groupby(ordered, key=lambda change: change.key):
         of_key = [*group]
         copies = sum(change.is_copy_of(of_key[-1]) for change in of_key)
-        rows.append(of_key[-1].row(timed=False) | {ALL: len(of_key), COPIES: copies, OTHERS: 0})
-    counts = [pa.field(name, pa.int64()) for name in (ALL, COPIES, OTHERS)]
+        rows.append(of_key[-1].row(timed=False) | {ALL: len(of_key), COPIES: copies})
+    counts = [pa.field(name, pa.int64()) for name in (ALL, COPIES)]
     return pa.Table.from_pylist(rows, pa.schema([*CHANGES, *counts]))

@@ -308,3 +308,36 @@ def test_numbers_on_the_wire_are_given_where_they_are_asked_for():
     )
     assert compiled(node, node, ["d"], ["d"]).decode(b"\x02") == (1,)
     assert compiled(node, node, ["d"], ()).decode(b"\x02") == (date(1970, 1, 2),)
+
+
+@pytest.mark.parametrize("depth", [11, 40])
+@pytest.mark.parametrize("kinds", [("array",), ("map",), ("array", "map"), ("array", "union"), ("map", "record")])  # fmt: skip
+def test_arrays_and_maps_may_be_deep_in_each_other(depth, kinds):
+    """Python compiles no more than twenty blocks in each other. Read, and read over."""
+    kind: Any = "long"
+    value: Any = 7
+    for level in range(depth):
+        match kinds[level % len(kinds)]:
+            case "array":
+                kind, value = (
+                    {"type": "array", "items": kind},
+                    [value, value][: 2 if level < 5 else 1],
+                )
+            case "map":
+                kind, value = {"type": "map", "values": kind}, {"k": value}
+            case "union":
+                kind = ["null", kind]
+            case _:
+                name, fields = f"r{level}", [{"name": "x", "type": kind}]
+                kind, value = {"type": "record", "name": name, "fields": fields}, {"x": value}
+    schema = {
+        "type": "record",
+        "name": "Top",
+        "fields": [{"name": "deep", "type": kind}, {"name": "id", "type": "long"}],
+    }
+    bytes_ = written(schema, {"deep": value, "id": 5})
+    assert read(bytes_, schema) == {"deep": value, "id": 5} == by_fastavro(bytes_, schema)
+    node = parse(json.dumps(schema))
+    assert compiled(node, node, ["id"], ()).decode(bytes_) == (5,)
+    assert refused(bytes_[:-1] + b"\xff", schema).startswith("$.id")
+    assert refused(bytes_[:3], schema).startswith("$.deep")

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from spark_jobs.cli import app
 from spark_jobs.errors import InstallFailed, JarsMissing, KafkaUnreachable, SettingInvalid
-from spark_jobs.install.checkup import checkup
+from spark_jobs.install.checkup import OPEN, checkup
 
 
 @pytest.fixture
@@ -46,6 +46,21 @@ def test_without_settings_nothing_else_is_looked_at(installation):
 def test_a_pipeline_and_the_installation_at_once_are_no_question():
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 2
     assert CliRunner().invoke(app, ["doctor", "flight_events", "--installation"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("master", "secret", "is_open"),
+    [("local[2]", False, False), ("spark://m:7077", False, True), ("spark://m:7077", True, False)],
+)
+def test_a_cluster_that_asks_nobody_for_a_secret_is_said_to_be_open(
+    installation, tmp_path, master, secret, is_open
+):
+    (file := tmp_path / "secret").write_text("x")
+    file.chmod(0o600)
+    installation.setenv("SLUICE_MASTER", master)
+    installation.setenv("SLUICE_SPARK_SECRET_FILE", str(file) if secret else "")
+    found = {each.what: each for each in checkup()}
+    assert (OPEN in found["Spark's master"].says) == is_open
 
 
 def test_without_a_pipeline_what_was_not_looked_at_is_said(installation, tmp_path):

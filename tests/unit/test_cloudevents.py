@@ -4,6 +4,7 @@
 
 import gzip
 import json
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -217,3 +218,55 @@ def test_an_event_is_the_same_row_in_either_mode(given_):
 def test_no_headers_and_no_value_make_it_raise(headers, value):
     [row], [reason] = decoded([(headers, value)])
     assert reason or None not in row[:2]
+
+
+def carried(content: bytes, /, **around: Any) -> bytes:
+    event = json.loads(STRUCTURED[0][1]) | {"data_base64": b64encode(content).decode()}
+    del event["data"]
+    return json.dumps({**event, **around}).encode()
+
+
+def test_data_in_base64_is_the_data_and_its_lack_is_none():
+    """Fields of the data may be null, so that only the carrier tells one event from the other."""
+    fields = (*events().fields[:-2], Field(name="order_id", type="bigint", path="orderId", required=False), events().fields[-1])  # fmt: skip
+    for optional in (False, True):
+        decoder = Decoding(events(fields=fields) if optional else events())
+        values = [
+            STRUCTURED[0][1],
+            carried(b'{"orderId": 7, "note": "\\u00dcnal"}'),
+            carried(b'{"orderId": "7"}'),
+            carried(b"no JSON"),
+            carried(b"", data_base64="%%%"),
+            carried(b"{}", data_base64=5),
+            carried(b'{"orderId": 8}', data={"orderId": 7}),
+            carried(b'{"orderId": 8}', specversion="0.3"),
+            carried(b"", data_base64=None, data={"orderId": 9}),
+        ]
+        columns, reasons = decoder.columns(values)
+        rows = [*zip(*columns, strict=True)]
+        assert rows[0] == rows[1] == ROWS[0]
+        assert rows[8][5] == 9
+        assert [number for number, why in enumerate(reasons) if why] == [2, 3, 4, 5, 6, 7]
+        named = (
+            "$.orderId",
+            "not JSON",
+            "data_base64",
+            "data_base64",
+            "data_base64",
+            "specversion",
+        )
+        assert all(name in str(why) for name, why in zip(named, reasons[2:8], strict=True))
+
+
+def test_data_in_base64_is_in_the_topics_own_format():
+    fields = (Field(name="id", type="string", part="envelope"), Field(name="time", type="timestamp", part="envelope"), Field(name="n", type="int"))  # fmt: skip
+    of = events(fields=fields, format=Csv(columns=("n",)))
+    assert Decoding(of).columns([carried(b"5")])[0] == [["e0"], [AT], [5]]
+    zipped = events(format=Compressed(by="gzip", format=Json()))
+    value = gzip.compress(carried(b'{"orderId": 7, "note": "\\u00dcnal"}'))
+    assert Decoding(zipped).row(value) == (ROWS[0], None)
+
+
+def test_who_declares_the_base64_has_its_bytes():
+    fields = (*events().fields[:2], Field(name="raw", type="binary", part="envelope", path="data_base64"))  # fmt: skip
+    assert Decoding(events(fields=fields)).row(carried(b"abc"))[0] == ("e0", AT, b"abc")

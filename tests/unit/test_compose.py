@@ -93,6 +93,15 @@ def test_the_authoritys_key_and_other_keys_of_one_service_stay_where_they_belong
     assert "kafka_ca_key" not in readers
     assert (readers["postgres_password"], readers["kafka_broker"]) == ({"postgres"}, {"kafka"})
     assert (readers["kafka_admin"], readers["store_root"]) == ({"topics"}, {"store", "bucket"})
+    airflow = {"migrate", "airflow-api", "airflow-scheduler"}
+    keys = ("airflow_fernet_key", "airflow_jwt_secret", "airflow_api_secret")
+    assert [readers[key] for key in keys] == [airflow] * 3, "none for the specs' own process"
+
+
+@each
+def test_a_container_has_the_secrets_that_its_environment_names(name):
+    named = set(re.findall(r"/run/secrets/(\w+)", str(SERVICES[name].get("environment"))))
+    assert named <= set(SERVICES[name].get("secrets", []))
 
 
 def test_airflow_knows_every_option_that_it_is_given():

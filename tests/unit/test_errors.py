@@ -112,14 +112,14 @@ def test_a_reason_of_a_newer_sluice_keeps_its_text():
 
 
 def test_a_value_cannot_break_a_line_or_control_a_terminal():
-    error = TopicMissing.topic_absent(brokers="b\x1b[31m\nc", topic="\u202e" * 2000)
+    error = TopicMissing.topic_absent(brokers="b\x1b[31m\nc", topic="\u202e" * 2000, nearest="")
     assert str(error).isprintable()
     assert len(str(error)) < 8000
     assert error.parameters["topic"] == "\u202e" * 2000
 
 
 def test_more_that_is_said_leaves_the_reason_as_it_is():
-    error = TopicMissing.topic_absent(brokers="b", topic="t")
+    error = TopicMissing.topic_absent(brokers="b", topic="t", nearest="")
     more = error.adding("Also this.", "Do that too.")
     assert (type(more), more.reason, more.parameters) == (
         TopicMissing,

@@ -10,14 +10,12 @@ from hypothesis import given, settings, strategies as st
 from upath import UPath
 
 from spark_jobs.audit.by_key import keyed
-from spark_jobs.errors import SpecInvalid
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.folds import fold_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
-from tests.harness.refused import fails
 from tests.unit.test_latest import LATEST, spec
 
 STEP = Latest(keys=("id",), order_by=("lsn",), deletes="op = 'd'", missing="keep")
@@ -150,17 +148,23 @@ def test_an_older_change_fills_only_what_no_newer_one_said(tmp_path):
     assert done.fates.superseded == 1
 
 
+def test_a_copy_does_not_undo_a_persons_correction(tmp_path):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change("a", 1, (None, "gift", None), 0), Change("a", 2, ("paid", None, 2), 1)], 0)
+    DeltaTable(str(path)).update({"status": "'mended'", "note": "'mine'"})
+    done = merge(path, [Change("a", 2, ("paid", None, 2), 5)], 1)
+    assert rows(path) == {"a": ["mended", "mine", 2]}
+    assert (done.fates.duplicates, done.fates.moved, done.fates.updated) == (1, 1, 0)
+    merge(path, [Change("a", 2, ("sent", None, None), 3)], 2)  # of before the copy
+    assert rows(path) == {"a": ["mended", "mine", 2]}
+
+
 def test_a_delete_forgets_what_was_said_before_it(tmp_path):
     path = table_at(tmp_path / "orders")
     merge(path, [Change("a", 1, ("paid", "gift", 2), 0), Change("a", 2, None, 1)], 0)
     assert rows(path) == {"a": None}
     done = merge(path, [Change("a", 3, (None, "back", None), 2)], 1)
     assert (rows(path), done.fates.inserted) == ({"a": [None, "back", None]}, 1)
-
-
-def test_ties_of_partial_changes_are_not_refused_by_contents():
-    with fails(SpecInvalid, "fields_refused"):
-        Latest(keys=("id",), order_by=("lsn",), missing="keep", ties="refuse")
 
 
 def test_a_table_of_whole_changes_is_not_gone_on_with_as_one_of_partial_changes():

@@ -168,6 +168,7 @@ WITH = {
     "csv": {"format": Csv(columns=("s", "at"))},
     "a registry's key": {"key": Avro(registry="reg")},
     "an envelope": {"envelope": "debezium"},
+    "a payload": {"fields": (Field(name="n", type="string", path="payload.n"),)},
     "a rule": {"fields": (Field(name="n", type="int", at_least=1),)},
     "two paths": {"fields": (Field(name="n", type="int", path=("a", "b")),)},
     "a key": {"fields": (Field(name="n", type="string", part="key"),)},

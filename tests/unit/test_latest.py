@@ -24,7 +24,6 @@ from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
 from spark_jobs.sink.keyed.newest import COUNTED
 from spark_jobs.sink.keyed.standing import size
-from spark_jobs.sink.keyed.ties import OTHERS
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Pipeline, Topic, Transform
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
@@ -111,7 +110,7 @@ def reduced(batch):
         of_key = [change for change in batch if change.id == key]
         last = max(of_key, key=lambda change: change.position)
         copies = sum(change.is_copy_of(last) for change in of_key)
-        rows.append(last.row() | {ALL: len(of_key), COPIES: copies, OTHERS: 0})
+        rows.append(last.row() | {ALL: len(of_key), COPIES: copies})
     counts = [pa.field(name, pa.int64()) for name in COUNTED]
     return pa.Table.from_pylist(rows, pa.schema([*COLUMNS, *counts]))
 

@@ -324,12 +324,13 @@ def test_a_schema_of_connect_says_types_that_values_do_not_show(envelope):
 @pytest.mark.parametrize(
     "parameters", [None, {}, {"scale": "x"}, {"scale": "-2"}, {"scale": "2", "connect.decimal.precision": "60"}]
 )  # fmt: skip
-def test_a_decimal_without_a_usable_scale_is_left_to_the_values(parameters):
+def test_a_decimal_without_a_usable_scale_is_drafted_as_its_bytes(parameters):
     part = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "field": "amount", "parameters": parameters}  # fmt: skip
     values = [connect([part], {"amount": "AYag" if n % 2 else "AYah", "n": n}) for n in range(60)]
     made = draft("x", "x", sampled(values))
     [field] = [each for each in written(made).topic.fields if each.name == "amount"]
-    assert field.type == "string"
+    assert (field.type, field.format) == ("binary", None)
+    assert not made.tried.malformed
 
 
 def test_an_event_of_cloudevents_is_told_by_its_own_id():
@@ -455,3 +456,14 @@ def test_the_command_writes_a_package_that_validates_and_overwrites_nothing(tmp_
 def test_a_topic_of_a_named_cluster_is_declared_with_it():
     made = draft("orders", "shop.orders", sampled([order(n) for n in range(60)]), cluster="eu")
     assert written(made).topic.cluster == made.spec.topic.cluster == "eu"
+
+
+def test_a_mark_of_byte_order_is_read_by_a_draft_as_by_the_decoder():
+    rows = [f"{n},2026-03-01T10:00:{n:02}Z,a{n}" for n in range(60)]
+    made = draft(
+        "x", "x", [Sampled(0, n, 0, None, ("\ufeff" + row).encode()) for n, row in enumerate(rows)]
+    )
+    assert (len(made.tried.good), made.tried.malformed) == (60, {})
+    values = [json.dumps({"id": n, "at": NOON.isoformat()}).encode("utf-8-sig") for n in range(60)]
+    with pytest.raises(SampleUnusable):
+        draft("x", "x", [Sampled(0, n, 0, None, value) for n, value in enumerate(values)])

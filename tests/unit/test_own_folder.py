@@ -10,15 +10,15 @@ import pytest
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch import shipment
+from spark_jobs.launch.scratch import Scratch
 from spark_jobs.root.files import write_whole
 from spark_jobs.root.own_folder import own_folder
 from spark_jobs.root.paths import local_report_path
 from spark_jobs.warm.place import socket_path
+from tests.harness.nobody import NOBODY, needs_two_users
 from tests.harness.refused import fails
 
-NOBODY = 65534
 ROOT = "s3://bucket/root"
-needs_two_users = pytest.mark.skipif(os.getuid() != 0, reason="only root can be a second user")
 
 
 @pytest.fixture
@@ -39,6 +39,7 @@ USES = [
     pytest.param("reports", lambda: local_report_path(ROOT, "sales", "run-1"), id="reports"),
     pytest.param("code", shipment.code_archive, id="code"),
     pytest.param("warm", lambda: socket_path(ROOT), id="warm"),
+    pytest.param("scratch", lambda: Scratch({}), id="scratch"),
 ]
 
 

@@ -40,6 +40,7 @@ def test_sigterm_ends_a_preview_and_removes_its_folder(tmp_path):
     assert [*tmp_path.glob("sluice-*/sample.jsonl")]
     started.send_signal(signal.SIGTERM)
     assert started.wait(30) == 128 + signal.SIGTERM
-    assert [*tmp_path.glob("sluice-*")] == []
+    assert [*tmp_path.glob("sluice-*")] == [*tmp_path.glob("sluice-scratch-*")]
+    assert [*tmp_path.glob("sluice-*/*")] == []
     below = int(began.read_text())
     assert not psutil.pid_exists(below) or psutil.Process(below).status() == psutil.STATUS_ZOMBIE

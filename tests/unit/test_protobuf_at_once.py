@@ -177,12 +177,19 @@ def test_the_places_of_the_message_are_in_front_of_it(described, full):
 
 
 @pytest.mark.parametrize("number", [8, 4, 6], ids=["sint32", "int32", "uint32"])
-def test_a_number_of_more_than_32_bits_is_left_to_the_other_decoder(described, number):
+def test_a_number_of_more_than_32_bits_is_read_whole(described, number):
+    """A field that is too small for it refuses it: the other decoder says so."""
     by, objects = reader(described, FIELDS)
     value = bytes([number << 3]) + b"\x80\x80\x80\x80\x80\x02"
-    _, which = by.at_once.columns(pa.array([value]), 0)
-    assert which.tolist() == [False]
-    assert alike(by, objects, [value]) == [False]
+    name = {8: "z32", 4: "i32", 6: "u32"}[number]
+    wide, wide_objects = reader(described, [Field(name=name, type="bigint")])
+    columns, which = wide.at_once.columns(pa.array([value]), 0)
+    assert (columns[0].to_pylist(), which.tolist()) == (
+        [2**36 // (2 if number == 8 else 1)],
+        [True],
+    )
+    assert alike(wide, wide_objects, [value]) == [True]
+    assert alike(by, objects, [value]) == [True]
 
 
 def test_what_is_sure_is_not_read_one_by_one(described, full):

@@ -330,3 +330,50 @@ def test_declarations_are_refused_in_words(folder):
     )
     with fails(SpecInvalid, "no_descriptor"):
         prepare(topic, str(folder), None)
+
+
+NARROW = """syntax = "proto3"; package shop; message Order {
+string id = 1; int32 a = 2; uint32 b = 3; sint32 c = 4; repeated int32 d = 5; map<int32, int32> e = 6; optional int32 f = 7; Order in = 8; google.protobuf.Timestamp at = 9; }"""
+WIDE = NARROW.replace("int32", "int64")
+IMPORT = 'package shop; import "google/protobuf/timestamp.proto";'
+
+
+@pytest.mark.parametrize("kind", ["bigint", "int"])
+def test_a_wider_number_of_a_newer_producer_is_whole_or_malformed(tmp_path, kind):
+    narrow, wide = (each.replace("package shop;", IMPORT) for each in (NARROW, WIDE))
+    fields = (
+        Field(name="at", type="timestamp"),
+        *(Field(name=name, type=kind) for name in "abc"),
+        Field(name="d", type=f"array<{kind}>"),
+        Field(name="e", type=f"map<string,{kind}>"),
+        Field(name="f", type=kind, required=False),
+        Field(name="g", type=kind, path="in.a", required=False),
+    )
+    old = tmp_path / "old.desc"
+    assert (
+        protoc(tmp_path, narrow, "--include_imports", f"--descriptor_set_out={old}").returncode == 0
+    )
+    by = decoder(tmp_path, fields, descriptor=old.read_bytes(), message="shop.Order")
+
+    def sent(number: int, text: str) -> bytes:
+        done = protoc(
+            tmp_path,
+            wide,
+            "--encode=shop.Order",
+            given=(f"at {{}} {text}" % {"n": number}).encode(),
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    parts = ["a: %(n)d", "b: %(n)d", "c: %(n)d", "d: 1 d: %(n)d", "e { key: 1 value: %(n)d }", "f: %(n)d", "in { a: %(n)d }"]  # fmt: skip
+    for place, part in enumerate(parts, 1):
+        rows, reasons = decoded(by, [sent(7, part), sent(2**32 + 5, part)])
+        small, large = (
+            [1, number] if place == 4 else [("1", number)] if place == 5 else number
+            for number in (7, 2**32 + 5)
+        )
+        assert (rows[0][place], reasons[0]) == (small, None)
+        assert rows[1][place] == (large if kind == "bigint" else None)
+        assert (reasons[1] is None) == (kind == "bigint")
+        if kind == "int":
+            assert "`$." in str(reasons[1])

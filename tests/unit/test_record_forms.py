@@ -1,12 +1,16 @@
 """Records as topics have them: what each declaration reads, and what each bad record gets."""
 
 import base64
+import gzip
+import io
 import json
+import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import fastavro
 import pytest
 from hypothesis import given, strategies as st
 
@@ -17,7 +21,7 @@ from spark_jobs.fingerprint.classification import (
     with_classification,
 )
 from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
-from spark_jobs.spec import Compressed, Csv, Field, Json, Lines, Local, Text, Topic, Transform
+from spark_jobs.spec import Avro, Compressed, Csv, Field, Json, Lines, Local, Text, Topic, Transform
 from tests.harness.refused import fails
 from tests.unit.decoding import SENT, Decoding, records
 from tests.unit.specs import pipeline
@@ -174,12 +178,17 @@ def test_a_value_of_another_type_is_malformed_with_its_field(kind):
         assert "$.x" in refused(kind, each), each
 
 
-def test_a_decimal_has_every_digit_of_a_number_or_of_a_text():
+def test_a_decimal_has_every_digit_of_a_number_and_of_a_declared_text_alone():
     digits = "123456789012345678901234567890.12345678"
-    decoder = Decoding(topic(Field(name="x", type="decimal(38,8)")))
-    for text in (digits, f'"{digits}"'):
-        row, why = decoder.row(f'{{"timestamp": {MS}, "x": {text}}}'.encode())
+    for declared, good, bad in ((None, digits, f'"{digits}"'), ("text", f'"{digits}"', digits)):
+        decoder = Decoding(topic(Field(name="x", type="decimal(38,8)", format=declared)))
+        row, why = decoder.row(f'{{"timestamp": {MS}, "x": {good}}}'.encode())
         assert (row[0], why) == (Decimal(digits), None)
+        row, why = decoder.row(f'{{"timestamp": {MS}, "x": {bad}}}'.encode())
+        assert row[0] is None
+        assert "$.x" in str(why)
+    for kind, parts in (("array<decimal(4,1)>", ["1.5"]), ("struct<a:decimal(4,1)>", {"a": "1.5"})):
+        assert "`$.x` is text" in refused(kind, parts)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +204,7 @@ def test_numbers_in_text_are_read_where_that_is_declared_alone(kind, text, found
     assert read(kind, text, format="text") == found
     for bad in ("", " 1", "1 ", "0x1", "1_0", "٣", "tru", "NaN", "01"):
         assert "`$.x`" in refused(kind, bad, format="text")
-    if not kind.startswith("decimal"):
-        assert "$.x" in refused(kind, text)
+    assert "$.x" in refused(kind, text)
 
 
 def test_any_json_is_kept_as_its_text():
@@ -616,6 +624,11 @@ class Pairs(list[tuple[str, Any]]):
     """A map, as Arrow gives it."""
 
 
+def unmarked(record: bytes) -> bytes:
+    """With its decimals as numbers."""
+    return re.sub(rb'"@(-?[0-9.]+)@"', rb"\1", record)
+
+
 def written(given: Any) -> Any:
     """As a producer writes it: by Python's json, another library than the decoder's."""
     if isinstance(given, bytes):
@@ -623,7 +636,7 @@ def written(given: Any) -> Any:
     if isinstance(given, datetime | date):
         return given.isoformat()
     if isinstance(given, Decimal):
-        return str(given)
+        return f"@{given:f}@"  # Python's json writes no decimals: `unmarked` does
     if isinstance(given, dict):
         return {name: written(each) for name, each in given.items()}
     if isinstance(given, Pairs):
@@ -636,7 +649,7 @@ def test_values_of_any_type_come_back_equal_from_another_librarys_writer(data, o
     kind, values = of
     rows = data.draw(st.lists(values, min_size=1, max_size=4))
     field = Field(name="x", type=kind, path="data.inner[0].x")
-    given = [value(data={"inner": [{"x": written(row)}]}) for row in rows]
+    given = [unmarked(value(data={"inner": [{"x": written(row)}]})) for row in rows]
     columns, reasons = Decoding(topic(field)).columns(given)
     assert reasons == [None] * len(rows)
     assert columns[0] == rows
@@ -651,7 +664,7 @@ NESTED = topic(
 )
 WHOLE = value(
     a={"x": 1, "y": ["2026-03-01T10:00:00Z"]},
-    user={"b": [0, "1.25"], "c": "p", "d": {"k": 1}, "e": "2026-03-01 10:00:00"},
+    user={"b": [0, 1.25], "c": "p", "d": {"k": 1}, "e": "2026-03-01 10:00:00"},
 )
 
 
@@ -673,3 +686,41 @@ def test_mutated_bytes_are_malformed_with_a_reason_or_what_json_reads(data):
     else:
         assert 0 < len(reasons[1]) < 200
         assert [column[1] for column in columns] == [None] * len(columns)
+
+
+TRUNCATE = "a truncate: all rows of the source's table are gone, and none of them is named"
+
+
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("by", [None, "gzip"])
+def test_a_truncate_and_a_message_are_named_though_they_have_no_row(required, by):
+    """Also where no field of the row must be there, and beside what is malformed of itself."""
+    fields = tuple(each.model_copy(update={"required": required} if each.part == "value" else {"one_of": ()}) for each in DEBEZIUM.fields if each.name in ("id", "op", "changed"))  # fmt: skip
+    changes: dict[str, Any] = {"fields": fields} | ({"format": Compressed(by=by)} if by else {})
+    decoder = Decoding(DEBEZIUM.model_copy(update=changes))
+    gone = change("t", None, None)
+    given = [change("c", None, row("a")), gone, {"payload": gone}, change("m", None, None), {"op": "t"}]  # fmt: skip
+    values = [json.dumps(each).encode() for each in given]
+    _, reasons = decoder.columns([*(gzip.compress(each) if by else each for each in values), b"t"])
+    assert [why == TRUNCATE for why in reasons] == [False, True, True, False, True, False]
+    assert reasons[0] is None
+    assert reasons[3] == "a message of the source's log, which is no change of a row"
+
+
+def test_a_truncate_in_avro_is_named():
+    row_ = {"type": "record", "name": "Row", "fields": [{"name": "id", "type": "long"}]}
+    parts = [
+        {"name": "before", "type": ["null", row_]},
+        {"name": "after", "type": ["null", "Row"]},
+        {"name": "op", "type": "string"},
+        {"name": "ts", "type": "long"},
+    ]
+    schema = {"type": "record", "name": "Envelope", "fields": parts}
+    fields = (Field(name="id", type="bigint"), Field(name="changed", type="timestamp", part="envelope", path="ts", format="ms"))  # fmt: skip
+    of = Topic(name="t", envelope="debezium", event_time="changed", fields=fields, format=Avro(writer=json.dumps(schema)))  # fmt: skip
+    given = [{"before": None, "after": {"id": 7}, "op": "c", "ts": MS}, {"before": None, "after": None, "op": "t", "ts": MS}]  # fmt: skip
+    values = []
+    for each in given:
+        fastavro.schemaless_writer(out := io.BytesIO(), schema, each)
+        values.append(out.getvalue())
+    assert Decoding(of).columns(values) == ([[7, None], [WHEN, None]], [None, TRUNCATE])

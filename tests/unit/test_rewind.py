@@ -318,9 +318,14 @@ def test_no_older_sluice_goes_on_in_the_folder_that_it_has_left(root):
     assert json.loads(root.paths.identity.read_text())["format_version"] == 2
 
 
-def test_a_note_that_does_not_parse_is_refused(root):
+@pytest.mark.parametrize("content", ["{", "[" * 100_000, None], ids=["cut", "deep", "a folder"])
+def test_a_note_that_does_not_parse_is_refused(root, content):
     killed(root, 5)
-    root.paths.journal.write_text("{")
+    if content is None:
+        root.paths.journal.unlink()
+        root.paths.journal.mkdir()
+    else:
+        root.paths.journal.write_text(content)
     with fails(CheckpointBroken, "journal_unreadable"):
         completed(root)
 

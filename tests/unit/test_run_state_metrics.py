@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.audit.groups import Grouped
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -20,6 +21,7 @@ from spark_jobs.runs.judge.unjudged import Unjudged, unjudged
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec.checks.timely import TIMELY
 from spark_jobs.spec.state_metrics import STATE_METRICS, StateMetrics
+from spark_jobs.values.truncated import TRUNCATED
 from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
@@ -80,6 +82,7 @@ def test_of_a_run_that_read_records(run):
         "premature_share": 0.01,
         "rejected_share": 0.1,
         "nothing_accepted": 0,
+        "truncates": 0,
         "duplicate_share": 0.2,
         "watermark_lag_seconds": 7200.0,
         "behind_watermark_seconds": 1800.0,
@@ -182,3 +185,27 @@ def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_
     assert unjudged(run, Cursor(judged=2, audited=2)) == Unjudged((), Account(), 2, Grouped(0, 0))
     with fails(CheckpointBroken, "account_absent"):
         unjudged(run, Cursor(judged=0, audited=3))
+
+
+def test_a_truncate_of_the_source_fails_the_run_until_a_person_has_accepted_it(tmp_path, run):
+    """Counted in the quarantine of the batches that have not passed, of Debezium's topics alone."""
+    paths = Paths(str(tmp_path), pipeline())
+    known = Identity(generation="new", rewound=("old",), topic_id="t", fingerprint={})
+    given = [("new", 1, TRUNCATED), ("old", 2, TRUNCATED), ("new", 0, TRUNCATED), ("gone", 1, TRUNCATED), ("new", 1, "not JSON")]  # fmt: skip
+    for offset, (generation, batch, reason) in enumerate(given):
+        row = {"pipeline": paths.pipeline, "generation": generation, "batch_id": batch, "kind": "malformed", "reason": reason}  # fmt: skip
+        ops_tables.append(paths.root, "quarantine", [row | {"partition": 0, "offset": offset}])
+    topic = run.spec.topic.model_copy(update={"envelope": "debezium"})
+    changes = SimpleNamespace(
+        spec=run.spec.model_copy(update={"topic": topic}),
+        paths=paths,
+        identity=known,
+        checkpoint=run.checkpoint,
+    )
+    waiting = Unjudged(batches=(1, 2), account=ACCOUNT)
+    assert measured(changes, NOTHING, waiting).truncates == 2
+    assert measured(changes, NOTHING, Unjudged()).truncates == 0
+    assert measured(run, NOTHING, waiting).truncates == 0
+    [check] = [each for each in state_checks_of(changes.spec) if each.columns == ("truncates",)]
+    assert (check.severity, check.kwargs["max_value"]) == ("critical", 0)
+    assert not [each for each in state_checks_of(run.spec) if each.columns == ("truncates",)]

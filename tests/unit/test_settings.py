@@ -95,7 +95,17 @@ def test_a_usual_root_on_s3_is_taken(monkeypatch, given):
     assert given_root() == given.replace("s3a:", "s3:").rstrip("/")
 
 
-BROKERS = ("localhost", "localhost:", ":9092", "localhost:port", "a:1,,b:2", "a:1,b", "a:-1")
+BROKERS = (
+    "localhost",
+    "localhost:",
+    ":9092",
+    "localhost:port",
+    "a:1,,b:2",
+    "a:1,b",
+    "a:-1",
+    "http://a:9092",
+    "b:1,PLAINTEXT://a:9092",
+)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +134,34 @@ def test_what_cannot_be_obeyed_is_refused_by_name_or_value(monkeypatch, name, va
 def test_brokers_that_are_host_and_port_are_accepted(monkeypatch, kafka):
     monkeypatch.setenv("SLUICE_KAFKA", kafka)
     assert Settings.from_environment().kafka == kafka
+
+
+WITH_USER = (
+    "u:hunter2@kafka:1",
+    "SASL_SSL://u:hunter2@kafka:1",
+    "a:1,u:hunter2@kafka:1",
+    "u:hunter2@a:1,kafka:1",
+    "u:hunter2@kafka",
+    "u:hun,ter2@kafka:1",
+    "u:hunter2@x@kafka:1",
+)
+
+
+@pytest.mark.parametrize("variable", ["SLUICE_KAFKA", "SLUICE_KAFKA__EU", "bootstrap.servers"])
+@pytest.mark.parametrize("brokers", WITH_USER)
+def test_a_user_with_a_password_before_a_broker_is_refused_and_not_shown(
+    monkeypatch, tmp_path, variable, brokers
+):
+    monkeypatch.setenv("SLUICE_KAFKA", "b:2")
+    if variable == "bootstrap.servers":
+        (file := tmp_path / "kafka.properties").write_text(f"bootstrap.servers={brokers}\n")
+        monkeypatch.setenv("SLUICE_KAFKA_CONFIG", str(file))
+    else:
+        monkeypatch.setenv(variable, brokers)
+    with fails(SettingInvalid, "user_before_server", name=variable) as raised:
+        Settings.from_environment(cluster="eu" if variable.endswith("EU") else "")
+    said = f"{raised.value} {raised.value.parameters}"
+    assert not [part for part in ("hun", "ter2") if part in said]
 
 
 def test_the_declaration_of_kafka_is_read_and_its_brokers_win(monkeypatch, tmp_path):

@@ -80,7 +80,7 @@ def test_versions_are_those_of_the_environment_in_which_runs_start(tmp_path, mon
     assert version("pyspark") == metadata.version("pyspark")
     monkeypatch.setenv("SLUICE_SPARK_ENV", str(made))
     assert version("pyspark") == "9.8.7"
-    with pytest.raises(metadata.PackageNotFoundError):
+    with fails(SettingInvalid, "spark_absent", folder=made, package="pytest"):
         version("pytest")
 
 
@@ -92,6 +92,17 @@ def test_a_folder_that_hides_pythons_own_modules_starts_nothing(tmp_path, monkey
     monkeypatch.setenv("SLUICE_PIPELINES", "beside_a_queue")
     monkeypatch.syspath_prepend(str(tmp_path))
     with fails(SettingInvalid, "modules_hidden", name="queue"):
+        spark_side("")
+
+
+def test_a_package_with_the_name_of_a_module_of_pythons_own_must_be_renamed(tmp_path, monkeypatch):
+    """Wherever it lies, and whatever lies beside it."""
+    (tmp_path / "antigravity").mkdir()
+    (tmp_path / "antigravity" / "__init__.py").touch()
+    (tmp_path / "abc.py").touch()
+    monkeypatch.setenv("SLUICE_PIPELINES", "antigravity")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with fails(SettingInvalid, "package_hides", package="antigravity"):
         spark_side("")
 
 

@@ -95,6 +95,15 @@ def test_local_mode_ships_nothing_and_is_told_nothing_of_a_cluster(settings):
         )
 
 
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])
+def test_a_local_master_listens_to_nobody_else_whatever_a_cluster_would_need(settings, master):
+    wide = settings._replace(spark_conf="spark.driver.host=here spark.driver.bindAddress=0.0.0.0")
+    local = submit.configuration(wide._replace(master=master))
+    assert local.items() >= submit.ALONE.items()
+    there = submit.configuration(wide._replace(master="spark://m:7077"))
+    assert there["spark.driver.bindAddress"] == "0.0.0.0"
+
+
 def test_executors_get_the_jars_or_find_them_where_the_workers_have_them(settings):
     cluster = settings._replace(master="spark://m:7077")
     shipped = submit.configuration(cluster)

@@ -12,10 +12,11 @@ import pytest
 import zstandard
 from hypothesis import given, strategies as st
 
+from spark_jobs.decode.plain.compressed_decoder import PART, PIECE, gunzip
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Avro, Compressed, Csv, Field, Format, Json, Lines, Topic
 from tests.harness.refused import fails
-from tests.unit.decoding import Decoding
+from tests.unit.decoding import Decoding, records
 
 FIELDS = (
     Field(name="id", type="string"),
@@ -195,3 +196,109 @@ def test_changed_bytes_of_gzip_are_malformed_or_what_gzip_reads(data):
     except (OSError, EOFError, zlib.error):
         same = False
     assert (why is None) == same
+
+
+EMPTY_MEMBER = {"gzip": gzip.compress(b""), "zstd": zstandard.compress(b"")}
+
+
+@pytest.mark.parametrize("by", ["gzip", "zstd"])
+def test_a_value_of_very_many_members_is_malformed(by):
+    packed = {"gzip": gzip.compress, "zstd": zstandard.compress}[by](JSON)
+    made = decoding(Compressed(by=by))
+    assert made.row(EMPTY_MEMBER[by] * 900 + packed) == (("a", AT, None, None), None)
+    _, why = made.row(EMPTY_MEMBER[by] * 40_000 + packed)
+    assert why == f"it has more than 1,000 members of {by}"
+
+
+def test_no_part_of_a_value_is_read_or_copied_once_for_each_member():
+    """By the bytes that zlib is given: at most a piece more for each member."""
+    given, made = 0, zlib.decompressobj
+
+    class Counted:
+        def __init__(self, window):
+            self._member = made(window)
+
+        def __getattr__(self, name):
+            return getattr(self._member, name)
+
+        def decompress(self, piece, left):
+            nonlocal given
+            given += len(piece)
+            return self._member.decompress(piece, left)
+
+    value = EMPTY_MEMBER["gzip"] * 900 + gzip.compress(bytes(range(256)) * 4_000, compresslevel=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zlib, "decompressobj", Counted)
+        assert len(gunzip(value, 10_000_000)) == 1_024_000
+    assert given <= len(value) + 900 * PIECE["gzip"]
+
+
+@pytest.mark.parametrize("by", ["gzip", "zstd"])
+@pytest.mark.parametrize("around", [{}, {"envelope": "cloudevents"}])
+def test_values_that_grow_are_decoded_in_parts_of_bounded_bytes(by, around):
+    """Most of forty are five megabytes: what one part holds is bounded, and all come in order."""
+    size, count = 5_000_000, 40
+    packed = {"gzip": lambda b: gzip.compress(b, 1), "zstd": zstandard.compress}[by]
+    events = around.get("envelope") == "cloudevents"
+
+    def value(number: int) -> bytes:
+        data = f'{{"id":"{number}","note":"{"x" * (size if number % 4 else 10)}"}}'
+        whole = f'{{"specversion":"1.0","data":{data}}}' if events and number % 2 else data
+        return packed(whole.encode())
+
+    binary = [("ce_specversion", b"1.0")]
+    of = Topic(
+        name="t",
+        event_time="at",
+        format=Compressed(by=by),
+        fields=(Field(name="id", type="string"), Field(name="note", type="string"), Field(name="at", type="timestamp", part="timestamp")),
+        **around,
+    )  # fmt: skip
+    given = records(
+        [b"broken", *map(value, range(count))],
+        headers=[[], *([] if number % 2 else binary for number in range(count))]
+        if events
+        else None,
+    )
+    parts = [*Decoding(of).prepared.decoder().parts(given)]
+    inflated = [sum(column.nbytes for column in part.columns) for part in parts]
+    assert max(inflated) < (PART + size) * (2 if events else 1) + 100_000
+    ids = [each for part in parts for each in part.columns[0].to_pylist()]
+    assert ids == [None, *map(str, range(count))]
+    reasons = [why for part in parts for why in part.reasons]
+    assert [number for number, why in enumerate(reasons) if why] == [0]
+
+
+MARK = b"\xef\xbb\xbf"
+AT_TEXT = b"2026-11-26T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("format_", "value", "id_"),
+    [
+        (Csv(columns=COLUMNS), MARK + b"a," + AT_TEXT + b",7,1", "a"),
+        (Csv(columns=COLUMNS), MARK + b'"a,b",' + AT_TEXT + b",7,1", "a,b"),
+        (Lines(pattern=r"(?P<id>\S+) (?P<at>\S+)"), MARK + b"a " + AT_TEXT, "a"),
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_a_text(format_, value, id_):
+    fields = tuple(each for each in FIELDS if each.name in ("id", "at"))
+    assert decoding(format_, fields).columns([value, value[3:]]) == (
+        [[id_] * 2, [AT] * 2],
+        [None] * 2,
+    )
+
+
+def test_a_byte_order_mark_is_no_part_of_a_key_of_text_and_stays_within_one():
+    fields = (Field(name="id", type="string", part="key"), Field(name="at", type="timestamp"))
+    of = Decoding(Topic(name="t", fields=fields, event_time="at"))
+    value = b'{"at":"' + AT_TEXT + b'"}'
+    keys = [MARK + b"a", b"a", b"a" + MARK]
+    assert of.of(records([value] * 3, keys))[0][0] == ["a", "a", "a\ufeff"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_json_behind_a_byte_order_mark_is_malformed_by_its_name(encoding):
+    text = f'{{"id":"a","at":"{AT_TEXT.decode()}"}}'
+    _, why = decoding(Json()).row(text.encode(encoding))
+    assert why == "not JSON in UTF-8: it begins with a byte order mark"

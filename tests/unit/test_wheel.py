@@ -50,6 +50,30 @@ def test_what_sluice_install_makes_needs_no_setting(built):
     )
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "TimeoutExpired(['java', *['/a/path/of/a.jar'] * 300], 600.0)",
+        "CalledProcessError(7, ['/a/path/of/a.jar'] * 300, b'a line\\n' * 900)",
+    ],
+)
+def test_what_cannot_be_made_is_told_in_a_line_with_a_command_that_a_wheel_has(built, error):
+    brought = built / "spark_jobs" / "install" / "brought"
+    code = f"""
+from subprocess import CalledProcessError, TimeoutExpired
+from local.files_jar import tell_what_is_missing
+tell_what_is_missing("class-data archive", "start more slowly", {error}, "local.archive")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=built, env={"PYTHONPATH": f"{built}:{brought}"}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    [line] = done.stderr.splitlines()
+    assert line.endswith(f"To make it: sluice install {sys.prefix}")
+    assert (len(line) < 400, "a.jar" in line) == (True, False)
+
+
 def test_airflows_side_asks_for_nothing_of_spark(built):
     [dist] = built.glob("*.dist-info")
     needs = message_from_string((dist / "METADATA").read_text()).get_all("Requires-Dist")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from sluice_airflow.connections.kafka import config_in_file, settings_of
 from spark_jobs.errors import ConnectionMissing, SettingInvalid, SparkFailed
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import end_tree
+from spark_jobs.launch.scratch import scratch
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Run
 from spark_jobs.messages.report import Report, read_report
@@ -85,8 +86,9 @@ class Submission:
             self._secrets = tuple(filter(None, (declaration, keys)))
             job = job_at(path)
             if not self._run_warm(settings, records, job) and not self._killed:
-                self.hook = self._hook_for(settings, records, job)
-                self._submit(self.hook, submit.application(settings.spark_env))
+                with scratch(os.environ) as made:
+                    self.hook = self._hook_for(settings, records, job, made.variables)
+                    self._submit(self.hook, submit.application(settings.spark_env))
         return for_tasks(read_report(path))
 
     def kill(self) -> None:
@@ -107,7 +109,9 @@ class Submission:
         ) in self._secrets:  # Airflow may kill the task before the blocks that remove it end
             secret.unlink(missing_ok=True)
 
-    def _hook_for(self, settings: Settings, records: int, job: Run) -> SparkSubmitHook:
+    def _hook_for(
+        self, settings: Settings, records: int, job: Run, scratch: Mapping[str, str]
+    ) -> SparkSubmitHook:
         from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook  # noqa: PLC0415 - parsing a DAG submits nothing
 
         return SparkSubmitHook(
@@ -119,7 +123,7 @@ class Submission:
             # Also if the connection says otherwise: the report is a file of this machine.
             deploy_mode="client",
             application_args=job.words(),
-            env_vars=_variables(settings),
+            env_vars={**_variables(settings), **scratch},
         )
 
     def _run_warm(self, settings: Settings, records: int, job: Run) -> bool:

@@ -1,7 +1,8 @@
-"""Apart: the routes read in a few threads of their own, and none longer than SECONDS.
+"""Apart: the routes read in threads of their own, and none longer than SECONDS.
 
 Airflow answers its own requests in threads that all apps of the server share. A store that takes
-requests and does not answer them would take these threads one by one.
+requests and does not answer them would take these threads one by one. So each pipeline has a few
+threads, and each route that is of none: what does not answer takes no other's.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial, wraps
 from inspect import iscoroutinefunction
-from queue import SimpleQueue
 from typing import Any, Final
 
 from fastapi.routing import APIRoute
@@ -24,28 +25,29 @@ from spark_jobs.errors import RootUnreachable
 
 SECONDS = 15.0
 """Of the whole answer; the largest page that was measured takes 4 (bench/NOTES.md)."""
-MOST_THREADS: Final = 8
+MOST_THREADS: Final = 2
+"""Of one pipeline."""
 A_ROOT: Final = "A root"
 Work = Callable[[], Any]
 
 
 class Threads:
-    """At most so many, begun as they are needed. A server that stops does not wait for them."""
+    """At most so many at once, begun as they are needed. A server that stops does not wait for
+    them.
+    """
 
     def __init__(self, most: int) -> None:
-        self._most = self._left = most
+        self._most = most
         self._lock = threading.Lock()
         self._at_work = dict[Future[Any], float]()
-        self._waiting: SimpleQueue[tuple[Future[Any], Work]] = SimpleQueue()
+        self._waiting = deque[tuple[Future[Any], Work]]()
 
     def submit(self, work: Work) -> Future[Any]:
         """The answer to come. If it is cancelled before it is begun, it never is."""
         answer: Future[Any] = Future()
-        self._waiting.put((answer, work))
         with self._lock:
-            begin, self._left = self._left > 0, max(0, self._left - 1)
-        if begin:
-            threading.Thread(target=self._work, name="sluice views", daemon=True).start()
+            self._waiting.append((answer, work))
+        self._begin()
         return answer
 
     def stuck(self, seconds: float) -> bool:
@@ -53,21 +55,34 @@ class Threads:
         began = [*self._at_work.values()]
         return len(began) == self._most and time.monotonic() - max(began) > seconds
 
-    def _work(self) -> None:
-        while True:
-            answer, work = self._waiting.get()
-            if not answer.set_running_or_notify_cancel():
-                continue
+    def _begin(self) -> None:
+        with self._lock:
+            if not self._waiting or len(self._at_work) == self._most:
+                return
+            answer, work = self._waiting.popleft()
             self._at_work[answer] = time.monotonic()
-            try:
+        given = (answer, work)
+        threading.Thread(target=self._work, args=given, name="sluice views", daemon=True).start()
+
+    def _work(self, answer: Future[Any], work: Work) -> None:
+        try:
+            if answer.set_running_or_notify_cancel():
                 answer.set_result(work())
-            except BaseException as error:  # noqa: BLE001 - it is the answer: whoever asked raises it
-                answer.set_exception(error)
-            finally:
-                del self._at_work[answer]
+        except BaseException as error:  # noqa: BLE001 - it is the answer: whoever asked raises it
+            answer.set_exception(error)
+        finally:
+            del self._at_work[answer]
+            self._begin()
 
 
-THREADS: Final = Threads(MOST_THREADS)
+class Shares(dict[str, Threads]):
+    """Whose -> its threads."""
+
+    def __missing__(self, whose: str) -> Threads:
+        return self.setdefault(whose, Threads(MOST_THREADS))
+
+
+SHARES: Final = Shares()
 
 
 class Apart(APIRoute):
@@ -85,14 +100,18 @@ def _apart(endpoint: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     @wraps(endpoint)
     async def asked(**given: Any) -> Any:
         context = copy_context()
-        if THREADS.stuck(SECONDS):
-            raise RootUnreachable.root_silent(root=A_ROOT, seconds=SECONDS)
-        work = partial(context.run, partial(endpoint, **given))
-        answer = asyncio.wrap_future(THREADS.submit(work))
-        done, _ = await asyncio.wait({answer}, timeout=SECONDS)
-        if not done:
+        pipeline = given.get("pipeline")  # one that the person may read, and so there are few
+        threads = SHARES[pipeline or f"route {endpoint.__name__}"]
+        if not threads.stuck(SECONDS):
+            work = partial(context.run, partial(endpoint, **given))
+            answer = asyncio.wrap_future(threads.submit(work))
+            done, _ = await asyncio.wait({answer}, timeout=SECONDS)
+            if done:
+                return answer.result()
             answer.cancel()
-            raise RootUnreachable.root_silent(root=context.get(READS, A_ROOT), seconds=SECONDS)
-        return answer.result()
+        root = context.get(READS, A_ROOT)
+        if pipeline:
+            raise RootUnreachable.pipeline_silent(root=root, pipeline=pipeline, seconds=SECONDS)
+        raise RootUnreachable.root_silent(root=root, seconds=SECONDS)
 
     return asked

@@ -10,7 +10,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request, status
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from sluice_airflow.web import data, pages
+from sluice_airflow.web import bundles, data, pages
 from sluice_airflow.web.headers import HEADERS, Headers
 from sluice_airflow.web.prefix import PREFIX
 from spark_jobs.errors import RangeInvalid, RangeOpen, RangeUnsupported, SluiceError
@@ -25,7 +25,8 @@ NOT_LOGGED_IN = (status.HTTP_401_UNAUTHORIZED, status.HTTP_403_FORBIDDEN)
 
 
 def create_app() -> FastAPI:
-    """The app, as Airflow mounts it."""
+    """The app, as Airflow mounts it. It finds the pipelines where the DAG processor does."""
+    bundles.on_path()
     app = FastAPI(
         title="Sluice",
         dependencies=[Depends(get_user)],

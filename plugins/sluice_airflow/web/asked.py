@@ -32,16 +32,25 @@ class Asked(Generic[Answer]):
 
     def answer(self, about: str, ask: Callable[[], Answer]) -> Answer:
         """What `ask` returns. Raises what it raises, and TimeoutError."""
+        return self.begun(about, ask)()
+
+    def begun(self, about: str, ask: Callable[[], Answer]) -> Callable[[], Answer]:
+        """`answer`, of a question that is asked before anybody waits."""
         with self._lock:
             known = self._questions.get(about)
             if known is None or (known.answer.done() and self._age(known) > self.counts):
-                known = self._questions[about] = self._begun(about, ask)
-        return known.answer.result(max(0.0, self.wait - self._age(known)))
+                known = self._questions[about] = self._asked(about, ask)
+        return lambda: known.answer.result(max(0.0, self.wait - self._age(known)))
+
+    def silent(self, about: str) -> bool:
+        """Whether somebody has waited in vain, and there is no answer yet."""
+        known = self._questions.get(about)
+        return known is not None and not known.answer.done() and self._age(known) > self.wait
 
     def _age(self, known: _Question[Answer]) -> float:
         return time.monotonic() - known.at
 
-    def _begun(self, about: str, ask: Callable[[], Answer]) -> _Question[Answer]:
+    def _asked(self, about: str, ask: Callable[[], Answer]) -> _Question[Answer]:
         """In a thread for which a server that stops does not wait."""
         made = _Question[Answer](time.monotonic(), Future())
         name = f"{self._name} {about}"

@@ -24,10 +24,10 @@ from sluice_airflow.web.rights import (
     BytesWithheld,
     MayTrigger,
     Permitted,
+    PermittedOfDag,
     Readable,
     WithheldOfDag,
     not_found,
-    permitted,
 )
 from sluice_airflow.web.trigger import trigger
 from spark_jobs.analysis.ranged import ranged, unranged
@@ -76,7 +76,7 @@ def overview(names: Readable) -> Response:
 
 
 @router.get("/pipelines/{pipeline}")
-def pipeline(pipeline: Permitted, page: Page = 0) -> Response:
+def over_time(pipeline: Permitted, page: Page = 0) -> Response:
     """A pipeline over time."""
     with installed(pipeline) as root:
         found = figures(root, pipeline, ROWS, page * ROWS, CHARTED)
@@ -213,26 +213,27 @@ def repair(
 
 
 @router.get("/dags/{dag_id}")
-def of_dag(dag_id: str, names: Readable) -> Response:
+def of_dag(pipeline: PermittedOfDag) -> Response:
     """The tab of a DAG: its pipeline. The DAG of backfills has its own id."""
-    return pipeline(permitted(ids.pipeline_of(dag_id), names))
+    return over_time(pipeline)
 
 
 @router.get("/dags/{dag_id}/runs/{dag_run_id:path}")
-def of_dag_run(dag_id: str, dag_run_id: str, names: Readable, withheld: WithheldOfDag) -> Response:
+def of_dag_run(
+    dag_id: str, dag_run_id: str, pipeline: PermittedOfDag, withheld: WithheldOfDag
+) -> Response:
     """The tab of a DAG run: its tries, the last one whole."""
-    name = permitted(ids.pipeline_of(dag_id), names)
-    drains = dag_id == ids.drains(name)
-    for each in readings.at_work(name) if drains else ():
+    drains = dag_id == ids.drains(pipeline)
+    for each in readings.at_work(pipeline) if drains else ():
         if history.is_try(each.run_id, dag_run_id) and each.standing != "ended":
-            return _works(name, each)
-    with installed(name) as root:
-        tries = history.tries(root, name, dag_run_id, drains=drains)
-    found = readings.run(name, tries[0].run_id, withheld) if tries else None
+            return _works(pipeline, each)
+    with installed(pipeline) as root:
+        tries = history.tries(root, pipeline, dag_run_id, drains=drains)
+    found = readings.run(pipeline, tries[0].run_id, withheld) if tries else None
     if found is None:
         refuse_absent(dag_id, dag_run_id, str(root))
         return message(200, "No run yet", "No task of this DAG run has started a run of Sluice.")
-    return _run(name, found, tries=tries)
+    return _run(pipeline, found, tries=tries)
 
 
 @router.get("/static/{name}")

@@ -94,8 +94,15 @@ MayTrigger = Annotated[bool, Depends(may_trigger)]
 BytesWithheld = Annotated[Withheld | None, Depends(bytes_withheld)]
 
 
-def _withheld_of_dag(dag_id: str, names: Readable, user: Person) -> Withheld | None:
-    return bytes_withheld(permitted(ids.pipeline_of(dag_id), names), user)
+def _of_dag(dag_id: str, names: Readable) -> str:
+    return permitted(ids.pipeline_of(dag_id), names)
+
+
+PermittedOfDag = Annotated[str, Depends(_of_dag)]
+
+
+def _withheld_of_dag(pipeline: PermittedOfDag, user: Person) -> Withheld | None:
+    return bytes_withheld(pipeline, user)
 
 
 WithheldOfDag = Annotated[Withheld | None, Depends(_withheld_of_dag)]

@@ -80,10 +80,13 @@ class Stored(BaseModel):  # noqa: PLW1641 - pydantic gives a frozen model its ha
 
         Raises FileNotFoundError, FormatNewer, or ValueError if it does not parse.
         """
-        seen = look(path)
+        try:
+            seen = look(path)
+            content = json.loads(seen.text.encode()) if seen.text is not None else None
+        except (IsADirectoryError, RecursionError) as error:
+            raise ValueError(str(error)) from None
         if seen.text is None:
             raise FileNotFoundError(path)
-        content = json.loads(seen.text.encode())
         if isinstance(content, dict):
             refuse_newer(content.get("format_version", 1), cls.known, str(path))
         made = cls.model_validate(content)

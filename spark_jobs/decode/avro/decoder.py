@@ -73,6 +73,8 @@ class _Code:
         self._waiting: list[tuple[str, Node, Node, bool]] = []
         self._count = 0
         self._path = ""
+        self._in_blocks = False
+        """Whether the lines are of the members of an array or a map."""
 
     def top(self, writer: Node, reader: Node, keep: list[str], raw: Collection[str]) -> None:
         """The function for a whole value, and then those that it calls."""
@@ -148,7 +150,10 @@ class _Code:
             )
             self._line(depth, f"raise Bad({why!r})")
             return
-        getattr(self, f"_{writer.kind}")(depth, out, writer, reads, raw)
+        if writer.kind == "record" or (self._in_blocks and writer.kind in {"array", "map"}):
+            self._call(depth, out, writer, reads, raw)
+        else:
+            getattr(self, f"_{writer.kind}")(depth, out, writer, reads, raw)
 
     def _of_branch(self, depth: int, writer: Node, take: Callable[[int, Node], None]) -> None:
         """Reads a union's index, and each branch by `take`."""
@@ -237,7 +242,10 @@ class _Code:
 
         self._blocks(depth, pair)
 
-    def _record(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:
+    def _call(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:
+        """A function of its own: of a record, which may have itself in it, and of an array in
+        another, since Python takes no more than twenty loops in each other.
+        """
         key = id(writer), id(reader), raw
         if key not in self._functions:
             self._functions[key] = self._name("read")
@@ -247,6 +255,7 @@ class _Code:
     def _blocks(self, depth: int, item: Callable[[int], None]) -> None:
         count, until, loop = self._new(), self._new(), self._new()
         before, self._path = self._path, f"{self._path}[...]"
+        self._in_blocks = True
         self._line(depth, "while True:")
         self._line(depth + 1, f"{count} = b[p]; p += 1")
         self._line(depth + 1, f"if {count} == 0: break")
@@ -257,7 +266,7 @@ class _Code:
         self._line(
             depth + 1, f'if {until} != p and {until} >= 0: raise Bad("a block has a wrong size")'
         )
-        self._path = before
+        self._path, self._in_blocks = before, False
 
     def _skip(self, depth: int, writer: Node) -> None:
         """Reads over a value that nobody wants."""

@@ -100,7 +100,8 @@ def reader(field: Field) -> Read:
         clock = LocalClock(field.format)
         return (lambda text: clock.read(text).date()) if kind == "date" else clock.read
     if isinstance(tree, DecimalType):
-        return decimal_of_base64(tree) if field.format == "base64" else decimal_reader(tree)
+        in_base64 = field.format == "base64"
+        return decimal_of_base64(tree, tree.scale) if in_base64 else decimal_reader(tree)
     if field.format == "days":
         return day_of
     return {
@@ -155,9 +156,9 @@ def _short(number: Decimal) -> Decimal:
     return Decimal((sign, digits[: len(digits) - zeros], exponent + zeros))
 
 
-def decimal_of_base64(tree: DecimalType) -> Read:
+def decimal_of_base64(tree: DecimalType, scale: int) -> Read:
     """What reads the digits of a decimal as bytes in base64, as Kafka Connect and Debezium write
-    them: two's complement, the first byte the highest.
+    them: two's complement, the first byte the highest. `scale`: of the digits.
     """
 
     def read(text: str) -> Decimal:
@@ -170,7 +171,7 @@ def decimal_of_base64(tree: DecimalType) -> Read:
         # Exact: no context rounds what is built of digits.
         digits = int.from_bytes(raw, "big", signed=True)
         sign, of = (1 if digits < 0 else 0), tuple(map(int, str(abs(digits))))
-        return checked(Decimal((sign, of, -tree.scale)), tree)
+        return checked(Decimal((sign, of, -scale)), tree)
 
     return read
 

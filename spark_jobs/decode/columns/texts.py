@@ -26,6 +26,11 @@ def refused_places(places: Sequence[Place], names: Sequence[str]) -> list[str]:
     ]
 
 
+def text_of(value: bytes) -> str:
+    """A value that is text, without a byte order mark in front of it. Raises UnicodeDecodeError."""
+    return value.decode("utf-8-sig")
+
+
 def utf8(values: pa.Array) -> pa.Array:
     """Bytes as texts; null where they are none."""
     import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not

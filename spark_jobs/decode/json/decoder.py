@@ -9,21 +9,29 @@ value must be UTF-8. Of a second six digits count (long_fractions.py).
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.json.case import Names, odd_case
-from spark_jobs.decode.json.leaf import Leaf, lacks_member, leaf, members_of
+from spark_jobs.decode.json.connect import Schemas, spliced
+from spark_jobs.decode.json.leaf import lacks_member, leaf
 from spark_jobs.decode.json.long_fractions import LongFractions, may_have
 from spark_jobs.decode.json.refused import REFUSED
-from spark_jobs.decode.json.step import Step
-from spark_jobs.decode.json.tree import Node, joined, walk
-from spark_jobs.values.path import as_text
+from spark_jobs.decode.json.tree import Node
+from spark_jobs.decode.json.way import (
+    Way,
+    is_sure,
+    paths_of,
+    read_otherwise,
+    values_of,
+    way_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,34 +40,15 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Json, Topic
     from spark_jobs.spec.fields.place import Place
 
+MARKS: Final = (BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)
 ONE: Final = "; a value is one record: let the producer send each alone"
-
-
-class _Way(NamedTuple):
-    """How a field's values are found."""
-
-    place: Place
-    leaf: Leaf
-    bases: tuple[tuple[list[Step], tuple[list[Step], ...]], ...]
-    """Of each base the way to it, and from the record to each of the paths in it."""
-    checked: bool
-    """Whether msgspec refuses a record without it."""
-    text: str
-    """Where it is, for a reason."""
-    members: frozenset[str]
-    """The names that its type has."""
-
-    @property
-    def looked_at(self) -> bool:
-        """Whether its values are looked at though nobody wants them."""
-        return not self.checked or self.leaf.judges or bool(self.members)
 
 
 class _Seen:
     """What the values of one batch have shown, by the number of the record."""
 
     def __init__(self) -> None:
-        self.lacking = defaultdict[int, list[_Way]](list)
+        self.lacking = defaultdict[int, list[Way]](list)
         """The fields of which a key may be in the wrong case, since it has no value for them, or
         for a member.
         """
@@ -67,7 +56,7 @@ class _Seen:
         """A required field that has no value."""
         self.wrong = dict[int, str]()
 
-    def look(self, way: _Way, values: Sequence[Any]) -> None:
+    def look(self, way: Way, values: Sequence[Any]) -> None:
         """Note the records without a value."""
         if not way.checked and None in values:
             lacks = [number for number, value in enumerate(values) if value is None]
@@ -107,12 +96,14 @@ class JsonDecoder:
         for place, of in leaves:
             for base in place.bases:
                 for path in place.paths:
-                    root.put((*base, *path), of, required=_sure(place, of))
+                    root.put((*base, *path), of, required=is_sure(place, of))
                     self._names.put((*base, *path), place.field.tree)
-        self._ways = [_way(place, of, root) for place, of in leaves]
+        self._ways = [way_of(place, of, root) for place, of in leaves]
         record = root.annotation(times=True)
         self._nulls = root.nulls(record)
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(record)
+        schemed = dict.fromkeys(place for way in self._ways for place in way.held)
+        self._schemas = {place: Schemas(place) for place in schemed if place is not None}
         as_text = msgspec.json.Decoder(root.annotation(times=False)).decode
         self._long = LongFractions(as_text, root.times(), self._decoder.decode)
 
@@ -126,14 +117,17 @@ class JsonDecoder:
         decoded, reasons = self._decoded(values)
         columns: dict[str, pa.Array] = {}
         seen, chosen = _Seen(), dict[Any, list[int | None]]()
+        schemas = {place: each.of(values) for place, each in self._schemas.items()}
         for way in self._ways:
             asked = way.place.field.name in self._wanted
-            if not (asked or way.looked_at):
+            if not (asked or way.looked_at or way.held):
                 continue
-            found = _values(way, decoded, chosen, seen.wrong)
+            found = values_of(way, decoded, chosen, seen.wrong)
             seen.look(way, found)
-            if asked or (way.leaf.judges and _suspect(found)):
-                column = way.leaf.column(found)
+            others = read_otherwise(way, schemas, decoded, found) if way.held else {}
+            if asked or others or (way.leaf.judges and _suspect(found)):
+                own = way.leaf.column
+                column = spliced(found, own, others) if others else own(found)
                 columns[way.place.field.name] = column.array
                 seen.refuse({n: f"`$.{way.text}` {why}" for n, why in column.wrong.items()})
         for index, ways in seen.lacking.items():
@@ -144,11 +138,11 @@ class JsonDecoder:
             reasons[index] = reasons[index] or why
         return Decoded([columns[name] for name in self._wanted], reasons)
 
-    def _odd(self, value: bytes, ways: Sequence[_Way]) -> str | None:
+    def _odd(self, value: bytes, ways: Sequence[Way]) -> str | None:
         """Which key of a record without these is in the wrong case; None if none is. It looks like
         a missing one, so these records alone are looked at again.
         """
-        steps = (step for way in ways for path in _paths(way) for step in path)
+        steps = (step for way in ways for path in paths_of(way) for step in path)
         keys = {step for step in steps if isinstance(step, str)}.union(*(w.members for w in ways))
         return self._names.wrong(value) if odd_case(value, keys) else None
 
@@ -187,72 +181,9 @@ class JsonDecoder:
             return self._names.wrong(value) or f"{error}{several}"
         if isinstance(error, RecursionError):
             return "nested too deeply"
+        if value.startswith(MARKS):
+            return "not JSON in UTF-8: it begins with a byte order mark"
         return f"not JSON: {error}{ONE if 'trailing characters' in str(error) else ''}"
-
-
-def _sure(place: Place, of: Leaf) -> bool:
-    """Whether there is one place alone for a required field, so that msgspec can refuse a record
-    without it.
-    """
-    one = len(place.paths) == 1 and place.bases == ((),)
-    certain = one and not any(isinstance(each, int) for each in place.paths[0])
-    return place.field.required and certain and of.annotation is not msgspec.Raw
-
-
-def _way(place: Place, of: Leaf, root: Node) -> _Way:
-    bases = tuple(
-        (root.steps(base), tuple(joined(root.steps((*base, *path))) for path in place.paths))
-        for base in place.bases
-    )
-    members = frozenset[str]() if place.field.format else members_of(place.field.tree)
-    text = as_text(place.paths[0])
-    return _Way(place, of, bases, _sure(place, of), text, frozenset(members))
-
-
-def _paths(way: _Way) -> list[tuple[str | int, ...]]:
-    return [(*base, *path) for base in way.place.bases for path in way.place.paths]
-
-
-def _values(
-    way: _Way, records: list[Any], chosen: dict[Any, list[int | None]], wrong: dict[int, str]
-) -> list[Any]:
-    """The field's value in each record, null if it has none. `chosen` keeps which base counts;
-    `wrong` gets why a value does not decode.
-    """
-    refused = dict[int, str]()
-    columns = [_first(records, paths, refused) for _, paths in way.bases]
-    for number, why in refused.items():
-        wrong.setdefault(number, f"{why} in `$.{way.text}`")
-    if way.leaf.annotation is msgspec.Raw:
-        columns = [[None if _is_null(each) else each for each in column] for column in columns]
-    if len(columns) == 1:
-        return columns[0]
-    key = way.place.bases
-    if key not in chosen:
-        bases = [walk(records, steps, refused) for steps, _ in way.bases]
-        chosen[key] = [
-            next((number for number, base in enumerate(each) if base is not None), None)
-            for each in zip(*bases, strict=True)
-        ]
-    return [
-        None if base is None else columns[base][index] for index, base in enumerate(chosen[key])
-    ]
-
-
-def _first(records: list[Any], paths: Sequence[list[Step]], wrong: dict[int, str]) -> list[Any]:
-    found = walk(records, paths[0], wrong)
-    for steps in paths[1:]:
-        if None in found:
-            others = walk(records, steps, wrong)
-            found = [
-                other if value is None else value
-                for value, other in zip(found, others, strict=True)
-            ]
-    return found
-
-
-def _is_null(raw: Any) -> bool:
-    return raw is None or bytes(raw) == b"null"
 
 
 def _suspect(values: Sequence[Any]) -> bool:

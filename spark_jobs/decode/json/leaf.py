@@ -140,11 +140,11 @@ def _signed(bits: int) -> Any:
 def _formatted(field: Field) -> Leaf:
     given, kind = field.format, field.kind
     if given == "json":
-        return _plain(msgspec.Raw, partial(_each, _json, "string"))
+        return _plain(msgspec.Raw, partial(each_value, _json, "string"))
     if given in NANOSECONDS:
         return _plain(int | float | str if given == "s" else int | str, partial(_epochs, field))
     if given == "days":
-        return _plain(int | str, partial(_each, day_of, kind))
+        return _plain(int | str, partial(each_value, day_of, kind))
     assert given in ("text", "base64") or isinstance(given, Local)
     return _plain(str, partial(text_column, field=field))
 
@@ -157,7 +157,8 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _each(read: Callable[[Any], Any], kind: str, values: Values) -> Column:
+def each_value(read: Callable[[Any], Any], kind: str, values: Values) -> Column:
+    """The column of what `read` makes of each value; it raises ValueError for a wrong one."""
     wrong, found = dict[int, str](), list[Any]()
     for index, value in enumerate(values):
         result = None
@@ -198,7 +199,7 @@ def _converted(kind: str, tree: Type, values: Values) -> Column:
     """Of values with parts, or decimals."""
     if not _needs(tree):
         return Column(arrow_array(values, kind), {})
-    return _each(partial(_value, tree), kind, values)
+    return each_value(partial(_value, tree), kind, values)
 
 
 def _has_times(tree: Type) -> bool:
@@ -251,12 +252,11 @@ def _value(tree: Type, value: Any) -> Any:
 def _decimal(tree: type_tree.Decimal, raw: str) -> Decimal | None:
     if raw == "null":
         return None
-    text = raw[1:-1] if raw.startswith('"') else raw
-    if raw[:1] not in '"-0123456789':
+    if raw.startswith('"'):
+        raise ValueError("is text; a number as text is declared by format='text'")
+    if not NUMBER.fullmatch(raw):
         raise ValueError("is no number")
-    if not NUMBER.fullmatch(text):
-        raise ValueError("is text that is no number")
-    return checked(Decimal(text), tree)
+    return checked(Decimal(raw), tree)
 
 
 def _cut(tree: Type, value: Any) -> Any:

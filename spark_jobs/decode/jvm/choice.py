@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.schemed.counted import registries
 from spark_jobs.spec import Json
+from spark_jobs.spec.fields.place import PAYLOAD
 from spark_jobs.values.path import Path
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _why(field: Field) -> str:
     found = {
         f"is of the {field.part}": field.part != "value",
         "has a rule": field.ruled,
+        "is of a payload, which may have its own schema": PAYLOAD in path,
         "has several paths": bool(more),
         "has a format that only Python reads": field.format not in FORMATS,
         f"is {field.type}": field.kind != "decimal" and field.type not in KINDS,

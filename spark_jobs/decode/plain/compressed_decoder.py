@@ -6,7 +6,7 @@ A value of some bytes may become gigabytes: it is inflated no further than decla
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,9 +21,15 @@ GZIP: Final = 31
 """zlib's window bits: gzip's header and no other."""
 WINDOW: Final = 2**27
 """The most memory that a value of zstd may ask for, in bytes."""
-PIECE: Final = 128
-"""Bytes that are given to zstd at a time: one of its blocks has three at least, and 128 KB at most
-when it is inflated.
+PIECE: Final = {"gzip": 2**14, "zstd": 128}
+"""Bytes that are given at a time. Of zstd: one of its blocks has three at least, and 128 KB at most
+when it is inflated. gzip itself stops at a length.
+"""
+MEMBERS: Final = 1_000
+"""Members of gzip, or frames of zstd, that one value may have: an empty one has ten bytes."""
+PART: Final = 16_000_000
+"""Inflated bytes that are decoded at a time, beside one value: rows of them take several times as
+much, and an Arrow batch is of one part.
 """
 
 
@@ -57,34 +63,33 @@ class CompressedDecoder:
         """As the port has it."""
         import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs none
 
-        values: list[bytes | None] = records.values.to_pylist()
-        wrong: dict[int, str] = {}
-        for index, value in enumerate(values):
-            if not value:
-                continue
-            try:
-                values[index] = self._inflate(value, self._most)
-            except Wrong as error:
-                wrong[index], values[index] = str(error), b""
-        found = self._inner.decode(records._replace(values=pa.array(values, pa.binary())))
+        values, wrong, left = list[bytes | None](), dict[int, str](), PART
+        for index, packed in enumerate(records.values):
+            value: bytes | None = packed.as_py()
+            if value:
+                try:
+                    value = self._inflate(value, self._most)
+                except Wrong as error:
+                    wrong[index], value = str(error), b""
+                left -= len(value)
+            values.append(value)
+            if left <= 0:
+                break
+        part = records.first(len(values))._replace(values=pa.array(values, pa.binary()))
+        found = self._inner.decode(part)
         reasons = [wrong.get(index, reason) for index, reason in enumerate(found.reasons)]
         return Decoded(found.columns, reasons)
 
 
 def gunzip(value: bytes, most: int) -> bytes:
     """One gzip member after the other (RFC 1952). Raises Wrong."""
-    found = b""
-    while value:
-        part = zlib.decompressobj(GZIP)
-        try:
-            found += part.decompress(value, most + 1 - len(found))
-        except zlib.error as error:
-            raise Wrong(f"it is no gzip: {error}") from None
-        _small(found, most)
-        if not part.eof:
-            raise Wrong("it ends within its gzip")
-        value = part.unused_data
-    return found
+    return _inflated(
+        "gzip",
+        value,
+        most,
+        lambda: zlib.decompressobj(GZIP),
+        lambda member, piece, left: member.decompress(piece, left),
+    )
 
 
 def unzstd(value: bytes, most: int) -> bytes:
@@ -97,20 +102,43 @@ def unzstd(value: bytes, most: int) -> bytes:
             return bytes(_zstd().decompress(value, allow_extra_data=False))
     except zstandard.ZstdError:
         pass  # of several frames, or malformed: which?
-    found = b""
-    while value:
-        frame, at = _zstd().decompressobj(), 0
-        try:
-            while not frame.eof and at < len(value):
-                found += frame.decompress(value[at : at + PIECE])
-                at += PIECE
-                _small(found, most)
-        except zstandard.ZstdError as error:
-            raise Wrong(f"it is no zstd: {str(error)[:80]}") from None
-        if not frame.eof:
-            raise Wrong("it ends within its zstd")
-        value = frame.unused_data + value[at:]
-    return found
+    return _inflated(
+        "zstd",
+        value,
+        most,
+        lambda: _zstd().decompressobj(),
+        lambda frame, piece, _: frame.decompress(piece),
+    )
+
+
+def _inflated(
+    by: str,
+    value: bytes,
+    most: int,
+    member: Callable[[], Any],
+    inflate: Callable[[Any, memoryview, int], bytes],
+) -> bytes:
+    """All members of a value. `inflate` gets one, the next piece, and how many bytes may come."""
+    import zstandard  # noqa: PLC0415 - as above
+
+    found, rest, at, members = bytearray(), memoryview(value), 0, 0
+    while at < len(value):
+        members += 1
+        if members > MEMBERS:
+            raise Wrong(f"it has more than {MEMBERS:,} members of {by}")
+        one = member()
+        while not one.eof and at < len(value):
+            piece = rest[at : at + PIECE[by]]
+            try:
+                found += inflate(one, piece, most + 1 - len(found))
+            except (zlib.error, zstandard.ZstdError) as error:
+                raise Wrong(f"it is no {by}: {str(error)[:80]}") from None
+            if len(found) > most:
+                raise Wrong(f"it has more than {most:,} bytes when it is inflated")
+            at += len(piece) - len(one.unused_data)
+        if not one.eof:
+            raise Wrong(f"it ends within its {by}")
+    return bytes(found)
 
 
 @cache
@@ -119,8 +147,3 @@ def _zstd() -> Any:
     import zstandard  # noqa: PLC0415 - as above
 
     return zstandard.ZstdDecompressor(max_window_size=WINDOW)
-
-
-def _small(found: bytes, most: int) -> None:
-    if len(found) > most:
-        raise Wrong(f"it has more than {most:,} bytes when it is inflated")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from spark_jobs.decode.columns.texts import decoded, refused_places, utf8
+from spark_jobs.decode.columns.texts import decoded, refused_places, text_of, utf8
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.errors import SpecInvalid
 
@@ -78,7 +78,7 @@ class CsvDecoder:
 
         format_, marks = self._format, len(self._columns) - 1
         texts = pc.replace_substring_regex(utf8(values), r"\r?\n$", "", max_replacements=1)
-        special = "".join(map(re.escape, filter(None, (format_.quote, "\r", "\n"))))
+        special = "".join(map(re.escape, filter(None, (format_.quote, "\r", "\n", "\ufeff"))))
         plain = pc.and_(
             pc.invert(pc.match_substring_regex(texts, f"[{special}]")),
             pc.equal(pc.count_substring(texts, format_.delimiter), marks),
@@ -95,7 +95,7 @@ class CsvDecoder:
     def _row(self, value: bytes | None) -> Row:
         if not value:
             raise ValueError(TOMBSTONE if value is None else EMPTY)
-        text = value.decode()
+        text = text_of(value)
         # A line end belongs to the line.
         text = text[: -2 if text.endswith("\r\n") else -1] if text.endswith("\n") else text
         row = self._cells(text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spark_jobs.decode.columns.texts import decoded
+from spark_jobs.decode.columns.texts import decoded, text_of
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.plain.csv_decoder import refuse_absent
 
@@ -52,7 +52,7 @@ class LinesDecoder:
         if not value:
             return {}, TOMBSTONE if value is None else EMPTY
         try:
-            found = self._pattern.fullmatch(value.decode().rstrip("\r\n"))
+            found = self._pattern.fullmatch(text_of(value).rstrip("\r\n"))
         except UnicodeDecodeError:
             return {}, "it is no UTF-8"
         return (found.groupdict(), None) if found else ({}, "it does not match the pattern")

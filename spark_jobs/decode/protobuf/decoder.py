@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.protobuf.message import DecodeError
 
 from spark_jobs.decode.avro.wire import Bad, number
-from spark_jobs.decode.protobuf.messages import Get, Message, Messages
+from spark_jobs.decode.protobuf.messages import Get, Message, Messages, widened
 from spark_jobs.decode.protobuf.shape import shape_of
 from spark_jobs.decode.schemed.decoder import SchemedDecoder
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
@@ -66,7 +66,7 @@ class SchemaReader:
         if schema.descriptor is None:
             self._why = f"its schema is of {schema.kind}, not of PROTOBUF"
             return
-        self._messages = Messages(schema.descriptor)
+        self._messages = Messages(widened(schema.descriptor))
         if message:
             try:
                 only = self._messages.of(message)

@@ -14,11 +14,18 @@ from typing import Any, Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto as F
 
 from spark_jobs.values.conversions import EPOCH
 
 Get = Callable[[Any], Any]
 """A message -> the value of a field of it, or of itself."""
+WIDER: Final[dict[Any, Any]] = {
+    F.TYPE_INT32: F.TYPE_INT64,
+    F.TYPE_UINT32: F.TYPE_UINT64,
+    F.TYPE_SINT32: F.TYPE_SINT64,
+}
+"""Type of a field -> the one of 64 bits with its bytes. Those of a fixed size have others."""
 DECIMAL: Final = "confluent.type.Decimal"
 MOST_BYTES: Final = 17
 """Of 38 digits."""
@@ -67,6 +74,25 @@ class Messages:
     def of(self, name: str) -> Message:
         """Raises KeyError if the set has none of that name."""
         return Message(self._pool.FindMessageTypeByName(name))
+
+
+def widened(described: bytes) -> bytes:
+    """The set with 64 bits for whole numbers of 32: they are the same bytes on the wire, and what a
+    newer producer sends in a wider type is not cut. The topic's field says which numbers fit.
+    """
+    files = descriptor_pb2.FileDescriptorSet.FromString(described)
+    for file in files.file:
+        _widen([*file.message_type, *file.extension])
+    found: bytes = files.SerializeToString()
+    return found
+
+
+def _widen(parts: list[Any]) -> None:
+    for part in parts:
+        if isinstance(part, descriptor_pb2.FieldDescriptorProto):
+            part.type = WIDER.get(part.type, part.type)
+        else:
+            _widen([*part.field, *part.extension, *part.nested_type])
 
 
 class Message:

@@ -33,11 +33,8 @@ def _zigzag(cursor: Cursor) -> Places:
 
 INT: Final = -(2**31), 2**31 - 1
 SCALARS: Final[dict[int, tuple[int, Callable[[Cursor], Values]]]] = {
-    F.TYPE_INT32: (0, _within(*INT, _long)),
     F.TYPE_INT64: (0, _long),
-    F.TYPE_UINT32: (0, _within(0, 2**32 - 1, _long)),
     F.TYPE_UINT64: (0, _within(0, 2**63 - 1, _long)),
-    F.TYPE_SINT32: (0, _within(*INT, _zigzag)),
     F.TYPE_SINT64: (0, _zigzag),
     F.TYPE_BOOL: (0, _within(0, 1, _long)),
     F.TYPE_ENUM: (0, _within(*INT, _long)),
@@ -48,7 +45,7 @@ SCALARS: Final[dict[int, tuple[int, Callable[[Cursor], Values]]]] = {
     F.TYPE_SFIXED64: (1, lambda cursor: cursor.word(8).astype(np.int64)),
     F.TYPE_DOUBLE: (1, lambda cursor: cursor.word(8).view(np.float64)),
 }
-"""Type of a field -> how it is on the wire, and what reads it."""
+"""Type of a field -> how it is on the wire, and what reads it. messages.py widens the others."""
 FLOATS: Final[dict[int, Any]] = {F.TYPE_FLOAT: np.float32, F.TYPE_DOUBLE: np.float64}
 """Type -> what its numbers are. Of any other: int64."""
 COUNTED: Final = 2

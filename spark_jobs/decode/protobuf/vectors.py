@@ -32,7 +32,7 @@ KINDS: Final = {
     F.TYPE_FLOAT: "number",
     F.TYPE_DOUBLE: "number",
 }
-OF_TIMES: Final = [("seconds", F.TYPE_INT64), ("nanos", F.TYPE_INT32)]
+OF_TIMES: Final = [("seconds", F.TYPE_INT64), ("nanos", F.TYPE_INT64)]
 LAST_TAG: Final = 2**20
 """Behind all tags of two bytes."""
 

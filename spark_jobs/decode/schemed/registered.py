@@ -44,6 +44,11 @@ def header_of(part: str) -> str:
     return f"__{part}_schema_id"
 
 
+def not_kept(number: str) -> str:
+    """Why a record is malformed for whose schema nobody asked."""
+    return f"schema {number} is not kept here"
+
+
 class Given(NamedTuple):
     """What the tasks get from the driver."""
 
@@ -57,12 +62,14 @@ class Given(NamedTuple):
 
 
 def given_by(format_: Avro | Protobuf, topic: Topic, root: str, settings: Settings | None) -> Given:
-    """The schemas that are kept of the format's registry. Without `settings` an id may lack."""
+    """The schemas that are kept of the format's registry. An id may lack without `settings`, and
+    where records had more ids than the run's look asks for."""
     from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
 
     part = "key" if format_ is topic.key else "value"
     header = header_of(part) if format_.id_in == "header" else ""
-    return Given(Kept(root, format_.registry).schemas(), settings is not None, header)
+    kept = Kept(root, format_.registry)
+    return Given(kept.schemas(), settings is not None and not kept.has_others(), header)
 
 
 class Reader(Protocol):
@@ -171,7 +178,7 @@ class Registered:
                 if schema
                 else f"the registry has no schema {number}"
                 if number in schemas
-                else f"schema {number} is not kept here"
+                else not_kept(number)
             )
         return self._readers[number]
 

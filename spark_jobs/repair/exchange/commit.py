@@ -14,7 +14,7 @@ from spark_jobs.repair.exchange.staging import arrow_schema, select
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.root.path_forms import from_uri, sql_table
 from spark_jobs.sink import history
-from spark_jobs.storage import delta
+from spark_jobs.storage import delta, rewrite
 from spark_jobs.storage.features import untried, unwritable
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ def overwriting(rows: pa.Table, where: str) -> Write:
     """Replaces the rows for which the condition holds; delta-rs refuses others."""
 
     def write(table: deltalake.DeltaTable, said: deltalake.CommitProperties) -> None:
-        deltalake.write_deltalake(
-            table, rows, mode="overwrite", predicate=where, commit_properties=said
-        )
+        rewrite.overwrite(table, rows, where, commit_properties=said)
 
     return write
 

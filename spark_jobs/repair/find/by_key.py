@@ -131,14 +131,11 @@ def _version(paths: Paths, closed: Closed) -> int:
 
 
 def _refuse_folded(spec: Pipeline, request: Request) -> None:
-    """Raise RangeUnsupported for what the rows do not tell: which of equal changes came first, as a
-    row has the place of its last copy; and which of its fields only lost records have set.
+    """Raise RangeUnsupported for what the rows do not tell: which of their fields only lost records
+    have set.
     """
     if getattr(spec.keyed, "missing", "null") == "keep" and request.without_lost:
         raise RangeUnsupported.folded(pipeline=spec.name)
-    first_stays = getattr(spec.keyed, "ties", "later_offset") == "refuse"
-    if first_stays and request.facts.reads is Reads.QUARANTINED:
-        raise RangeUnsupported.first_stays(pipeline=spec.name)
 
 
 def _refuse_other_columns(spec: Pipeline, keys: str) -> None:
@@ -153,7 +150,7 @@ def _refuse_other_columns(spec: Pipeline, keys: str) -> None:
 
 def _by_quarantined(of: _Sought) -> _Found:
     found = Replaying(of.way, of.closed.until)
-    ask_again(of.way.spec, of.settings)
+    ask_again(of.way.spec, of.settings, of.paths.root)
     generations = of.closed.found.identity.generations
     for each in quarantine.waiting(
         of.way.spec, of.paths, generations, of.closed.batch, of.request.reason, of.settings

@@ -200,7 +200,7 @@ def _by_late(of: _Sought) -> _Found:
 def _by_quarantined(of: _Sought) -> _Found:
     way, closed = of.way, of.closed
     found = Replaying(way, closed.until, of.request.span)
-    ask_again(way.spec, of.settings)
+    ask_again(way.spec, of.settings, of.paths.root)
     for each in quarantine.waiting(
         way.spec,
         of.paths,

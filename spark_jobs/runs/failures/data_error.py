@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from spark_jobs.errors import ExpressionFailed
-from spark_jobs.spec import Latest, Pipeline
+from spark_jobs.spec import Pipeline
 
 _STATE = re.compile(r"SQLSTATE: (?:22[0-9A-Z]{3}|P0001)\b")
 _PYTHON = "An exception was thrown from the Python worker"
@@ -22,8 +22,6 @@ _CONDITION_WITHIN = re.compile(r": [A-Z][A-Z0-9_]{2,}(?:\.[A-Z0-9_]+)*: ")
 _SUM = re.compile(r"\bsum\b", re.IGNORECASE)
 _BEFORE_STATE = re.compile(r"step \d+ \((?:group_state|latest|history)\)")
 """How steps/held.py and steps/latest.py begin their own messages."""
-TIES = "TIES_REFUSED"
-"""In place of Spark's name of an error: of a change whose place another one has."""
 MOST = 300
 """Characters of Spark's message that are kept: it may contain the value."""
 REPEATS = "The next run repeats the batch on the same state."
@@ -116,8 +114,6 @@ def fails_still(reason: str, spec: Pipeline) -> bool:
     """
     if _CONDITION_WITHIN.search(reason) is None:
         return False
-    if f": {TIES}: " in reason:
-        return isinstance(spec.keyed, Latest) and spec.keyed.ties == "refuse"
     return not any(
         reason.startswith(f"{name}: ") and not reason.startswith(f"{name}: {text}: ")
         for name, text in _expressions(spec)

@@ -7,9 +7,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from spark_jobs.analysis.state_checks import LEAST_READ
+from spark_jobs.analysis.state_checks import LEAST_READ, has_truncates
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.messages.report import Account
+from spark_jobs.ops import accounts
 from spark_jobs.run import Run
 from spark_jobs.runs.judge.open_groups import OpenGroups
 from spark_jobs.runs.judge.unjudged import Unjudged
@@ -47,6 +48,7 @@ def state_metrics(
         premature_share=max(each.premature for each in rejected),
         rejected_share=max(each.all for each in rejected),
         nothing_accepted=max(_nothing(each, new=new) for each in (account, drained.account)),
+        truncates=_truncates(run, waiting),
         duplicate_share=_known_share(account.duplicates, account.accepted),
         watermark_lag_seconds=_lag(cursor.last_event_time, drained.watermark),
         behind_watermark_seconds=_behind(run),
@@ -78,6 +80,12 @@ def _nothing(account: Account, *, new: bool) -> int:
     """1 if nothing of what was read was accepted. `new`: the pipeline never took a record in."""
     whole = account.read and not account.accepted
     return int(bool(whole and (new or Rejected.of(account).all)))
+
+
+def _truncates(run: Run, waiting: Unjudged) -> int:
+    if not waiting.account.malformed or not has_truncates(run.spec):
+        return 0
+    return accounts.truncates(run.paths, run.identity, waiting.batches)
 
 
 def _share(part: int, whole: int) -> float:

@@ -23,11 +23,11 @@ from spark_jobs.sink.keyed.touched import misplaced, touched
 from spark_jobs.sink.keyed.versions import BEGINS, chain, placing
 from spark_jobs.spec.steps.history import CURRENT, SPAN
 from spark_jobs.storage import delta
-from spark_jobs.values.own_columns import DELETED, WHOLE
+from spark_jobs.values.own_columns import DELETED, PLACE, WHOLE
 
 if TYPE_CHECKING:
     import deltalake
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from spark_jobs.spec import History
 
@@ -54,13 +54,13 @@ def extend_here(changes: pa.Table, step: History, commit: Commit) -> None:
             raise key_broken(str(commit.table), broken)
         made = chain(versions, changes, step)
         same = " AND ".join(f'old."{name}" = new."{name}"' for name in step.row_key)
-        if made.newest_only:  # so no file of what has ended is read
+        if made.newest_only:  # so no file of what has ended is written anew
             same += f' AND (old."{CURRENT}" OR old."{DELETED}")'
         all_ = {f'"{name}"': f'new."{name}"' for name in made.rows.column_names if name != WHOLE}
-        span = {f'"{name}"': f'new."{name}"' for name in SPAN}
+        kept = {f'"{name}"': f'new."{name}"' for name in (*PLACE, *SPAN)}
 
         def clauses(merger: deltalake.table.TableMerger) -> deltalake.table.TableMerger:
-            merger = merger.when_matched_update(span, f'NOT new."{WHOLE}"')
+            merger = merger.when_matched_update(kept, f'NOT new."{WHOLE}"')
             merger = merger.when_matched_update(all_, f'new."{WHOLE}"')
             return merger.when_not_matched_insert(all_)
 
@@ -121,12 +121,12 @@ def _merge(rows: DataFrame, step: History, commit: Commit) -> None:
     spark = rows.sparkSession
     same = " AND ".join(f"old.`{name}` = new.`{name}`" for name in step.row_key)
     ours = columns_of(rows.drop(WHOLE))
-    span: dict[str, str | Column] = {f"`{name}`": F.col(f"new.`{name}`") for name in SPAN}
+    kept = columns_of(rows.select(*PLACE, *SPAN))
 
     def merge_once() -> None:
         table = DeltaTable.forPath(spark, commit.path).alias("old")
         merger = table.merge(rows.alias("new"), same)
-        merger = merger.whenMatchedUpdate(f"NOT new.`{WHOLE}`", span)
+        merger = merger.whenMatchedUpdate(f"NOT new.`{WHOLE}`", kept)
         merger = merger.whenMatchedUpdate(f"new.`{WHOLE}`", ours)
         merger.whenNotMatchedInsert(values=ours).execute()
 

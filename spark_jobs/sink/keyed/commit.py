@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from spark_jobs.sink.commit import Commit, append
 from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
-from spark_jobs.sink.keyed.fates import BEFORE, compared, fates, wins
+from spark_jobs.sink.keyed.fates import BEFORE, compared, copies, fates, wins
 from spark_jobs.sink.keyed.here import Merge, merged_here
-from spark_jobs.sink.keyed.in_spark import above, noted, replace_in_spark, told_of
+from spark_jobs.sink.keyed.in_spark import noted, replace_in_spark, told_of
 from spark_jobs.sink.keyed.newest import COUNTED, newest
 from spark_jobs.sink.keyed.standing import beside, size
-from spark_jobs.sink.keyed.ties import refuse_ties, refusing
 from spark_jobs.storage import delta
-from spark_jobs.values.own_columns import placed
+from spark_jobs.values.own_columns import PLACE, WHOLE
 
 if TYPE_CHECKING:
     import deltalake
-    import pyarrow as pa
     from deltalake.table import TableMerger
     from pyspark.sql import DataFrame
 
@@ -33,13 +33,10 @@ if TYPE_CHECKING:
 
 
 def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
-    """Give the table what the batch says, in one commit that tells the fates of its changes.
-
-    Raises RowRefused.changes_tied, where the step refuses ties.
-    """
+    """Give the table what the batch says, in one commit that tells the fates of its changes."""
     table = delta.open_table(commit.table)
     found = size(table, commit.table)
-    with refusing(rows, step, commit), held(newest(rows, step)) as changes:
+    with held(newest(rows, step)) as changes:
         if found is not None and not found.all:
             _fill(changes, step, commit)
         elif takes_table(table, found) and takes_changes(changes):
@@ -58,18 +55,22 @@ def _fill(changes: DataFrame, step: Latest, commit: Commit) -> None:
 
 
 def merge_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
-    """Merge the newest changes by delta-rs."""
+    """Merge the newest changes by delta-rs, into the very version that they were compared with. A
+    copy writes its place alone.
+    """
 
     def merge(table: deltalake.DeltaTable) -> Merge:
         held = beside(changes, table, step)
-        if step.ties == "refuse":
-            refuse_ties(held, step)
-        written = changes.filter(wins(held, step.order_by)).drop_columns([*COUNTED])
-        values = {f'"{name}"': f'new."{name}"' for name in written.column_names}
+        whole = pc.invert(copies(held, step.order_by))
+        written = changes.drop_columns([*COUNTED])
+        all_ = {f'"{name}"': f'new."{name}"' for name in written.column_names}
+        place = {f'"{name}"': f'new."{name}"' for name in PLACE}
+        written = written.append_column(WHOLE, whole).filter(wins(held, step.order_by))
 
         def clauses(merger: TableMerger) -> TableMerger:
-            merger = merger.when_matched_update(values, newer(step))
-            return merger.when_not_matched_insert(values)
+            merger = merger.when_matched_update(place, f'NOT new."{WHOLE}"')
+            merger = merger.when_matched_update(all_, f'new."{WHOLE}"')
+            return merger.when_not_matched_insert(all_)
 
         return Merge(written, fates(held, step.order_by), same(step, '"'), clauses)
 
@@ -80,8 +81,3 @@ def same(step: Latest, quote: str) -> str:
     """SQL: whether a row of the table, `old`, and a change, `new`, have the same key."""
     names = (f"{quote}{name}{quote}" for name in step.keys)
     return " AND ".join(f"old.{name} = new.{name}" for name in names)
-
-
-def newer(step: Latest) -> str:
-    """SQL: whether the position of `new` is above that of `old`, where a null is below all."""
-    return above([(f'new."{name}"', f'old."{name}"') for name in placed(step.order_by)])

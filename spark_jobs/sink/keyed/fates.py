@@ -34,7 +34,7 @@ class Fates(NamedTuple):
     deleted: int = 0
     """The key had a row, and has none."""
     absent: int = 0
-    """Deletes of a key that had no row. They are remembered."""
+    """Deletes of a key that had no row, or of what a delete has ended. They are remembered."""
     superseded: int = 0
     """Older than another change of the key."""
     duplicates: int = 0
@@ -95,17 +95,22 @@ def wins(newest: pa.Table, order_by: Sequence[str]) -> pa.ChunkedArray:
     return pc.or_(pc.is_null(newest[BEFORE + DELETED]), newer)
 
 
-def fates(newest: pa.Table, order_by: Sequence[str]) -> Fates:
-    """What became of all changes of which these are the newest of their keys: ALL, COPIES, the
-    columns `compared`, and the same with BEFORE.
-    """
-    win = wins(newest, order_by)
-    delete, row = newest[DELETED], pc.equal(newest[BEFORE + DELETED], pa.scalar(value=False))
-    had = pc.fill_null(row, fill_value=False)
+def copies(newest: pa.Table, order_by: Sequence[str]) -> pa.ChunkedArray:
+    """boolean: whether the row is a copy of what the table has."""
     copy = pc.is_valid(newest[BEFORE + DELETED])
     for name in (*order_by, DELETED, CONTENTS):
         equal = pc.equal(newest[name], newest[BEFORE + name])
         copy = pc.and_(copy, pc.fill_null(equal, fill_value=False))
+    return copy
+
+
+def fates(newest: pa.Table, order_by: Sequence[str]) -> Fates:
+    """What became of all changes of which these are the newest of their keys: ALL, COPIES, the
+    columns `compared`, and the same with BEFORE.
+    """
+    win, copy = wins(newest, order_by), copies(newest, order_by)
+    delete, row = newest[DELETED], pc.equal(newest[BEFORE + DELETED], pa.scalar(value=False))
+    had = pc.fill_null(row, fill_value=False)
     news = pc.and_not(win, copy)
     rest = [_sum(newest[ALL]) - _sum(newest[COPIES]), _sum(newest[COPIES]) - newest.num_rows]
     return Fates(

@@ -58,6 +58,8 @@ def fold(known: pa.Table, changes: pa.Table, step: Latest) -> Folded:
     every = np.arange(len(told.old))
     newest = _last(told, every, every)[touched]
     rows, written = told.rows.take(pa.array(newest)), ~told.old[newest]
+    there = _there(told, touched)
+    moved = written & (there >= 0) & _are_copies(told, newest, there)
     sets = list[tuple[str, Numbers, Numbers]]()
     own_ones = {*step.keys, *placed(step.order_by), *OF_A_KEY}
     for name in (each for each in rows.column_names if each not in own_ones):
@@ -67,12 +69,29 @@ def fold(known: pa.Table, changes: pa.Table, step: Latest) -> Folded:
         chosen = np.full(len(touched), -1)
         chosen[has] = row[last[has]]
         written[has] |= ~told.old[chosen[has]]
+        # Of a copy the place alone: what the row has may be a person's correction.
+        chosen = np.where(moved & (chosen == newest), there, chosen)
         values = told.rows[name].take(pa.array(np.maximum(chosen, 0), mask=chosen < 0))
         rows = rows.set_column(rows.column_names.index(name), rows.field(name), values)
         sets.append((name, has, place[last[has]]))
     at = rows.column_names.index(SET)
     rows = rows.set_column(at, rows.field(SET), _set(sets, told, rows))
-    return Folded(rows.filter(pa.array(written)), _fates(told, touched, newest, written))
+    fates = _fates(told, newest, there, written, moved)
+    return Folded(rows.filter(pa.array(written)), fates)
+
+
+def _there(told: _Told, touched: Numbers) -> Numbers:
+    """For each of these keys the index of the table's row, -1 if it has none."""
+    found = np.full(int(told.key.max(initial=-1)) + 1, -1)
+    found[told.key[told.old]] = np.flatnonzero(told.old)
+    return found[touched]
+
+
+def _are_copies(told: _Told, one: Numbers, other: Numbers) -> Flags:
+    contents = told.rows[CONTENTS].to_numpy()
+    same = (told.order[one] == told.order[other]) & (contents[one] == contents[other])
+    copies: Flags = same & (told.gone[one] == told.gone[other])
+    return copies
 
 
 def _told(known: pa.Table, changes: pa.Table, step: Latest) -> _Told:
@@ -131,26 +150,14 @@ def _set(sets: list[tuple[str, Numbers, Numbers]], told: _Told, rows: pa.Table) 
     return pa.MapArray.from_arrays(offsets, names, items.cast(kind.item_type)).cast(kind)
 
 
-def _fates(told: _Told, touched: Numbers, newest: Numbers, written: Flags) -> Fates:
-    contents = told.rows[CONTENTS].to_numpy()
-
-    def are_copies(one: Numbers, other: Numbers) -> Flags:
-        same = (told.order[one] == told.order[other]) & (contents[one] == contents[other])
-        copies: Flags = same & (told.gone[one] == told.gone[other])
-        return copies
-
+def _fates(told: _Told, newest: Numbers, there: Numbers, written: Flags, moved: Flags) -> Fates:
     by_key = np.full(int(told.key.max(initial=-1)) + 1, -1)
-    by_key[touched] = newest
-    there = np.full(len(by_key), -1)
-    there[told.key[told.old]] = np.flatnonzero(told.old)
-    there = there[touched]
+    by_key[told.key[newest]] = newest
     had = (there >= 0) & ~told.gone[there]
-    decides, gone = ~told.old[newest], told.gone[newest]
-    moved = decides & (there >= 0) & are_copies(newest, there)
-    decides &= ~moved
+    decides, gone = ~told.old[newest] & ~moved, told.gone[newest]
     others = np.flatnonzero(~told.old)
     others = others[by_key[told.key[others]] != others]
-    copies = int(are_copies(others, by_key[told.key[others]]).sum())
+    copies = int(_are_copies(told, others, by_key[told.key[others]]).sum())
     filled = int((written & told.old[newest]).sum())  # by an older change, which counts for it
     return Fates(
         inserted=int((decides & ~gone & ~had).sum()),

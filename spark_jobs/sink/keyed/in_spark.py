@@ -4,6 +4,8 @@ their fates, where the driver should not hold batch or table.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -13,14 +15,13 @@ from spark_jobs.sink.keyed.driver import held
 from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates
 from spark_jobs.sink.keyed.replacing import Replacing
 from spark_jobs.sink.keyed.standing import key_broken
-from spark_jobs.sink.keyed.ties import refuse_in_spark
-from spark_jobs.values.own_columns import DELETED, placed
+from spark_jobs.values.own_columns import CONTENTS, DELETED, WHOLE, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from spark_jobs.sink.commit import Commit
     from spark_jobs.sink.history import Note
@@ -44,7 +45,8 @@ def replace_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
                 raise key_broken(str(commit.table), _of_several(found, step))
             note = noted(commit, told_of(found, step))
             columns = [f"`{name}`" for name in replacing.rows.columns]
-            replacing.put(found.where(_wins(step)).select(*columns), step.keys, note)
+            new = found.where(_wins(step)).select(*columns, _whole(step))
+            replacing.put(new, step.keys, note)
 
     again(replace_once, commit.path)
 
@@ -77,6 +79,12 @@ def _wins(step: Latest) -> str:
     return f"`{BEFORE}{DELETED}` IS NULL OR {newer}"
 
 
+def _whole(step: Latest) -> Column:
+    """WHOLE: whether they are no copies of what the table has (fates.copies)."""
+    same = [F.col(f"`{n}`") == F.col(f"`{BEFORE}{n}`") for n in (*step.order_by, DELETED, CONTENTS)]
+    return (~F.coalesce(reduce(and_, same), F.lit(False))).alias(WHOLE)
+
+
 def above(pairs: Sequence[tuple[str, str]]) -> str:
     """SQL: whether the first of each pair are above the second, where a null is below all. The
     heaviest pair comes first.
@@ -93,12 +101,7 @@ def noted(commit: Commit, told: Fates) -> Note:
 
 
 def told_of(changes: DataFrame, step: Latest) -> Fates:
-    """The fates of changes with BEFORE columns: each part by the function that the driver uses.
-
-    Raises Tied, where the step refuses ties.
-    """
-    if step.ties == "refuse":
-        refuse_in_spark(changes, step)
+    """The fates of changes with BEFORE columns: each part by the function that the driver uses."""
     names = compared(step.order_by)
     needed = changes.select(
         ALL, COPIES, *(f"`{at}{name}`" for at in ("", BEFORE) for name in names)

@@ -8,12 +8,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.sink.keyed.fates import ALL, COPIES
-from spark_jobs.sink.keyed.ties import OTHERS
 from spark_jobs.spec import Latest
-from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, own, placed
+from spark_jobs.values.own_columns import CONTENTS, DELETED, own, placed
 
-COUNTED: Final = (ALL, COPIES, OTHERS)
-_ROW, _FIRST = own("row"), own("first")
+COUNTED: Final = (ALL, COPIES)
+_ROW: Final = own("row")
 
 
 def newest(rows: DataFrame, step: Latest) -> DataFrame:
@@ -27,31 +26,13 @@ def newest(rows: DataFrame, step: Latest) -> DataFrame:
         .agg(
             F.max_by(whole, _position(step)).alias(_ROW),
             F.count(F.lit(1)).alias(COPIES),
-            F.min(F.struct(OFFSET, PARTITION)).alias(_FIRST),
         )
     )
-    if step.ties == "refuse":
-        return _first_of_ties(copies, step)
     last = copies.groupBy(*_columns(step.keys)).agg(
         F.max_by(F.struct(_ROW, COPIES), _position(step, f"{_ROW}.")).alias(_ROW),
         F.sum(COPIES).alias(ALL),
     )
-    return last.select(f"{_ROW}.{_ROW}.*", f"{_ROW}.{COPIES}", ALL, F.lit(0).alias(OTHERS))
-
-
-def _first_of_ties(copies: DataFrame, step: Latest) -> DataFrame:
-    """Of equal order_by the contents that came first; OTHERS counts those that differ."""
-    keys, order = _columns(step.keys), _columns(step.order_by)
-    level = copies.groupBy(*keys, *order).agg(
-        F.min_by(F.struct(_ROW, COPIES), _FIRST).alias(_ROW), F.sum(COPIES).alias(ALL)
-    )
-    last = level.groupBy(*keys).agg(
-        F.max_by(F.struct(_ROW, ALL), F.struct(*order)).alias(_ROW), F.sum(ALL).alias(ALL)
-    )
-    others = F.col(f"{_ROW}.{ALL}") - F.col(f"{_ROW}.{_ROW}.{COPIES}")
-    return last.select(
-        f"{_ROW}.{_ROW}.{_ROW}.*", f"{_ROW}.{_ROW}.{COPIES}", ALL, others.alias(OTHERS)
-    )
+    return last.select(f"{_ROW}.{_ROW}.*", f"{_ROW}.{COPIES}", ALL)
 
 
 def _position(step: Latest, within: str = "") -> Column:

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs import failpoint
 from spark_jobs.sink.commit import Commit, within
-from spark_jobs.values.own_columns import own
+from spark_jobs.values.own_columns import PLACE, WHOLE, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,23 +61,23 @@ class Replacing:
         return rows.select("*", F.col("_metadata.file_path").alias(FILE))
 
     def put(self, new: DataFrame, keys: Sequence[str], note: Note) -> None:
-        """Commit these rows, which are cached: the columns of `rows`. FILE of each is that of the
-        row with its key; null where there is none.
+        """Commit these rows, which are cached: the columns of `rows`, and WHOLE. FILE of each is
+        that of the row with its key; null where there is none. Where WHOLE is false, that row stays
+        but for its PLACE.
         """
         old = self._old(new)
         had = F.col(FILE).isNotNull()
-        columns = [f"`{name}`" for name in new.columns if name != FILE]
+        columns = [f"`{name}`" for name in new.columns if name not in {FILE, WHOLE}]
         gone = new.where(had).select(*(f"`{key}`" for key in keys), F.lit(True).alias(_GONE))
         stay = self._frame(self._sequence(old)).join(gone, [*keys], "left")
         stay = stay.select(*columns, F.when(F.col(_GONE), "update_preimage").alias(_KIND))
         fed = F.when(had, "update_postimage").otherwise("insert")
-        come = [
-            new.select(*columns, each.alias(_KIND)) for each in (F.lit(None).cast("string"), fed)
-        ]
+        kinds = F.explode(F.array(F.lit(None).cast("string"), fed)).alias(_KIND)
+        come = self._with_what_stays(new, old, keys).select(*columns, kinds)
 
         failpoint.at("replacing.read")
         stayed = self._written(stay) if old else self._sequence([])
-        came = self._written(come[0].unionByName(come[1]))
+        came = self._written(come)
         written, copied = self._count(came), self._count(stayed)
         replaced = self._count(old) - copied
         self._tell(
@@ -90,6 +90,14 @@ class Replacing:
         removed = self._sequence([each.removeWithTimestamp(now, True) for each in old])
         failpoint.at("replacing.written")
         self._finish(stayed.appendedAll(came).appendedAll(removed), note)
+
+    def _with_what_stays(self, new: DataFrame, old: list[Any], keys: Sequence[str]) -> DataFrame:
+        """The rows, of which those that are not WHOLE are the table's own, at their new PLACE."""
+        copies = new.where(~F.col(WHOLE)).select(*(f"`{key}`" for key in keys), *PLACE, FILE)
+        if copies.isEmpty():  # else the files are read once more
+            return new
+        stay = self._frame(self._sequence(old)).drop(*PLACE).join(copies, [*keys])
+        return new.where(WHOLE).drop(WHOLE).unionByName(stay)
 
     def _old(self, new: DataFrame) -> list[Any]:
         """The files with a row whose place another takes."""

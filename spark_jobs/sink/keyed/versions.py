@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
-from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, WHOLE, own
+from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,19 +41,19 @@ class Chained(NamedTuple):
 
     rows: pa.Table
     """To merge by the place: the columns of the changes, SPAN, and WHOLE boolean. Where that is
-    false, the table has the row, and it gets the columns of SPAN alone: others are null.
+    false, the table has the row, and it gets PLACE and SPAN alone: other columns are null.
     """
     fates: Fates
     newest_only: bool
-    """Whether all of these that it has are versions that nothing had ended."""
+    """Whether all of these that it has are current, or deletes."""
 
 
 def chain(versions: pa.Table, changes: pa.Table, step: History) -> Chained:
     """The chains of these versions with these changes.
 
-    `versions` are all that the table has of the keys of the changes, or of a key the newest alone
-    if all changes are newer (touched.py), with the columns `placing`, BEGINS and SPAN. `changes`
-    have those of `placing`, the time, and any others. None of these is null but a span's end.
+    `versions` are all that the table has of the keys of the changes, with the columns `placing`,
+    BEGINS and SPAN. `changes` have those of `placing`, the time, and any others. Only of SPAN some
+    may be null.
     """
     placed = changes.select(placing(step)).append_column(BEGINS, changes[step.time])
     both = pa.concat_tables([versions.select(placed.column_names).cast(placed.schema), placed])
@@ -64,38 +64,54 @@ def chain(versions: pa.Table, changes: pa.Table, step: History) -> Chained:
     begins = _differs_from_last(key[way], order[way])
     ends = np.roll(begins, -1)  # of several at a place, the last one stays
     kept, lost = way[ends], way[~ends]
+    place = (np.cumsum(begins) - 1)[~ends]
+    copy = _are_copies(both, lost, kept[place])
+    moved = known[lost] & copy  # the table's own row stays, at the place of its copy
+    stands = kept.copy()
+    stands[place[moved]] = lost[moved]
 
-    spans = _spans(both, kept, key[kept])
-    stays = known[kept]
-    before = versions.select(SPAN).take(kept[stays])
+    spans = _spans(both, stands, key[kept])
+    stays = known[stands]
+    before = versions.select(SPAN).take(stands[stays])
     after = spans.filter(pa.array(stays)).cast(before.schema)
-    ended = _differ(before, after)
-    there = both.select(step.row_key).take(kept[stays][ended])
+    ended, at_copy = _differ(before, after), (kept != stands)[stays]
+    changed = ended | at_copy
+    there = both.select([*step.row_key, *PLACE]).take(kept[stays][changed])
     rows = _joined(
         _beside(changes.take(kept[~stays] - versions.num_rows), spans.filter(pa.array(~stays))),
-        _beside(there, after.filter(pa.array(ended))),
+        _beside(there, after.filter(pa.array(changed))),
     )
-    touched = np.concatenate([kept[stays][ended], lost[known[lost]]])
-    newest = pc.is_null(versions[VALID_TO]).to_numpy()
-    place = np.cumsum(begins) - 1
-    fates = _fates(both, kept, lost, place[~ends], known)
-    return Chained(rows, fates._replace(ended=int(ended.sum())), bool(newest[touched].all()))
+    touched = np.concatenate([stands[stays][changed], lost[known[lost]]])
+    newest = pc.or_kleene(versions[CURRENT], versions[DELETED]).fill_null(False).to_numpy()
+    fates = _fates(both, kept, lost, place, copy, known)
+    fates = fates._replace(ended=int((ended & ~at_copy).sum()))
+    return Chained(rows, fates, bool(newest[touched].all()))
 
 
-def _fates(both: pa.Table, kept: Numbers, lost: Numbers, place: Numbers, known: Flags) -> Fates:
-    """`place`: of each lost row, the index in `kept` of the one that stays there."""
+def _are_copies(both: pa.Table, one: Numbers, other: Numbers) -> Flags:
+    """Whether the rows of each pair, which are at one place, have equal contents."""
     deletes, contents = both[DELETED].to_numpy(), both[CONTENTS].to_numpy()
-    stays = kept[place]
-    copy = (contents[lost] == contents[stays]) & (deletes[lost] == deletes[stays])
-    was_there = known[lost]
+    found: Flags = (contents[one] == contents[other]) & (deletes[one] == deletes[other])
+    return found
+
+
+def _fates(
+    both: pa.Table, kept: Numbers, lost: Numbers, place: Numbers, copy: Flags, known: Flags
+) -> Fates:
+    """`place`: of each lost row, the index in `kept` of the one that is there; `copy`: whether it
+    is a copy of that.
+    """
+    deletes, stays, was_there = both[DELETED].to_numpy(), kept[place], known[lost]
     of_new = ~known[kept]
     of_new[place[was_there]] = False
     over = was_there & ~copy
     ending = int((of_new & deletes[kept]).sum())
+    was, is_ = deletes[lost], deletes[stays]
     return Fates(
-        inserted=int((of_new & ~deletes[kept]).sum()) + int((over & deletes[lost]).sum()),
-        updated=int((over & ~deletes[lost] & ~deletes[stays]).sum()),
-        deleted=ending + int((over & ~deletes[lost] & deletes[stays]).sum()),
+        inserted=int((of_new & ~deletes[kept]).sum()) + int((over & was & ~is_).sum()),
+        updated=int((over & ~was & ~is_).sum()),
+        deleted=ending + int((over & ~was & is_).sum()),
+        absent=int((over & was & is_).sum()),
         superseded=int((~was_there & ~copy).sum()),
         duplicates=int(copy.sum()),
         moved=int((was_there & copy).sum()),

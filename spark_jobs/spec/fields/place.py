@@ -32,6 +32,8 @@ class _Form(NamedTuple):
     """What each record has, for which the topic declares no field."""
 
 
+PAYLOAD: Final = "payload"
+"""The key of what Kafka Connect writes a schema beside, unless it is told not to."""
 CONTENT_TYPE: Final = "content-type"
 SIGN: Final = "ce_specversion"
 """The header that an event in binary mode has."""
@@ -39,7 +41,7 @@ _SPEC: Final = Field(name="specversion", type="string", part="envelope", one_of=
 FORMS: Final[dict[Envelope, _Form]] = {
     # With Kafka Connect's schema beside it, or without. The row of a delete is the one before.
     "debezium": _Form(
-        (("payload", "after"), ("payload", "before"), ("after",), ("before",)), (("payload",), ())
+        ((PAYLOAD, "after"), (PAYLOAD, "before"), ("after",), ("before",)), ((PAYLOAD,), ())
     ),
     "cloudevents": _Form((("data",),), ((),), (_SPEC,)),
 }

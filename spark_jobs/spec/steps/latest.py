@@ -21,10 +21,6 @@ class Latest(Following):
     """
 
     kind: Literal["latest"] = "latest"
-    ties: Literal["later_offset", "refuse"] = "later_offset"
-    """of changes with one order_by and different contents: the later offset wins, or all but the
-    first are malformed
-    """
     missing: Literal["null", "keep"] = "null"
     """whether a null in a change is the row's, or the row keeps its value"""
     forget_deletes_after: Duration = Described(default=timedelta(days=30), strict=False)
@@ -34,13 +30,6 @@ class Latest(Following):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if self.missing == "keep" and self.ties == "refuse":
-            refuse(
-                "ties",
-                self.ties,
-                "of changes that say different fields none is the other's copy",
-                "Leave ties or missing out",
-            )
         if self.forget_deletes_after <= timedelta():
             refuse(
                 "forget_deletes_after",
@@ -52,7 +41,7 @@ class Latest(Following):
 
     @property
     def highest_decides(self) -> bool:
-        return self.missing == "null" and self.ties == "later_offset"
+        return self.missing == "null"
 
     @property
     def row_key(self) -> tuple[str, ...]:

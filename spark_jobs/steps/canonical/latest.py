@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.values.own_columns import (
-    CONTENTS,
-    DELETED,
-    OF_A_KEY,
-    OFFSET,
-    PARTITION,
-    SET,
-    own,
-    placed,
-)
+from spark_jobs.values.own_columns import DELETED, OF_A_KEY, SET, own, placed
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Latest
 
-_ROW, _FIRST, _AT, _VALUE = own("row"), own("first"), own("at_"), own("value_")
+_ROW, _AT, _VALUE = own("row"), own("at_"), own("value_")
 
 
 def latest_rows(changes: DataFrame, known: DataFrame, step: Latest) -> DataFrame:
@@ -30,26 +21,8 @@ def latest_rows(changes: DataFrame, known: DataFrame, step: Latest) -> DataFrame
     if step.missing == "keep":
         return _kept(changes, known, step)
     both = changes.unionByName(known)
-    return _first_of_ties(both, step) if step.ties == "refuse" else _newest(both, step)
-
-
-def _newest(changes: DataFrame, step: Latest) -> DataFrame:
-    newest = F.max_by(_whole(changes), _position(step)).alias(_ROW)
-    return changes.groupBy(*_quoted(step.keys)).agg(newest).select(f"{_ROW}.*")
-
-
-def _first_of_ties(changes: DataFrame, step: Latest) -> DataFrame:
-    """At one order_by the contents that came first stay; of their copies the last one is there."""
-    place = (*step.keys, *step.order_by)
-    copies = changes.groupBy(*_quoted((*place, DELETED, CONTENTS))).agg(
-        F.max_by(_whole(changes), _position(step)).alias(_ROW),
-        F.min(F.struct(OFFSET, PARTITION)).alias(_FIRST),
-    )
-    first = copies.groupBy(*_quoted(place)).agg(F.min_by(_ROW, _FIRST).alias(_ROW))
-    order = F.struct(*_quoted(step.order_by))
-    return first.groupBy(*_quoted(step.keys)).agg(F.max_by(_ROW, order).alias(_ROW)).select(
-        f"{_ROW}.*"
-    )  # fmt: skip
+    newest = F.max_by(_whole(both), _position(step)).alias(_ROW)
+    return both.groupBy(*_quoted(step.keys)).agg(newest).select(f"{_ROW}.*")
 
 
 def _kept(changes: DataFrame, known: DataFrame, step: Latest) -> DataFrame:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from spark_jobs.errors import CheckFailed
 from spark_jobs.settings.installation import Settings
 from spark_jobs.warm.fits import short_because
+
+ENDED: Final = (0, CheckFailed.exit_status)
+"""Exit statuses of runs that have done all that they had to. Whatever failed otherwise may have
+left something at work.
+"""
 
 
 def _stays() -> str:
@@ -36,9 +42,9 @@ class Limits(NamedTuple):
     def end_because(self, status: int, drains: int, memory_mb: int) -> str:
         """Why the worker ends behind a drain with this exit status; empty if it does not.
 
-        `drains`: how many it has done. Whatever failed may have left something behind.
+        `drains`: how many it has done.
         """
-        if status:
+        if status not in ENDED:
             return f"a drain ended with exit status {status}"
         if drains >= self.drains:
             return f"it has done {drains} drains (SLUICE_WARM_DRAINS)"

@@ -19,13 +19,14 @@ from typing import NoReturn, Protocol
 from spark_jobs import failpoint
 from spark_jobs.launch import parent_watch
 from spark_jobs.launch.limited import within
+from spark_jobs.launch.scratch import remove_own
 from spark_jobs.warm.address import Address
 from spark_jobs.warm.inside.job import Job
 from spark_jobs.warm.inside.jvm import Jvm
 from spark_jobs.warm.inside.output import write_all
 from spark_jobs.warm.inside.own_log import OwnLog
 from spark_jobs.warm.inside.reception import Reception
-from spark_jobs.warm.inside.recycling import Limits
+from spark_jobs.warm.inside.recycling import ENDED, Limits
 from spark_jobs.warm.inside.surroundings import as_a_process
 from spark_jobs.warm.inside.tail import followed
 from spark_jobs.warm.inside.turn import Turn
@@ -117,10 +118,11 @@ class Worker:
         with followed(self._log.file, job.link.files[1]):
             status, left = self._ran(job)
             # Behind a failure a query may be at work yet, and the lease is free.
-            problem = left or ("" if status else within(CLEAN_SECONDS, self._jvm.clean))
+            failed = status not in ENDED
+            problem = left or ("" if failed else within(CLEAN_SECONDS, self._jvm.clean))
         self._drains += 1
         self._log.note(f"the drain ended with exit status {status}")
-        if status or problem:
+        if failed or problem:
             self._leave_at_once(self._problem(job, status, problem), lambda: job.answer(status))
         self._turn.rest(self._problem(job, status))
         job.answer(status)
@@ -173,6 +175,7 @@ class Worker:
         self._log.note(f"it ends at once: {self._turn.ending}")
         if left := within(STOP_SECONDS, self._jvm.kill):
             self._log.note(f"its JVM may live: {left}")
+        within(STOP_SECONDS, remove_own)
         tell()
         _exit()
 

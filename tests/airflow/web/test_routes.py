@@ -117,7 +117,7 @@ def test_a_page_says_that_the_store_stands_still_and_others_are_answered(get, mo
     from sluice_airflow.web import apart  # noqa: PLC0415 - the home comes first
 
     monkeypatch.setattr(apart, "SECONDS", 0.5)
-    monkeypatch.setattr(apart, "THREADS", apart.Threads(2))
+    monkeypatch.setattr(apart, "SHARES", apart.Shares())
     with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
@@ -130,7 +130,7 @@ def test_a_page_says_that_the_store_stands_still_and_others_are_answered(get, mo
                 assert (answer.status_code, answer.json()["code"]) == (503, "ROOT_UNREACHABLE")
                 assert time.monotonic() - began < 10, "it has waited for the store"
             assert get("/nowhere").status_code == 404
-    monkeypatch.setattr(apart, "THREADS", apart.Threads(2))
+    monkeypatch.setattr(apart, "SHARES", apart.Shares())
     assert get(f"/api/pipelines/{MINE}/runs").status_code == 200
 
 
@@ -140,15 +140,16 @@ def test_where_all_threads_wait_for_longer_than_a_page_the_next_is_answered_at_o
     from sluice_airflow.web import apart  # noqa: PLC0415 - the home comes first
 
     monkeypatch.setattr(apart, "SECONDS", 0.2)
-    monkeypatch.setattr(apart, "THREADS", threads := apart.Threads(2))
+    monkeypatch.setattr(apart, "SHARES", shares := apart.Shares())
+    threads = shares[MINE]
     goes_on = threading.Event()
     waiting = [threads.submit(goes_on.wait) for _ in range(2)]
     try:
         assert get(f"/api/pipelines/{MINE}/runs").json()["code"] == "ROOT_UNREACHABLE"
         monkeypatch.setattr(apart, "SECONDS", 0.1)
-        queued = threads._waiting.qsize()  # noqa: SLF001 - what nobody has begun
+        queued = len(threads._waiting)  # noqa: SLF001 - what nobody has begun
         assert get(f"/api/pipelines/{MINE}/runs").json()["code"] == "ROOT_UNREACHABLE"
-        assert threads._waiting.qsize() == queued, "it has waited behind the others"  # noqa: SLF001
+        assert len(threads._waiting) == queued, "it has waited behind the others"  # noqa: SLF001
     finally:
         goes_on.set()
     assert all(each.result() for each in waiting)

@@ -189,7 +189,7 @@ final class JsonReader {
     try {
       if (letter == '"') {
         string();
-        found = leaf.ofText(of, from, until, escaped);
+        found = leaf.ofText(of, from, until);
         if (of == unescaped && found instanceof UTF8String view) {
           found = view.copy();
         }

@@ -44,7 +44,7 @@ final class Leaf implements Serializable {
   }
 
   /** The value of a JSON text, without its quotes and escapes. */
-  Object ofText(byte[] text, int from, int end, boolean escaped) {
+  Object ofText(byte[] text, int from, int end) {
     if (epoch()) {
       return time(whole(text, from, end));
     }
@@ -63,11 +63,6 @@ final class Leaf implements Serializable {
         return Times.time(text, from, end, false);
       case "date":
         return Times.date(text, from, end);
-      case "decimal":
-        if (escaped) {
-          throw Wrong.VALUE;
-        }
-        return decimal(text, from, end);
       default:
         throw Wrong.VALUE;
     }

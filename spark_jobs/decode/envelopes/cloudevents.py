@@ -1,15 +1,17 @@
 """CloudEvents: events in either mode of their binding to Kafka (CloudEvents 1.0.2).
 
-Structured: the value is the event, as JSON, with its data in it. Binary: the value is the data, in
-the topic's format, and the attributes are headers. The header content-type says which; what says
-nothing is read as structured.
+Structured: the value is the event, as JSON, with its data in it, or the data's bytes in base64.
+Binary: the value is the data, in the topic's format, and the attributes are headers. The header
+content-type says which; what says nothing is read as structured.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode.envelopes.carried_data import CarriedData
 from spark_jobs.decode.formats import Decoded, Records, decoder_class
 from spark_jobs.decode.header_fields import HeaderFields
 from spark_jobs.decode.headers import Headers
@@ -34,7 +36,7 @@ class CloudEventsDecoder:
         """`given` is what the topic's format has prepared."""
         self._wanted = tuple(wanted)
         whole = in_json(topic.format)
-        self._whole = decoder_class(whole)(whole, topic.value_places, wanted, None)
+        self._whole = CarriedData(topic, whole, wanted, given)
         data = topic.data_places
         self._of_data = [each.field.name for each in data if each.field.name in wanted]
         self._data = decoder_class(topic.format)(topic.format, data, self._of_data, given)
@@ -54,7 +56,7 @@ class CloudEventsDecoder:
             )
             for binary, numbers in parts.items()
         ]
-        whole = together(found, [*parts.values()])
+        whole = _begun(found, [*parts.values()])
         reasons = [wrong.get(number, why) for number, why in enumerate(whole.reasons)]
         return whole._replace(reasons=reasons)
 
@@ -64,6 +66,22 @@ class CloudEventsDecoder:
         columns |= dict(zip(self._of_data, found, strict=True))
         merged = [why or wrong.get(number) for number, why in enumerate(reasons)]
         return Decoded([columns[name] for name in self._wanted], merged)
+
+
+def _begun(found: Sequence[Decoded], numbers: Sequence[Sequence[int]]) -> Decoded:
+    """All events up to the first that is not decoded yet. `numbers`: those of each mode."""
+    lacks = [
+        of[len(each.reasons)]
+        for each, of in zip(found, numbers, strict=True)
+        if len(each.reasons) < len(of)
+    ]
+    stop = min(lacks, default=sum(map(len, numbers)))
+    places = [of[: bisect_left(of, stop)] for of in numbers]
+    cut = [
+        Decoded([column.slice(0, len(of)) for column in each.columns], each.reasons[: len(of)])
+        for each, of in zip(found, places, strict=True)
+    ]
+    return together(cut, places)
 
 
 def binary_modes(headers: Headers) -> tuple[list[bool], dict[int, str]]:

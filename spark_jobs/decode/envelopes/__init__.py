@@ -1,0 +1,1 @@
+"""Envelopes: what is around the rows of CloudEvents and of Debezium."""

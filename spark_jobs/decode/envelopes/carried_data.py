@@ -1,0 +1,108 @@
+"""Carried data: structured CloudEvents whose data is bytes, in `data_base64` in place of `data`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.decode.formats import Decoded, Records, decoder_class
+from spark_jobs.decode.together import together
+from spark_jobs.spec import Field
+from spark_jobs.spec.fields.place import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from spark_jobs.spec import Format, Topic
+
+MEMBER: Final = "data_base64"
+NO_BASE64: Final = f"`$.{MEMBER}` is no base64"
+BOTH: Final = f"it has both `$.data` and `$.{MEMBER}`"
+
+
+class CarriedData:
+    """The structured events of a topic, by a decoder of whole events."""
+
+    def __init__(self, topic: Topic, whole: Format, wanted: Sequence[str], given: object) -> None:
+        """`whole` is the format of an event; the topic's own, which prepared `given`, that of the
+        bytes.
+        """
+        places = topic.value_places
+        names = [each.field.name for each in places]
+        name = next(f"{MEMBER}_{n}" for n in range(len(names) + 1) if f"{MEMBER}_{n}" not in names)
+        member = Place(
+            Field(name=name, type="string", part="envelope", required=False), ((MEMBER,),)
+        )
+        # Whoever declares it has its bytes already.
+        self._reads = not any(
+            path[0] == MEMBER
+            for each in places
+            if each.field.part == "envelope"
+            for path in each.paths
+        )
+        more = (member,) if self._reads else ()
+        of = decoder_class(whole)
+        self._whole = of(
+            whole, (*places, *more), [*wanted, *(each.field.name for each in more)], None
+        )
+        around = [each for each in places if each.field.part == "envelope"]
+        self._names = [each.field.name for each in around if each.field.name in wanted]
+        self._around = of(whole, around, self._names, None)
+        inner, data = topic.format.within, topic.data_places
+        self._of_data = [each.field.name for each in data if each.field.name in wanted]
+        self._data = decoder_class(inner)(inner, data, self._of_data, given)
+        self._wanted = tuple(wanted)
+
+    def decode(self, records: Records) -> Decoded:
+        """As the port has it."""
+        found = self._whole.decode(records)
+        if not self._reads:
+            return found
+        [*columns, texts] = found.columns
+        own = Decoded(columns, found.reasons)
+        if texts.null_count == len(texts):
+            return own
+        here = texts.is_valid().to_pylist()
+        others = [number for number, carried in enumerate(here) if not carried]
+        numbers = [number for number, carried in enumerate(here) if carried]
+        twice = {n for n in numbers if any(own.columns[at][n].is_valid for at in self._data_at())}
+        carried = self._carried(records.at(numbers), texts.drop_null().to_pylist())
+        reasons = [
+            BOTH if n in twice else why for n, why in zip(numbers, carried.reasons, strict=True)
+        ]
+        cut = Decoded(
+            [column.take(_array(others)) for column in columns], [found.reasons[n] for n in others]
+        )
+        return together([cut, carried._replace(reasons=reasons)], [others, numbers])
+
+    def _data_at(self) -> list[int]:
+        return [at for at, name in enumerate(self._wanted) if name in self._of_data]
+
+    def _carried(self, records: Records, texts: Sequence[str]) -> Decoded:
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
+
+        values, wrong = list[bytes](), dict[int, str]()
+        for number, text in enumerate(texts):
+            try:
+                values.append(base64.b64decode(text, validate=True))
+            except (binascii.Error, ValueError):
+                wrong[number] = NO_BASE64
+                values.append(b"")
+        around = self._around.decode(records)
+        data = self._data.decode(records._replace(values=pa.array(values, pa.binary())))
+        found = dict(zip(self._names, around.columns, strict=True))
+        found |= dict(zip(self._of_data, data.columns, strict=True))
+        reasons = [
+            wrong.get(number) or first or second
+            for number, (first, second) in enumerate(zip(around.reasons, data.reasons, strict=True))
+        ]
+        return Decoded([found[name] for name in self._wanted], reasons)
+
+
+def _array(numbers: Sequence[int]) -> pa.Array:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    return pa.array(numbers, pa.int64())

@@ -1,0 +1,196 @@
+"""Rewrite: the one door to those methods of delta-rs that write a table's stored rows anew.
+
+Plain Spark writes timestamps as INT96, Parquet's oldest kind, and delta-rs reads these as
+nanoseconds: of years before 1677 and behind 2262 it would store others. So files with INT96 are
+first written again, row by row at its place, in a commit that changes no data.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import deltalake
+from deltalake.exceptions import CommitFailedError
+
+from spark_jobs.errors import MaintenanceRefused
+from spark_jobs.root.path_forms import from_uri, sql_table
+from spark_jobs.root.store import opened
+from spark_jobs.storage.delta_log import Action, Log
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from deltalake.table import TableMerger
+    from upath import UPath
+
+LEGACY: Final = b"org.apache.spark.legacyINT96"
+"""In the footer of a file whose times are of the Julian calendar."""
+REMOVED: Final = ("path", "partitionValues", "size", "deletionVector", "tags")
+"""What the remove of a file has of its add."""
+AT_ONCE: Final = 8
+"""Footers that are read at a time."""
+_seen: dict[str, bool] = {}
+"""Files of this process's tables -> whether they have INT96: a file never changes."""
+
+
+def merge(table: deltalake.DeltaTable, *args: Any, **named: Any) -> TableMerger:
+    """`DeltaTable.merge`. As all of these it raises CommitFailedError behind a foreign commit."""
+    make_exact(table)
+    return table.merge(*args, **named)
+
+
+def delete(table: deltalake.DeltaTable, *args: Any, **named: Any) -> None:
+    """`DeltaTable.delete`."""
+    make_exact(table)
+    table.delete(*args, **named)
+
+
+def update(table: deltalake.DeltaTable, *args: Any, **named: Any) -> None:
+    """`DeltaTable.update`."""
+    make_exact(table)
+    table.update(*args, **named)
+
+
+def overwrite(table: deltalake.DeltaTable, rows: pa.Table, where: str, **named: Any) -> None:
+    """`write_deltalake` over the rows for which the condition holds."""
+    make_exact(table)
+    deltalake.write_deltalake(table, rows, mode="overwrite", predicate=where, **named)
+
+
+def compact(table: deltalake.DeltaTable, **named: Any) -> dict[str, Any]:
+    """`DeltaTable.optimize.compact`."""
+    make_exact(table)
+    return table.optimize.compact(**named)
+
+
+def z_order(table: deltalake.DeltaTable, *args: Any, **named: Any) -> dict[str, Any]:
+    """`DeltaTable.optimize.z_order`."""
+    make_exact(table)
+    return table.optimize.z_order(*args, **named)
+
+
+def inexact(table: deltalake.DeltaTable) -> list[Action]:
+    """The adds of the table's files that have INT96 timestamps."""
+    if '"timestamp"' not in table.schema().to_json():
+        return []
+    paths = table.get_add_actions().column("path").to_pylist()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        if not any(pool.map(lambda path: _is_old(table, path), paths)):
+            return []
+    files = Log.of(_folder(table)).replay(table.version()).added.values()
+    return [file for file in files if _is_old(table, file["path"])]
+
+
+def make_exact(table: deltalake.DeltaTable) -> int:
+    """Write files with INT96 again, with microseconds, in one commit behind the table's version, to
+    which the table then moves. How many there were.
+
+    Rows keep their places in a file, so deletion vectors and statistics stay. Raises
+    CommitFailedError if another writer was faster, and MaintenanceRefused for what needs Spark.
+    """
+    if not (old := inexact(table)):
+        return 0
+    now, version = int(time.time() * 1000), table.version() + 1
+    said = {"timestamp": now, "operation": "OPTIMIZE", "engineInfo": "sluice"}
+    actions: list[Action] = [{"commitInfo": said | {"operationParameters": {"int96": "true"}}}]
+    for file in old:
+        gone = {"dataChange": False, "deletionTimestamp": now, "extendedFileMetadata": True}
+        same = {name: file[name] for name in REMOVED if file.get(name) is not None}
+        actions.append({"remove": same | gone})
+        actions.append({"add": file | _rewritten(table, file) | {"modificationTime": now}})
+    if not Log.of(_folder(table)).put(version, actions):
+        raise CommitFailedError(f"version {version} of the table was written meanwhile")
+    table.load_as_version(version)
+    return len(old)
+
+
+def _place(table: deltalake.DeltaTable, path: str) -> UPath:
+    """Where the file of that entry is."""
+    if "://" in path or path.startswith(("/", "file:")):
+        return opened(from_uri(path))
+    return _folder(table) / unquote(path)
+
+
+def _folder(table: deltalake.DeltaTable) -> UPath:
+    return opened(from_uri(table.table_uri))
+
+
+def _is_old(table: deltalake.DeltaTable, path: str) -> bool:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - a plan reads no table
+
+    place = _place(table, path)
+    if (known := _seen.get(str(place))) is None:
+        try:
+            with place.open("rb") as content:
+                footer = pq.ParquetFile(content).metadata
+        except FileNotFoundError:
+            return False  # who reads its rows says so
+        known = _seen[str(place)] = "INT96" in _kinds(footer)
+    return known
+
+
+def _kinds(footer: pq.FileMetaData) -> list[str]:
+    return [footer.schema.column(n).physical_type for n in range(footer.num_columns)]
+
+
+def _rewritten(table: deltalake.DeltaTable, file: Action) -> Action:
+    """Write the file again; what of its add is another."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    folder, slash, _ = file["path"].rpartition("/")
+    path = f"{folder}{slash}part-00000-{uuid.uuid4()}-c000.snappy.parquet"
+    new = _place(table, path)
+    with _place(table, file["path"]).open("rb") as content:
+        source = pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
+        if LEGACY in (source.metadata.metadata or {}):
+            raise _refusal(table, "a file has INT96 timestamps of the Julian calendar")
+        kinds = iter(_kinds(source.metadata))
+        schema = pa.schema(
+            [each.with_type(_exact(each.type, kinds)) for each in source.schema_arrow],
+            source.schema_arrow.metadata,
+        )
+        with new.open("wb") as out, pq.ParquetWriter(out, schema) as writer:
+            for batch in source.iter_batches():
+                writer.write_table(pa.Table.from_batches([batch]).cast(schema))
+        _compare(table, source, new)
+    return {"path": path, "size": new.stat().st_size, "dataChange": False}
+
+
+def _exact(kind: pa.DataType, leaves: Iterator[str]) -> pa.DataType:
+    """The type with an instant in microseconds for each leaf that is INT96."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    if pa.types.is_struct(kind):
+        return pa.struct([each.with_type(_exact(each.type, leaves)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_exact(kind.value_type, leaves)))
+    if pa.types.is_map(kind):
+        key = kind.key_field.with_type(_exact(kind.key_type, leaves))
+        return pa.map_(key, kind.item_field.with_type(_exact(kind.item_type, leaves)))
+    return pa.timestamp("us", "UTC") if next(leaves) == "INT96" else kind
+
+
+def _compare(table: deltalake.DeltaTable, source: pq.ParquetFile, new: Any) -> None:
+    """Hold what was written against what was read."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    with new.open("rb") as content:
+        written = pq.ParquetFile(content)
+        if _kinds(written.metadata).count("INT96") or written.metadata.num_rows != (
+            source.metadata.num_rows
+        ):
+            raise _refusal(table, "a file with INT96 timestamps was not written again")
+        for old, again in zip(source.iter_batches(), written.iter_batches(), strict=True):
+            if not old.cast(again.schema).equals(again):
+                raise _refusal(table, "a file with INT96 timestamps changed when written again")
+
+
+def _refusal(table: deltalake.DeltaTable, why: str) -> MaintenanceRefused:
+    place = from_uri(table.table_uri)
+    return MaintenanceRefused.needs_spark(path=place, why=why, sql=sql_table(place))

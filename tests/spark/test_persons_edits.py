@@ -1,0 +1,41 @@
+"""A table that follows a key and that persons have edited by plain Spark: whether delta-rs or Spark
+merges what comes behind that, it is what plain Python makes of it.
+"""
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from upath import UPath
+
+from spark_jobs.sink.keyed.chains import extend_in_spark
+from spark_jobs.sink.keyed.in_spark import replace_in_spark
+from tests.harness.long_form import LONG
+from tests.harness.persons import MENDED, NEWEST_GONE, STEPS, Edited, Spark, stories
+from tests.unit import test_persons_edits as here
+from tests.unit.followed import CHANGES, reduced
+
+
+@pytest.mark.parametrize("step", STEPS)
+@given(story=stories())
+@example(story=MENDED)
+@example(story=NEWEST_GONE)
+@settings(
+    max_examples=40 if LONG else 1,
+    deadline=None,
+    derandomize=not LONG,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+def test_whoever_merges_a_table_is_what_plain_python_makes_of_it(
+    spark, step, story, tmp_path_factory
+):
+    def in_spark(batch, step, to):
+        if step is STEPS["latest"]:
+            replace_in_spark(spark.createDataFrame(reduced(batch)).coalesce(1), step, to)
+        else:
+            rows = [change.row(timed=True) for change in reversed(batch)]
+            changes = spark.createDataFrame(pa.Table.from_pylist(rows, CHANGES))
+            extend_in_spark(changes, step, to, empty=False)
+
+    path = UPath(tmp_path_factory.mktemp("edited") / "orders")
+    Edited(path, STEPS[step], here.put, Spark(spark)).play(story, in_spark)
