@@ -59,6 +59,14 @@ VERSIONS = Pipeline(
 KEPT = archive_spec(FIRST_OF_TWO, Archive(keep=None))
 
 
+class Shared(Scene):
+    """A scene over a root that other pipelines have, too."""
+
+    def ops(self, table: str, columns: str = "*") -> list[dict[str, Any]]:
+        name = self.spec.name
+        return [row for row in super().ops(table, columns) if row.get("pipeline", name) == name]
+
+
 class World:
     """Scenes over one root. `deliver` sends the next delivery to both topics."""
 
@@ -69,7 +77,7 @@ class World:
         shipped = (registry.load(name) for name in SHIPPED)
         forms = (operators.named(name).spec for name in FORMS)
         specs = (*shipped, *forms, VERSIONS, MILES)
-        self.scenes = {spec.name: Scene(kafka, folder, spec, **given) for spec in specs}
+        self.scenes = {spec.name: Shared(kafka, folder, spec, **given) for spec in specs}
         self.first = self.scenes[SHIPPED[0]]
         self.other = Scene(kafka, folder / "other", SHIPPED[0], **given | {"topic": OTHER})
         self.settings = self.first.settings

@@ -81,7 +81,8 @@ def test_a_form_of_an_operator_drains_on(world, name):
 def test_a_history_drains_on(world):
     world.drain(VERSIONS.name, "on")
     names = ("tail_number", "event_id", "event_time", "valid_to", "current")
-    found = [tuple(row[name] for name in names) for row in table(world, VERSIONS.name)]
+    rows = [row for row in table(world, VERSIONS.name) if not row["_sluice_deleted"]]
+    found = [tuple(row[name] for name in names) for row in rows]
     assert_same(found, asked(world, CHAINS), "the versions")
 
 
@@ -110,6 +111,7 @@ def test_a_staged_repair_is_swapped_and_proved(world, monkeypatch):
     row = repairs.one(scene.paths.root, scene.spec.name, staged["repair_id"])
     assert row is not None
     assert row["state"] == "swapped"
+    Repairs(scene).done()  # what the delivery since then found late
     report, _ = Repairs(scene).done("verify", *_day(scene.table()))
     assert report.change is not None
     assert (report.change.added, report.change.removed, report.change.changed) == (0, 0, 0)
