@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from spark_jobs.contracts.contract import Side, side
 from spark_jobs.errors import CommitUnreadable
-from spark_jobs.pinned.python import OWN as PYTHON, searching
+from spark_jobs.pinned.python import own, searching
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.git_variables import plain
 from spark_jobs.registry.project import OWN, SLUICE
@@ -137,7 +137,7 @@ def _loaded(ref: str, top: Path, files: Path, into: Path) -> dict[str, Side]:
     moved = [_moved(_place(each), top, files) for each in _path()]
     cwd = Path(_moved(Path.cwd(), top, files))
     done = subprocess.run(
-        searching(PYTHON, "-m", __name__, str(into), *moved),
+        searching(own(), "-m", __name__, str(into), *moved),
         env={**os.environ, "PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": "1"},
         cwd=cwd if cwd.is_dir() else files,
         capture_output=True,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import spark_jobs
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.fingerprint.packages import require_spark
-from spark_jobs.pinned.python import OWN as PYTHON
+from spark_jobs.pinned.python import own
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import REPO
 
@@ -52,7 +52,7 @@ def spark_side(spark_env: str) -> SparkSide:
     if site is None:
         both = dict.fromkeys(map(str, filter(None, (REPO, pipelines))))
         here = Path(spark_jobs.__file__).parent
-        return SparkSide(PYTHON, here, os.pathsep.join(both))
+        return SparkSide(own(), here, os.pathsep.join(both))
     search = "" if pipelines is None else os.fspath(pipelines)
     return SparkSide(
         Path(spark_env) / "bin" / "python", site / "spark_jobs", search, site / "pyspark"

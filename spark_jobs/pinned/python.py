@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
-OWN: Final = Path(sys.executable)
-"""This process's interpreter."""
 BASE: Final = Path(getattr(sys, "_base_executable", sys.executable))
 """The interpreter from which this process's environment was made."""
+
+
+def own() -> Path:
+    """This process's interpreter."""
+    return Path(sys.executable)
 
 
 def searching(python: Path | str, *words: str) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Final
 from google.protobuf import descriptor_pb2
 from google.protobuf.message import DecodeError
 
-from spark_jobs.pinned.python import OWN as PYTHON, searching
+from spark_jobs.pinned.python import own, searching
 from spark_jobs.schemas.confluent import FILES
 
 OWN: Final = "sluice_registered_schema.proto"
@@ -74,7 +74,7 @@ def _compiled(text: str, references: Sequence[tuple[str, str]]) -> bytes:
         out = folder / "out.desc"
         try:
             done = subprocess.run(
-                searching(PYTHON, "-c", _PROGRAM, f"--descriptor_set_out={out}", OWN),
+                searching(own(), "-c", _PROGRAM, f"--descriptor_set_out={out}", OWN),
                 cwd=folder,
                 capture_output=True,
                 text=True,
