@@ -22,6 +22,9 @@ from spark_jobs.settings.installation import VARIABLES
 from spark_jobs.spec import Pipeline, State, Topic
 from spark_jobs.spec.archive import PREFIX, archive_name
 
+RENAMED = ("spark_jobs.contract", "spark_jobs.spec")
+"""What specs imported from once, and what has it now."""
+
 
 def package() -> str:
     """The package that holds the pipelines."""
@@ -180,6 +183,9 @@ def _module(name: str) -> ModuleType:
     except SluiceError:
         raise
     except (Exception, SystemExit) as error:  # of sys.exit(0) every command would end well
+        old, now = RENAMED
+        if isinstance(error, ModuleNotFoundError) and error.name == old:
+            raise SpecInvalid.import_renamed(pipeline=name, module=old, now=now) from error
         raise SpecInvalid.import_failed(
             pipeline=name,
             kind=type(error).__name__,
