@@ -72,7 +72,7 @@ def first_digest(path: Path) -> str | None:
     """The digest in its first form, without VERSION: of ast.dump, which differs by Python."""
     tree = without_docstrings(path)
     with suppress(RecursionError):  # no checkpoint has it then
-        return tree and hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+        return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12] if tree else None
     return None
 
 
