@@ -103,6 +103,12 @@ class SpecInvalid(SluiceError):
     def import_failed(self, pipeline: object, kind: object, error: object) -> None: ...
 
     @reason(
+        "pipelines/{pipeline}/spec.py imports {module}, an older name of {now}.",
+        "Import the same classes from {now}, then check the file with `sluice validate`.",
+    )
+    def import_renamed(self, pipeline: object, module: object, now: object) -> None: ...
+
+    @reason(
         "{folder}/{file} line {line} imports {module}. There is no module {name}.",
         "Write the module, or correct the import.",
     )

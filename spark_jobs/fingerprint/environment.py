@@ -17,7 +17,14 @@ from pydantic import BaseModel, ConfigDict
 
 import spark_jobs
 from spark_jobs.errors import SettingInvalid, SluiceError
-from spark_jobs.fingerprint.fields import Declared, FieldChange, Fingerprint, changes
+from spark_jobs.fingerprint.fields import (
+    NOT_COMPARED,
+    SAME_CODE,
+    Declared,
+    FieldChange,
+    Fingerprint,
+    changes,
+)
 from spark_jobs.fingerprint.packages import version
 from spark_jobs.pinned import language
 from spark_jobs.pinned.sql_settings import PINNED
@@ -99,6 +106,9 @@ def all_changes(
     """The fields of the spec and of the environment that differ."""
     (was, around), (wanted, current) = stored, now
     around = around.with_unrecorded(current)
+    own = was.get("logic")
+    if same_code := own is not None and own == declared.first_digest:
+        was = was | {"logic": wanted.get("logic")}
     found = changes(
         _with_imports(was, around.imports), _with_imports(wanted, current.imports), declared
     )
@@ -106,7 +116,13 @@ def all_changes(
         if change.field != "logic":
             continue
         same = was.get("logic") == wanted.get("logic")
-        found[place] = change._replace(detail=_changed_files(around, current, same))
+        detail = _changed_files(around, current, same)
+        unlike = own and not same and not str(own).startswith(logic.VERSION)
+        if unlike and change.weight == "refused":
+            detail = NOT_COMPARED
+        found[place] = change._replace(detail=detail)
+    if same_code and not any(change.field == "logic" for change in found):
+        found.append(FieldChange("logic", own, wanted.get("logic"), "warned", SAME_CODE))
     return [*found, *_settings(around, current), *_version_changes(around, current)]
 
 

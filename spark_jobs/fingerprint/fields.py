@@ -51,6 +51,13 @@ ANOTHER_STORE = (
 NO_STATE = "which its first batch fixed; no step keeps state, so nothing depends on it"
 
 
+SAME_CODE = "the same code: an older Sluice made its digest in another form"
+NOT_COMPARED = (
+    "an older Sluice, or another Python, made that digest in another form: whether the code "
+    "changed cannot be told"
+)
+
+
 class FieldChange(NamedTuple):
     """A field that differs: its value in the checkpoint, and its value in the spec."""
 
@@ -85,10 +92,11 @@ class FieldChange(NamedTuple):
             )
         if self.field == "logic":
             which = self.detail.removeprefix("changed: ") or "logic.py"
-            return (
+            declared = (
                 f"{which} changed; the spec declares the code compatible with the stored state "
                 "(compatible_logic)"
             )
+            return str(self) if self.detail == SAME_CODE else declared
         if self.field == "spark":
             return (
                 f"{self}: the state is read, and written in the newer Spark's form; the older "
@@ -107,6 +115,9 @@ class Declared:
 
     def __init__(self, spec: Pipeline) -> None:
         self.logic = spec.compatible_logic
+        coded = any(step.logic for step in spec.steps)
+        self.first_digest = logic.first_digest(registry.logic_path(spec.name)) if coded else None
+        """Of logic.py, as older checkpoints have it."""
         self.expressions = spec.compatible_expressions
         self.whole_rows = any(step.state_key(None) is None for step in spec.steps)
         """Whether the key of a step is all columns that enter it."""

@@ -25,6 +25,8 @@ from spark_jobs.spec import Pipeline, State, Topic
 from spark_jobs.spec.archive import PREFIX, archive_name
 
 SLUICE_FOLDER: Final = Path(__file__).parents[1]
+RENAMED = ("spark_jobs.contract", "spark_jobs.spec")
+"""What specs imported from once, and what has it now."""
 
 
 def package() -> str:
@@ -184,7 +186,13 @@ def _module(name: str) -> ModuleType:
     except SluiceError as error:
         raise error.adding(_place(error, name)) from None
     except (Exception, SystemExit) as error:  # of sys.exit(0) every command would end well
-        failed = SpecInvalid.import_failed(pipeline=name, kind=type(error).__name__, error=error)
+        old, now = RENAMED
+        if isinstance(error, ModuleNotFoundError) and error.name == old:
+            failed = SpecInvalid.import_renamed(pipeline=name, module=old, now=now)
+        else:
+            failed = SpecInvalid.import_failed(
+                pipeline=name, kind=type(error).__name__, error=error
+            )
         raise failed.adding(_place(error, name)) from error
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -65,6 +66,14 @@ def digest(path: Path) -> str | None:
     if tree is None:
         return None
     return VERSION + hashlib.sha256(_as_json(tree).encode()).hexdigest()[:12]
+
+
+def first_digest(path: Path) -> str | None:
+    """The digest in its first form, without VERSION: of ast.dump, which differs by Python."""
+    tree = without_docstrings(path)
+    with suppress(RecursionError):  # no checkpoint has it then
+        return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12] if tree else None
+    return None
 
 
 def without_docstrings(path: Path) -> ast.Module | None:

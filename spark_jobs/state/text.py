@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from spark_jobs.state.changes import RowChange
 from spark_jobs.state.table import Table, Variable
+from spark_jobs.values.python_times import in_utc
 
 
 def format_title(table: Table) -> str:
@@ -71,7 +72,9 @@ def format_change(change: RowChange, omit: Container[str] = ()) -> str:
 def format_value(value: Any) -> str:
     """One value of a Spark Row (so Any) on one line."""
     if isinstance(value, datetime):
-        return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
+        value = in_utc(value)
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(" ")
     if hasattr(value, "asDict"):  # Spark's Row
         value = value.asDict()
     if isinstance(value, dict):

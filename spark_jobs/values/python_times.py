@@ -31,6 +31,17 @@ def time_of(us: int) -> datetime | str:
         return f"{date_of(days)}T{clock}Z"
 
 
+def in_utc(time: datetime) -> datetime | str:
+    """A time without a zone is UTC, whatever the zone of the process. A shift may end beyond
+    Python's times.
+
+    >>> print(in_utc(datetime(1, 1, 1)))
+    0001-01-01 00:00:00+00:00
+    """
+    zoned = time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    return time_of((zoned - EPOCH) // timedelta(microseconds=1))
+
+
 def date_of(days: int) -> date | str:
     """From days since the epoch.
 

@@ -69,6 +69,11 @@ def test_bytes_and_times_within_a_value_are_as_json_has_them():
     ]
 
 
+def test_a_time_without_a_zone_is_utc_at_both_ends_of_pythons_times():
+    ends = (datetime.min, datetime.max)  # noqa: DTZ901 - as Arrow has a time without a zone
+    assert [plain(each) for each in ends] == ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"]
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

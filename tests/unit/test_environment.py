@@ -1,5 +1,8 @@
 """What escapes the spec: imported modules, versions and Spark's settings, beside a checkpoint."""
 
+import ast
+import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -115,6 +118,35 @@ def test_code_that_moves_between_its_files_is_one_change_with_one_digest(code):
     because(code.refused(), StateIncompatible, "spec_changed", differences=differences)
     code.run(declared(before))
     assert standing(Present(SHOPS), code.paths).warnings == ()
+
+
+def first_form(code: Code) -> str:
+    """The digest as the first Sluice made it, in the place of the stored one."""
+    tree = ast.parse(LOGIC)
+    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+    known = read_identity(code.paths)
+    older = {"fingerprint": known.fingerprint | {"logic": digest}, "environment": None}
+    known.model_copy(update=older).write(code.paths.identity)
+    return digest
+
+
+def test_a_digest_of_the_first_form_of_untouched_code_is_said_once_and_stored_in_todays(code):
+    today = read_identity(code.paths)
+    digest = first_form(code)
+    [line] = standing(Present(SHOPS), code.paths).warnings
+    assert digest in line
+    assert "the same code" in line
+    assert code.run().fingerprint == today.fingerprint
+    assert standing(Present(SHOPS), code.paths).warnings == ()
+
+
+def test_a_digest_of_the_first_form_of_other_code_is_refused_and_can_be_declared(code):
+    first_form(code)
+    code.write(text=LOGIC + "    least = 1\n")
+    problem = code.refused()
+    because(problem, StateIncompatible, "spec_changed", differences=has("cannot be told"))
+    [was] = re.findall(r"add '(\S+)' to compatible_logic", str(problem.parameters["declare"]))
+    assert code.run(declared(was))
 
 
 def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code):

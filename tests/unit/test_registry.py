@@ -77,6 +77,7 @@ def test_a_name_that_leaves_the_folder_is_unknown(name):
         ("SPEC = 1", "no_spec", {}),
         ("", "no_spec", {}),
         ("import nowhere_to_be_found", "import_failed", {"kind": "ModuleNotFoundError", "error": has("nowhere_to_be_found")}),
+        ("from spark_jobs.contract.spec import Pipeline", "import_renamed", {"module": "spark_jobs.contract", "now": "spark_jobs.spec"}),
         ("SPEC = (", "import_failed", {"kind": "SyntaxError"}),
         ("import sys; sys.exit(0)", "import_failed", {"kind": "SystemExit", "error": "0"}),
         (SPEC.format(name="Fresh!"), "fields_refused", {"fields": "name"}),

@@ -13,6 +13,8 @@ from spark_jobs.state.text import format_change, format_rows, format_title, form
 
 GROUP = (("shop", "key"), ("sales", "value"), ("turnover", "value"))
 GROUPS = Variable("", "stateStoreSave")
+ZERO = datetime(1, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+"""As Spark's rows have Go's zero time."""
 LIST = Variable("waiting", "ListState", ttl=True)
 
 
@@ -112,6 +114,13 @@ def test_a_table_says_how_many_rows_there_are_and_how_many_it_shows():
         ([1, None], "[1, null]"),
         (datetime(2013, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))), "2013-01-01 10:00:00"),
         (datetime(2013, 1, 1, 12, 0, 0, 500_000, tzinfo=UTC), "2013-01-01 12:00:00.500000"),
+        (ZERO, "0001-01-01 00:00:00"),
+        (Row(at=[ZERO]), "{at [0001-01-01 00:00:00]}"),
+        (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), "0000-12-31T23:00:00Z"),
+        (
+            datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-1))),
+            "+10000-01-01T00:00:00Z",
+        ),
         (Row(n=1, at=[Row(x="y")]), "{n 1, at [{x y}]}"),
         ({"a": 1}, "{a 1}"),
     ],

@@ -7,13 +7,14 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from spark_jobs.cli.tables.cell import cell
 from spark_jobs.cli.tables.layout import Column, Layout, lay_out
 from spark_jobs.ops.views import Rows
+from spark_jobs.values.python_times import in_utc
 
 LONGEST = 1000
 """Characters of one text that a terminal shows at most. A record may have a megabyte."""
@@ -84,7 +85,9 @@ def exact(value: Any) -> Any:
 def plain(value: Any) -> Any:
     """A value as JSON has it. Bytes are text where they are UTF-8, otherwise {"base64": "..."}."""
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        value = in_utc(value)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, bytes):
         try:
             return value.decode()
