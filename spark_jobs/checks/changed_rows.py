@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 KIND, VERSION = "_change_type", "_commit_version"
+ADDED, REMOVED = ("insert", "update_postimage"), ("delete", "update_preimage")
+"""Values of _change_type in Delta's change data feed (docs: "Use Delta Lake change data feed")."""
 NEWEST, AT = own("newest"), own("at")
 
 
@@ -66,14 +68,13 @@ def _without_view(field: pa.Field) -> pa.Field:
 def _last(feed: pa.Table, step: Following) -> pa.Table:
     """The last row of each key, or place in a chain, where it is one and no delete."""
     keys = list(step.row_key)
-    after = feed.filter(pc.not_equal(feed[KIND], "update_preimage"))
-    newest = after.group_by(keys).aggregate([(VERSION, "max")])
+    newest = feed.group_by(keys).aggregate([(VERSION, "max")])
     newest = newest.rename_columns([*keys, NEWEST])
-    places = after.select([*keys, VERSION]).append_column(
-        AT, pa.array(range(after.num_rows), pa.int64())
+    places = feed.select([*keys, VERSION]).append_column(
+        AT, pa.array(range(feed.num_rows), pa.int64())
     )
     placed = places.join(newest, keys)
     last = placed.filter(pc.equal(placed[VERSION], placed[NEWEST]))[AT]
-    rows = after.take(last)
-    lives = pc.and_(pc.not_equal(rows[KIND], "delete"), pc.invert(rows[DELETED]))
+    rows = feed.take(last)
+    lives = pc.and_(pc.is_in(rows[KIND], pa.array(ADDED)), pc.invert(rows[DELETED]))
     return rows.filter(lives)

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Window, functions as F
 
 from spark_jobs.checks.added_rows import added_rows
-from spark_jobs.checks.changed_rows import changed_rows
+from spark_jobs.checks.changed_rows import ADDED, REMOVED, changed_rows
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import history
@@ -25,8 +25,6 @@ from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 LOG = logging.getLogger(__name__)
 FEED = ("_change_type", "_commit_version", "_commit_timestamp")
 NEWEST = own("newest")
-ADDED, REMOVED = ("insert", "update_postimage"), ("delete", "update_preimage")
-"""Values of _change_type in Delta's change data feed (docs: "Use Delta Lake change data feed")."""
 
 
 def unjudged_rows(run: Run, since: int, version: int) -> DataFrame:
