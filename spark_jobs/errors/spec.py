@@ -194,6 +194,13 @@ class SpecInvalid(SluiceError):
     def transform_loses_column(self, pipeline: object, name: object) -> None: ...
 
     @reason(
+        "{pipeline}: Spark's plan lets late rows enter step {step}. Its optimizer has taken away "
+        "the column {column}, by which Spark tells them.",
+        "Keep {column} in the Transforms behind the step.",
+    )
+    def late_rows_enter(self, pipeline: object, step: object, column: object) -> None: ...
+
+    @reason(
         "{what} names the column {name}. The rows before it have only {columns}.",
         "Name one of these, or let a Transform make it.",
     )

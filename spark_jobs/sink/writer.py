@@ -5,6 +5,7 @@ transaction id.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -20,6 +21,7 @@ from spark_jobs.sink import commit, contention, history
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.strategy import commit_strategy
 from spark_jobs.sink.table import newest_batch, refuse_changed
+from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.delta import open_table
 
@@ -75,9 +77,12 @@ def _writer(
     """
     target = run.target
     commit_batch = commit_strategy(run.spec)
+    first = count()
 
     @carried()
     def write(batch: DataFrame, batch_id: int) -> None:
+        if next(first) == 0:  # each batch of a query has the same plan
+            refuse_late_rows(plan_of_batch(run.spark), run.spec)
         if not limits.admit(run.checkpoint.batch(batch_id)):
             # The batch stays planned and uncommitted. The driver sees that a limit is reached and
             # stops the query, which interrupts this sleep (runs/query.py).

@@ -11,7 +11,7 @@ from spark_jobs.spec import Aggregate, Pipeline, Session, Sliding, Tumbling
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.output_mode import OutputMode, mode_facts
 from spark_jobs.spec.windows import Window
-from spark_jobs.steps.operator import NO_PREDICATE, StepContext
+from spark_jobs.steps.operator import NO_PREDICATE, LateBy, StepContext
 from spark_jobs.steps.sql.catalyst import grouping_input
 from spark_jobs.values.own_columns import WINDOW
 
@@ -31,17 +31,21 @@ class AggregateOperator(NamedTuple):
         """counted bigint: the number of records in the groups, if a measure counts them."""
         return [F.sum(self.step.counts).alias("counted")] if self.step.counts else []
 
-    def is_late(self, event_time: str, late_before: Column, output_mode: OutputMode) -> Column:
+    def late_by(self, output_mode: OutputMode) -> LateBy | None:
+        """In complete mode Spark keeps all groups, but it still drops late rows from sessions."""
+        if isinstance(self.step.window, Session):
+            return "row"
+        kept = self.step.window is None or mode_facts(output_mode).keeps_all_state
+        return None if kept else "key"
+
+    def is_late(self, event_time: str, late_before: Column) -> Column:
         """A row is late if one of its windows is closed: Spark compares the window's end with the
         watermark.
 
         In sliding windows a row may be late for some windows only: those that end at or before the
-        watermark in ops.late. In complete mode Spark keeps all groups, but it still drops late rows
-        from sessions.
+        watermark in ops.late.
         """
         window = self.step.window
-        if mode_facts(output_mode).keeps_all_state and not isinstance(window, Session):
-            return F.lit(False)
         match window:
             case None:
                 return F.lit(False)

@@ -16,7 +16,7 @@ from spark_jobs.spec.duration import interval
 from spark_jobs.spec.steps.following import Following
 from spark_jobs.steps import latest, transform
 from spark_jobs.steps.held import held
-from spark_jobs.steps.operator import StepContext
+from spark_jobs.steps.operator import LateBy, StepContext
 from spark_jobs.steps.operators import operator, stateful_operator
 from spark_jobs.steps.raw_bytes import refuse_raw_bytes
 
@@ -61,9 +61,12 @@ def stateful_output(
         applied = operator(step)
         rows = held(rows, spec, index, event_time)
         rows = applied.apply(rows, StepContext(spec, index, event_time, root, timers))
-        rows = rows.observe(
-            observation_name(index), F.count(F.lit(1)).alias("rows"), *applied.counts()
-        )
+        counts = [F.count(F.lit(1)).alias("rows"), *applied.counts()]
+        if step.stateful and event_time in rows.columns:
+            # Spark drops late rows by this column, and its optimizer takes away what nothing behind
+            # needs (SPARK-58979): what observes it needs it. late_rows.py holds the plan to that.
+            counts.append(F.unix_micros(F.max(event_time)).alias("newest_us"))
+        rows = rows.observe(observation_name(index), *counts)
         event_time = step.time_after(event_time) or ""
     return rows
 
@@ -101,7 +104,7 @@ def _entering(rows: DataFrame, spec: Pipeline) -> DataFrame:
 
 def observation_name(index: int) -> str:
     """The name of the observation after a step: rows bigint; after an Aggregate also counted bigint
-    (records in its groups).
+    (records in its groups); where a stateful step passes the event time on, newest_us bigint.
     """
     return f"after_{index}"
 
@@ -114,9 +117,14 @@ def is_late(spec: Pipeline, late_before_ms: int) -> Column:
     Source: StatefulOperator's watermark predicates for late events (statefulOperators.scala,
     WatermarkSupport).
     """
-    if spec.watermark_delay is None or spec.entry is None:
+    if spec.entry is None or late_by(spec) is None:
         return F.lit(False)
     late_before = F.timestamp_millis(F.lit(late_before_ms))
-    return stateful_operator(spec.entry).is_late(
-        spec.topic.event_time, late_before, spec.output_mode
-    )
+    return stateful_operator(spec.entry).is_late(spec.topic.event_time, late_before)
+
+
+def late_by(spec: Pipeline) -> LateBy | None:
+    """By what Spark drops late rows before the first stateful step; None if no row is late."""
+    if spec.watermark_delay is None or spec.entry is None:
+        return None
+    return stateful_operator(spec.entry).late_by(spec.output_mode)

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.spec import Deduplicate, Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.output_mode import OutputMode
-from spark_jobs.steps.operator import StepContext
+from spark_jobs.steps.operator import LateBy, StepContext
 
 
 class DeduplicateOperator(NamedTuple):
@@ -31,7 +31,10 @@ class DeduplicateOperator(NamedTuple):
     def counts(self) -> list[Column]:
         return []
 
-    def is_late(self, event_time: str, late_before: Column, _: OutputMode) -> Column:
+    def late_by(self, _: OutputMode) -> LateBy:
+        return "row"
+
+    def is_late(self, event_time: str, late_before: Column) -> Column:
         """Spark drops rows at or before the watermark of the previous batch."""
         return F.col(event_time) <= late_before
 

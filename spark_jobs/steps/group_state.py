@@ -20,7 +20,7 @@ from spark_jobs.steps.buckets.bucket import Bucket
 from spark_jobs.steps.buckets.packing import in_buckets
 from spark_jobs.steps.hidden import hide_column
 from spark_jobs.steps.logic import load
-from spark_jobs.steps.operator import NO_PREDICATE, StepContext
+from spark_jobs.steps.operator import NO_PREDICATE, LateBy, StepContext
 from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
 from spark_jobs.storage.delta import is_table
@@ -83,12 +83,12 @@ class GroupStateOperator(NamedTuple):
     def counts(self) -> list[Column]:
         return []
 
-    def is_late(self, event_time: str, late_before: Column, _: OutputMode) -> Column:
-        """Spark compares rows with the watermark only in time mode "event".
+    def late_by(self, _: OutputMode) -> LateBy | None:
+        """Spark compares rows with the watermark only in time mode "event"."""
+        return "row" if self.step.time_mode == "event" else None
 
-        In the other time modes no row is late.
-        """
-        return F.col(event_time) <= late_before if self.step.time_mode == "event" else F.lit(False)
+    def is_late(self, event_time: str, late_before: Column) -> Column:
+        return F.col(event_time) <= late_before
 
     def row_part(self, rows: DataFrame, _: str) -> DataFrame:
         """The rows: all that follows is Python code."""

@@ -6,7 +6,7 @@ implements this, and one line in operators.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from pyspark.sql import Column, DataFrame
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from spark_jobs.steps.timers import Timers
 
 NO_PREDICATE = "no watermark predicate"
+LateBy = Literal["key", "row"]
+"""What Spark compares with the watermark (WatermarkSupport): the key of a row's group, or the row.
+"""
 
 
 class StepContext(NamedTuple):
@@ -48,9 +51,12 @@ class Operator(Protocol):
 class StatefulOperator(Operator, Protocol):
     """A step that keeps state."""
 
-    def is_late(self, event_time: str, late_before: Column, output_mode: OutputMode, /) -> Column:
+    def late_by(self, output_mode: OutputMode, /) -> LateBy | None:
+        """By what Spark drops late rows; None if it drops none."""
+
+    def is_late(self, event_time: str, late_before: Column, /) -> Column:
         """boolean over the input rows: whether Spark drops them as late if this is the first
-        stateful step.
+        stateful step, and `late_by` is not None.
 
         `late_before` is the watermark for late rows.
         """

@@ -92,6 +92,14 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: pipeline(steps=(aggregate(window=None),), state=BUDGET),
         "output_mode | 'append' | without a window is never final | Use update or complete",
     ),
+    "groups by the event time, in update mode": (
+        lambda: pipeline(steps=(aggregate(window=None, keys=("at",)),), output_mode="update", state=BUDGET),
+        "Aggregate.keys | ('at',) | evict groups by at | Group by a window",
+    ),
+    "windows by the event time": (
+        lambda: pipeline(steps=(aggregate(keys=("at", "shop")),)),
+        "Aggregate.keys | ('at', 'shop') | drop their late rows | begin with a Transform",
+    ),
     "sessions of rows behind the watermark": (
         lambda: pipeline(steps=(aggregate(window=Session(gap="1 hour")),)),
         "steps | 'session' | after Spark wrote the first | Put a Deduplicate before",

@@ -1,0 +1,60 @@
+"""Late rows: Spark's plan of a batch, held to what the account takes for late.
+
+Spark does not say which rows it drops. So the account has the same expression (chain.is_late), and
+relies on a predicate in Spark's first stateful operator. Spark makes that of a column with the
+watermark. Where the operator's input has none, Spark drops nothing, without a word.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec import Pipeline
+from spark_jobs.steps.chain import late_by
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+WITH_WATERMARK = "org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport"
+WATERMARK = "spark.watermarkDelayMs"
+"""In the metadata of a column that has one (EventTimeWatermark.delayKey)."""
+
+
+def plan_of_batch(spark: SparkSession) -> JavaObject:
+    """Called in the function of a foreachBatch: the SparkPlan that runs its batch. `spark` started
+    the query.
+    """
+    query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+    queries: Any = spark._jsparkSession.streams()  # noqa: SLF001 - no public way from a batch to its plan
+    return queries.get(query).streamingQuery().lastExecution().executedPlan()
+
+
+def refuse_late_rows(plan: JavaObject, spec: Pipeline) -> None:
+    """Raise SpecInvalid if the first stateful operator of a SparkPlan keeps rows that the account
+    takes for late.
+    """
+    by = late_by(spec)
+    if by is None:
+        return
+    entry = _first(plan)
+    # The predicates themselves are not asked for: made here, they would go with each task.
+    columns = entry.keyExpressions() if by == "key" else entry.child().output()
+    if not any(columns.apply(n).metadata().contains(WATERMARK) for n in range(columns.size())):
+        raise SpecInvalid.late_rows_enter(
+            pipeline=spec.name, step=spec.first_stateful + 1, column=spec.topic.event_time
+        )
+
+
+def _first(plan: JavaObject) -> JavaObject:
+    """The operator nearest to the source that drops late rows."""
+    children = plan.children()
+    for number in range(children.size()):
+        if (found := _first(children.apply(number))) is not None:
+            return found
+    known = is_instance_of(SparkContext._gateway, plan, WITH_WATERMARK)  # noqa: SLF001 - no public way to it
+    return plan if known else None
