@@ -35,6 +35,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "classify/capture.py": {"late", "kept"},
     "classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"},
     "steps/aggregate.py": {"counted"},
+    "steps/chain.py": {"rows", "newest_us"},
     "steps/canonical/deduplicate.py": {"reused_keys", "ambiguous_copies"},
     # Alone in a select: a record's place, and its group's bucket.
     "runs/failures/group_search.py": {"p", "o", "g", "first", "last"},
