@@ -25,9 +25,14 @@ if TYPE_CHECKING:
 def forgotten_steps(
     paths: Paths, before: datetime
 ) -> Iterator[tuple[str, Callable[[Held], object]]]:
-    """A line and a function, if the table remembers deletes of batches planned before this time."""
+    """A line and a function, if the table remembers deletes of batches planned before this time.
+
+    Nothing while files have INT96 times, as for an archive (archive_care.py).
+    """
     if not delta.is_table(paths.table) or untried(table := delta.open_table(paths.table)):
         return  # its drains forget them (sink/keyed/forgetting.py)
+    if rewrite.inexact(table):
+        return
     where = f"{DELETED} AND CAST({DELETED_AT} AS BIGINT) < {microseconds(before)}"
     builder = deltalake.QueryBuilder().register("t", table)
     [row] = table_of(builder.execute(f"SELECT count(*) AS n FROM t WHERE {where}")).to_pylist()

@@ -36,21 +36,27 @@ def plan_of_batch(spark: SparkSession) -> JavaObject:
 
 def refuse_late_rows(plan: JavaObject, spec: Pipeline) -> None:
     """Raise SpecInvalid if the first stateful operator of a SparkPlan keeps rows that the account
-    takes for late.
+    takes for late, or if the plan has none.
     """
     by = late_by(spec)
     if by is None:
         return
     entry = _first(plan)
     # The predicates themselves are not asked for: made here, they would go with each task.
-    columns = entry.keyExpressions() if by == "key" else entry.child().output()
-    if not any(columns.apply(n).metadata().contains(WATERMARK) for n in range(columns.size())):
+    if entry is None or not _has_watermark(
+        entry.keyExpressions() if by == "key" else entry.child().output()
+    ):
         raise SpecInvalid.late_rows_enter(
             pipeline=spec.name, step=spec.first_stateful + 1, column=spec.topic.event_time
         )
 
 
-def _first(plan: JavaObject) -> JavaObject:
+def _has_watermark(columns: JavaObject) -> bool:
+    """Of a Seq of Catalyst's attributes."""
+    return any(columns.apply(n).metadata().contains(WATERMARK) for n in range(columns.size()))
+
+
+def _first(plan: JavaObject) -> JavaObject | None:
     """The operator nearest to the source that drops late rows."""
     children = plan.children()
     for number in range(children.size()):

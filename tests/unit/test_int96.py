@@ -3,6 +3,7 @@
 import ast
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import deltalake
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from upath import UPath
 
 import spark_jobs
+from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.table_care import table_steps
 from spark_jobs.root.paths import Paths
 from spark_jobs.storage import compaction, delta, rewrite
@@ -34,15 +36,15 @@ def _int96(at: datetime) -> bytes:
     return (rest * 1000).to_bytes(8, "little") + (days + 2_440_588).to_bytes(4, "little")
 
 
-def _as_spark(place: Path, rows: pa.Table) -> None:
+def _as_spark(place: Path, rows: pa.Table, name: str = "at") -> None:
     """Write a file as Spark does. pyarrow makes its INT96 from nanoseconds, which years far from
     ours are not: so it writes marks, and their bytes are exchanged for the true ones.
     """
     marks = [datetime(2001, 1, 1 + n, tzinfo=UTC) for n in range(len(TIMES))]
     mark = dict(zip(TIMES, marks, strict=True))
-    column = pa.array([mark[at] for at in rows["at"].to_pylist()], pa.timestamp("us", "UTC"))
+    column = pa.array([mark[at] for at in rows[name].to_pylist()], pa.timestamp("us", "UTC"))
     pq.write_table(
-        rows.set_column(rows.schema.get_field_index("at"), "at", column),
+        rows.set_column(rows.schema.get_field_index(name), name, column),
         place,
         use_deprecated_int96_timestamps=True,
         compression="none",
@@ -192,3 +194,30 @@ def test_no_module_but_the_door_lets_delta_rs_rewrite_a_table():
         for call in _calls(text)
     }
     assert {file for file, _ in found} == {"storage/rewrite.py"}
+
+
+def test_no_record_of_an_archive_is_removed_by_a_time_that_is_misread(tmp_path):
+    """The year 9999 is 1816 to delta-rs."""
+    path = UPath(tmp_path / "archive")
+    rows = pa.table(
+        {
+            "topic_id": ["t"] * 2,
+            "partition": pa.array([0, 0], pa.int32()),
+            "offset": [0, 1],
+            "kafka_timestamp": pa.array(TIMES[3:] * 2, pa.timestamp("us", "UTC")),
+        }
+    )
+    deltalake.write_deltalake(path, rows)
+    log = Log.of(path)
+    [file] = log.replay(log.newest).added.values()
+    made = "part-00000-00000000-0000-4000-8000-000000000000.c000.snappy.parquet"
+    _as_spark(tmp_path / "archive" / made, rows, "kafka_timestamp")
+    size = (path / made).stat().st_size
+    add = {name: file[name] for name in file if name != "stats"} | {"path": made, "size": size}
+    gone = {"path": file["path"], "dataChange": True, "deletionTimestamp": 1}
+    said = {"timestamp": 1, "operation": "UPDATE", "engineInfo": "Apache-Spark/4.2.0"}
+    assert log.put(log.newest + 1, [{"commitInfo": said}, {"remove": gone}, {"add": add}])
+    paths = SimpleNamespace(table=path)
+    assert [*kept_steps(paths, TIMES[2])] == []
+    rewrite.make_exact(delta.open_table(path))
+    assert [*kept_steps(paths, TIMES[2])] == []
