@@ -8,9 +8,11 @@ import deltalake
 import pytest
 
 from spark_jobs.checks import added_rows as added, rows as rows_of
+from spark_jobs.checks.changed_rows import changed_rows
 from spark_jobs.checks.rows import unjudged_rows
 from spark_jobs.sink import few_rows
 from spark_jobs.storage.delta_log import Log
+from spark_jobs.values.own_columns import DELETED
 from tests.harness.cleaned import clean_log
 from tests.harness.lines import heard
 
@@ -178,6 +180,27 @@ def test_in_update_mode_a_key_is_judged_by_its_last_row(spark, tmp_path):
             "WHEN MATCHED THEN UPDATE SET n = s.n"
         )
     assert table.unjudged(passed, last) == [("a", 3)]
+
+
+def test_behind_edits_of_keys_both_ways_give_what_the_table_has_of_them(spark, tmp_path):
+    table = Table(spark, tmp_path / "t", "update")
+    table.do(
+        f"REPLACE table TABLE (k STRING, n INT, {DELETED} BOOLEAN) USING DELTA "
+        "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+    )
+    table.run.spec.keyed = step = SimpleNamespace(row_key=("k",))
+    passed = table.do("INSERT INTO TABLE VALUES ('old', 0, false), ('untouched', 9, false)")
+    table.do("INSERT INTO TABLE VALUES ('bad', 1, false), ('gone', 2, false), ('dead', 3, true)")
+    table.do("UPDATE TABLE SET k = 'good' WHERE k = 'bad'")
+    table.do("DELETE FROM TABLE WHERE k = 'gone'")
+    table.do("UPDATE TABLE SET k = 'older' WHERE k = 'old'")
+    last = table.do("UPDATE TABLE SET n = 5 WHERE k = 'older'")
+    here = changed_rows(spark, table.path, step, passed, last)
+    assert here is not None
+    by_spark = rows_of._changed(table.run, passed, last)  # noqa: SLF001 - the other way
+    for rows in (here, by_spark):
+        assert sorted((row.k, row.n) for row in rows.collect()) == [("good", 1), ("older", 5)]
+    by_spark.unpersist()
 
 
 def test_where_the_changes_are_gone_all_rows_are_judged_and_it_says_so(table, monkeypatch):
