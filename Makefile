@@ -62,11 +62,12 @@ simulate: $(READY) ## kill and interleave every change of a root without Spark, 
 	@echo 'the same schedules again: make simulate SECONDS=$(SECONDS) SEED=$(SEED)'
 	@$(BIN)/python -m tests.simulation $(SECONDS) $(SEED)
 
-lint: $(PACKAGES) ## ruff, mypy and the import boundary; beside set-up's second half where both are due
+lint: $(PACKAGES) ## ruff, mypy, the import boundary and the measures; beside set-up's second half where both are due
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m local.measures
 
 object-store: $(PACKAGES) ## build the S3 server of the tests, where there is Go; beside set-up, with what that leaves of the cores
 	@$(if $(wildcard $(READY)),,nice) $(BIN)/python -m tests.harness.object_store

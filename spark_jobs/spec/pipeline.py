@@ -24,8 +24,6 @@ from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in
 from spark_jobs.spec.state_metrics import STATE_METRICS
 from spark_jobs.spec.steps.union import (
-    Aggregate,
-    Deduplicate,
     GroupState,
     Keyed,
     Stateful,
@@ -259,7 +257,7 @@ class Pipeline(Model):
         for index, step in enumerate(self.steps):
             if step.stateful and time is None:
                 self._refuse_without_time(index)
-            self._refuse_time_in_keys(step, time)
+            step.refuse_time(time, self.output_mode)
             self._refuse_keys(step, types)
             if isinstance(step, GroupState) and step.form == "buckets":
                 self._refuse_double_keys(step, types)
@@ -293,28 +291,6 @@ class Pipeline(Model):
                     "Remove it from the list",
                 )
         return self
-
-    def _refuse_time_in_keys(self, step: Step, time: str | None) -> None:
-        """Spark evicts by the watermark what has the event time among its keys."""
-        match step:
-            case Deduplicate(scope="event_time", keys=keys) if time not in keys:
-                refuse(
-                    "Deduplicate.keys",
-                    keys,
-                    f"scope 'event_time' evicts by {time}, which is not in keys",
-                    "Add it to the keys, or use scope 'watermark'",
-                )
-            case Aggregate(keys=keys, window=window) if time in keys:
-                if self.output_mode != "complete" or isinstance(window, Session):
-                    refuse(
-                        "Aggregate.keys",
-                        keys,
-                        f"Spark would evict groups by {time}, and drop their late rows",
-                        "Group by a window, or by a copy: begin with a Transform that is SELECT *, "
-                        f"{time} AS same_time FROM rows",
-                    )
-            case _:
-                pass
 
     def _refuse_keys(self, step: Step, types: dict[str, str]) -> None:
         keys = step.state_key(tuple(types)) if step.stateful else ()

@@ -163,6 +163,17 @@ class Aggregate(StepBase):
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time
 
+    def refuse_time(self, time: str | None, output_mode: str) -> None:
+        watermark_ignored = output_mode == "complete" and not isinstance(self.window, Session)
+        if time in self.keys and not watermark_ignored:
+            refuse(
+                "Aggregate.keys",
+                self.keys,
+                f"Spark would evict groups by {time}, and drop their late rows",
+                "Group by a window, or by a copy: begin with a Transform that is SELECT *, "
+                f"{time} AS same_time FROM rows",
+            )
+
     def unranged(self, ranges: Ranges) -> str | None:
         if self.window is None:
             return "each record changes its group of an Aggregate without a window for good"

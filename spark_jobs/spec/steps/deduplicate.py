@@ -11,6 +11,7 @@ from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
@@ -100,6 +101,15 @@ class Deduplicate(StepBase):
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
+
+    def refuse_time(self, time: str | None, output_mode: str) -> None:  # noqa: ARG002 - as the other steps
+        if self.scope == "event_time" and time not in self.keys:
+            refuse(
+                "Deduplicate.keys",
+                self.keys,
+                f"scope 'event_time' evicts by {time}, which is not in keys",
+                "Add it to the keys, or use scope 'watermark'",
+            )
 
     def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
         if self.scope == "for_ever":

@@ -129,6 +129,11 @@ class StepBase(Model):
     def time_after(self, event_time: str | None) -> str | None:
         """The output's event-time column, given the input's; None where the output has none."""
 
+    def refuse_time(self, time: str | None, output_mode: str) -> None:
+        """Refuse keys that do not go with the input's event-time column, by which Spark evicts what
+        has it among them.
+        """
+
     @abstractmethod
     def unranged(self, ranges: Ranges) -> str | None:
         """Why a range of its output cannot be computed by itself; None if it can."""

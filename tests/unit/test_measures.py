@@ -1,0 +1,85 @@
+"""The measures of a tree, on a small one whose figures a person can count."""
+
+import json
+
+import pytest
+
+from local.measures import Figure, figures, main
+
+TREE = {
+    "spark_jobs/__init__.py": "",
+    "spark_jobs/log.py": '"""Log."""\n',
+    "spark_jobs/runs/__init__.py": '"""Runs."""\n',
+    "spark_jobs/runs/drain.py": (
+        "from __future__ import annotations\n"
+        "import json\n"
+        "from typing import TYPE_CHECKING\n"
+        "from spark_jobs import log\n"
+        "from spark_jobs.sink.table import (\n    ensure,\n    other,\n)\n"
+        "if TYPE_CHECKING:\n    from spark_jobs.never.typed import Typed\n"
+        "def drain() -> None:\n    from spark_jobs.late import inner\n    ensure(spec.topic)\n"
+    ),
+    "spark_jobs/late.py": "import deltalake\n",
+    "spark_jobs/sink/table.py": (
+        "def ensure(step):\n"
+        '    """Long.\n\n    Longer.\n    """\n'
+        "    if isinstance(step, Aggregate):\n        return _one(step)\n    return _two(_two(step))\n"
+        "def _one(step):\n    match step:\n        case History():\n            return 1\n"
+        "def _two(step):\n    return step\n"
+        "def _large(step):\n" + "    step()\n" * 7 + "def calls():\n    return _large(1)\n"
+    ),
+    "spark_jobs/never/typed.py": "class Typed: ...\n",
+    "spark_jobs/never/table.py": "",
+    "spark_jobs/spec/steps/aggregate.py": "isinstance(step, Aggregate)\n",
+    "plugins/dags.py": "isinstance(step, Latest)\nspec.topic\n",
+    "tests/unit/test_it.py": "1\n2\n",
+}
+COUNTED = {
+    "lines of spark_jobs": 42,
+    "files of spark_jobs": 9,
+    "lines of tests": 2,
+    "files of tests": 1,
+    "lines that a drain reaches": 39,  # drain, log, late and sink/table: no __init__, no types
+    "files that a drain reaches": 4,
+    "questions for a step's class": 3,
+    "files that ask for a step's class": 2,
+    "files that name Delta": 1,
+    "files that read spec.topic": 2,
+    "most rooms that a room imports": 4,  # of runs: log, sink, never, late
+    "most imports of a file": 4,
+    "basenames of several files": 2,
+    "small functions with one caller": 2,  # ensure and _one
+}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for name, text in TREE.items():
+        (path := tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_each_figure_is_what_a_person_counts(tree):
+    found = figures(tree)
+    assert {name: figure.value for name, figure in found.items()} == COUNTED
+    assert found["most rooms that a room imports"] == Figure(4, "runs")
+    assert found["most imports of a file"] == Figure(4, "spark_jobs/runs/drain.py")
+
+
+def test_a_figure_that_grows_fails_until_it_is_kept_and_one_that_falls_does_not(tree, capsys):
+    kept = tree / "measures.json"
+    with pytest.raises(SystemExit, match="lines of spark_jobs"):
+        main(tree, kept, keep=False)  # nothing is kept yet
+    main(tree, kept, keep=True)
+    assert json.loads(kept.read_text()) == COUNTED
+    (tree / "spark_jobs/more.py").write_text("isinstance(step, Transform)\n")
+    with pytest.raises(SystemExit) as grown:
+        main(tree, kept, keep=False)
+    assert "questions for a step's class" in str(grown.value)
+    assert "files that name Delta" not in str(grown.value)
+    assert json.loads(kept.read_text()) == COUNTED
+    main(tree, kept, keep=True)
+    (tree / "spark_jobs/more.py").unlink()
+    main(tree, kept, keep=False)
+    assert "kept: 10" in capsys.readouterr().out.splitlines()[-13]
