@@ -299,11 +299,17 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "unexplained", _LONG, "of these changes, those that no late or replayed record explains"
         ),
         Column("unaccounted", _LONG, "mismatches in the account of the records; 0 if exact"),
-        Column("reused_keys", _LONG, "keys with copies further apart than the delay"),
+        Column(
+            "reused_keys",
+            _LONG,
+            "keys with copies further apart than the delay; null where no Deduplicate of the scope "
+            "watermark comes first",
+        ),
         Column(
             "ambiguous_copies",
             _LONG,
-            "copies between once and twice the delay apart, which a batch may have kept or not",
+            "copies between once and twice the delay apart, which a batch may have kept or not; "
+            "null likewise",
         ),
         Column("spec_digest", _STRING, "digest of the spec by which the rows were computed"),
         Column("table_version_before", _LONG, "the table's version before it"),
@@ -316,7 +322,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "when the swap was committed; when it was recorded, where no row differed",
         ),
         Column("seconds", _DOUBLE, "seconds that the computation took"),
-        Column("report", _STRING, "the whole report, as JSON"),
+        Column(
+            "report",
+            _STRING,
+            "the report of the run that computed it, as JSON, without values of rows",
+        ),
     ),
     "merged": (
         _PIPELINE,
