@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.messages.report import Account, CheckResult, StateUse
+from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult, StateUse
 from spark_jobs.ops.operator_metrics import COUNTS
 
 Row = dict[str, Any]
@@ -134,7 +134,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ),
         Column("offsets_start", _STRING, "partition -> first offset, as JSON"),
         Column("offsets_end", _STRING, "partition -> offset after the last, as JSON"),
-        *_described(Account),
+        *_described(Account, *OF_BATCHES),
         Column(
             "first_event_time",
             _TIME,
@@ -285,7 +285,13 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("malformed", _LONG, "of them, those that did not decode"),
         Column("premature", _LONG, "of them, those ahead of their time by more than max_ahead"),
         Column("filtered", _LONG, "of them, those that a condition of the spec left out"),
-        Column("outside", _LONG, "of them, those that no row of the ranges needs"),
+        Column(
+            "kept_aside",
+            _LONG,
+            "of them, those of ops.quarantine and ops.late of which it uses nothing; null if an "
+            "older Sluice wrote the row",
+        ),
+        Column("outside", _LONG, "of them, good ones that no row of the ranges needs"),
         Column("used", _LONG, "of them, those from which the rows were computed"),
         Column("duplicates", _LONG, "of them, copies of a used one"),
         Column("late_merged", _LONG, "late records that are in the rows now"),

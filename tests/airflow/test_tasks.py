@@ -403,7 +403,7 @@ class TestPublish:
             "pipeline": NAME, "generation": "g", "batch_id": 0, "run_id": "manual__1-try1",
             "watermark": NOON, "offsets_end": '{"0": 10}',
         }  # fmt: skip
-        ops_tables.append(paths.root, "batches", [row | account.model_dump()])
+        ops_tables.append(paths.root, "batches", [row | account.row()])
         return paths
 
     def told(self, installation: Installation) -> list[dict[str, Any]]:

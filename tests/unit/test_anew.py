@@ -71,7 +71,7 @@ class Vain(Drains):
         row = {"pipeline": SPEC.name, "generation": self.identity.generation, "batch_id": number}
         row |= {"offsets_start": json.dumps({"0": 10 * number})}
         row |= {"offsets_end": json.dumps({"0": 10 * (number + 1)})}
-        ops_tables.append(self.paths.root, "batches", [row | account.model_dump()])
+        ops_tables.append(self.paths.root, "batches", [row | account.row()])
         self.cursor.model_copy(update={"audited": number}).write(self.paths.cursor)
 
 

@@ -83,11 +83,8 @@ def put_staged(
         "malformed": account.malformed,
         "premature": account.premature,
         "filtered": account.filtered,
-        "outside": account.read
-        - account.malformed
-        - account.premature
-        - account.filtered
-        - account.accepted,
+        "kept_aside": account.kept_aside,
+        "outside": account.outside,
         "used": account.accepted,
         "duplicates": account.duplicates,
         **in_the_rows(staged.merged),

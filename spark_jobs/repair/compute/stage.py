@@ -29,6 +29,7 @@ from spark_jobs.launch.few_records import computed_once, for_records, release
 from spark_jobs.messages.change import change_checks, metrics
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import Report
+from spark_jobs.messages.stages import account_line
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.messages.withheld import SETTING
 from spark_jobs.repair.compute import by_key, kept, sessions
@@ -221,6 +222,7 @@ def _compute_and_judge(
     told = counted(way, paired)
     outcome.change = change_of(way, plan, told, compared.carried, computed, merged)
     outcome.drained = drained_of(plan, computed, outcome.change)
+    LOG.info("%s: %s", plan.pipeline, account_line(outcome.drained.account))
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     scene.held.confirm()
     write_changes(paired, folder)

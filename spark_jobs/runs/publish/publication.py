@@ -19,7 +19,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.published import Published, behind, read_published
 from spark_jobs.errors import VersionNotLive
 from spark_jobs.messages.event import Event
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.report import OF_BATCHES, Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.published import table as published_table
 from spark_jobs.root.paths import Paths
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
 LOG = logging.getLogger(__name__)
-COUNTS = tuple(Account.model_fields)
 
 
 def publish(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, ...]:
@@ -138,7 +137,7 @@ def _batches(paths: Paths, pipeline: str, known: Identity, fact: Published) -> l
     rows: list[Row] = ops_tables.query(
         paths.root,
         "batches",
-        f"SELECT batch_id, run_id, watermark, offsets_end, {', '.join(COUNTS)} FROM batches "
+        f"SELECT batch_id, run_id, watermark, offsets_end, {', '.join(OF_BATCHES)} FROM batches "
         f"WHERE pipeline = '{pipeline}' AND generation IN ({generations}) "
         f"AND batch_id BETWEEN {fact.before_batch} AND {fact.batch} ORDER BY batch_id",
     ).to_pylist()
