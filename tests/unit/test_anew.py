@@ -218,7 +218,7 @@ def superseding(made: Vain, note: Superseded, until: int) -> Any:
     note.write(made.paths.superseded)
     row = {"pipeline": SPEC.name, "generation": "g0", "batch_id": 0}
     row |= {"offsets_start": '{"0": 0}', "offsets_end": json.dumps({"0": until})}
-    ops_tables.append(made.paths.root, "batches", [row | IN_VAIN.model_dump()])
+    ops_tables.append(made.paths.root, "batches", [row | IN_VAIN.row()])
     rejected(made, "g0", 3, 4, 25)
     rejected(made, "g1", 3)
     known = read_identity(made.paths)
