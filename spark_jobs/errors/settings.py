@@ -40,7 +40,7 @@ class SettingInvalid(SluiceError):
 
     @reason(
         "SLUICE_PIPELINES is {package!r}: {error}. It is neither on the path, nor in {here} or a "
-        "folder above that.",
+        "folder above that. One of another user, or in a folder that all share, is not taken.",
         "Set it to a Python package on the PYTHONPATH, or unset it. "
         "`sluice new NAME --into FOLDER` makes one.",
     )
