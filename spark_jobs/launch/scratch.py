@@ -130,6 +130,7 @@ def _sweep(home: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Whoever has its lock does it."""
+    """Whoever has its lock does it. What cannot be removed now keeps it, for the next."""
     shutil.rmtree(folder, ignore_errors=True)
-    _lock_of(folder).unlink(missing_ok=True)
+    if not folder.exists():
+        _lock_of(folder).unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from spark_jobs.launch import relay
 from spark_jobs.launch.scratch import FOLDERS, Scratch, has_sockets, remove_own, scratch
 from spark_jobs.proof import pytest_plugin
 from spark_jobs.settings.installation import REPO
+from tests.harness.nobody import as_nobody, needs_two_users
 from tests.harness.refused import fails
 
 WRITES = "import os, pathlib; pathlib.Path(os.environ['SPARK_LOCAL_DIRS'], 'rows').touch()"
@@ -106,6 +107,26 @@ def test_what_a_killed_jvm_left_goes_with_the_next_start_and_that_of_a_living_on
     with scratch({}):
         pass
     assert not [*home.iterdir()]
+
+
+@needs_two_users
+def test_what_could_not_be_removed_at_once_goes_with_a_later_start(temporary):
+    """Root removes whatever it meets."""
+    temporary.chmod(0o1777)
+
+    def twice() -> list[int]:
+        with scratch({}) as made:
+            kept = Path(made.variables["SPARK_LOCAL_DIRS"]) / "kept"
+            kept.mkdir()
+            (kept / "rows").touch()
+            kept.chmod(0o500)
+        left = len([*temporary.glob("*/*/kept/rows")])
+        kept.chmod(0o700)
+        with scratch({}):
+            pass
+        return [left, len([*temporary.glob("*/*")])]
+
+    assert as_nobody(twice) == [1, 0]
 
 
 def test_what_another_machine_has_in_a_shared_folder_stays(home, monkeypatch):
