@@ -1,6 +1,8 @@
 """The folder of a JVM: for whom it is, how long it stays, and what the JVM is told of it."""
 
 import ast
+import errno
+import fcntl
 import os
 import shlex
 import signal
@@ -106,6 +108,18 @@ def test_what_a_killed_jvm_left_goes_with_the_next_start_and_that_of_a_living_on
         lives.wait()
     with scratch({}):
         pass
+    assert not [*home.iterdir()]
+
+
+def test_a_disk_without_locks_has_one_too_which_nobody_sweeps(home, monkeypatch):
+    """As Lustre or NFS may be mounted."""
+
+    def none(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with scratch({}) as made, scratch({}):
+        assert Path(made.variables["SPARK_LOCAL_DIRS"]).is_dir()
     assert not [*home.iterdir()]
 
 
