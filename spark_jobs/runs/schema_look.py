@@ -56,6 +56,11 @@ class Found(NamedTuple):
         return f"{self.id} in {self.records:,} (first: {first})"
 
 
+def looks(spec: Pipeline) -> bool:
+    """Whether records of its topics have ids of schemas."""
+    return any(True for topic in spec.topic.each for _ in registries(topic))
+
+
 def look(
     spec: Pipeline, settings: Settings, spark: SparkSession, topic: SourceState, done: Offsets
 ) -> None:
