@@ -66,10 +66,14 @@ class RecordDecoder:
 
     def _decode(self, records: Records) -> Decoded:
         found, reasons = self._value.decode(records)
-        records = records.first(len(reasons))
-        columns = dict(zip(self._of_value, found, strict=True))
-        if self._of_key or len(columns) < len(self._fields):
+        of_key, why_not = self._keys(records.first(len(reasons)))
+        count = len(why_not)
+        records, reasons = records.first(count), reasons[:count]
+        found = [column.slice(0, count) for column in [*found, *of_key]]
+        columns = dict(zip((*self._of_value, *self._of_key), found, strict=True))
+        if len(columns) < len(self._fields):
             columns |= self._others(records, reasons)
+        _merge(reasons, {at: f"key: {why}" for at, why in enumerate(why_not) if why})
         for field in self._ruled:
             for index, why in broken(columns[field.name], field).items():
                 reasons[index] = reasons[index] or f"{_named(field)} {why}"
@@ -105,21 +109,17 @@ class RecordDecoder:
                 unknown = records.headers.is_null().to_pylist()
                 wrong |= {index: NOT_KEPT for index in wrong if unknown[index]}
             _merge(reasons, wrong)
-        if self._of_key or any(each.part == "key" for each in self._fields.values()):
-            of_key, why_not = whole(
-                in_parts(self._key.decode, records._replace(values=records.keys))
-            )
-            columns |= dict(zip(self._of_key, of_key, strict=True))
-            nulls = records.keys.is_null().to_pylist()
-            _merge(
-                reasons,
-                {
-                    index: f"key: {why}"
-                    for index, why in enumerate(why_not)
-                    if why and not nulls[index]
-                },
-            )
         return columns
+
+    def _keys(self, records: Records) -> Decoded:
+        """Of the first records what fields of the key have. A key that is null is no wrong one."""
+        if not any(each.part == "key" for each in self._fields.values()):
+            return Decoded([], [None] * len(records.values))
+        found, why_not = self._key.decode(records._replace(values=records.keys))
+        nulls = records.keys.is_null().to_pylist()
+        return Decoded(
+            found, [None if no else why for no, why in zip(nulls, why_not, strict=False)]
+        )
 
     def _of_record(self, records: Records) -> dict[str, pa.Array]:
         import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 READERS: Final = 8
 """Files that are read at the same time: an object store takes some 20 ms for each."""
 MISSING: Final = ".missing"
+MOST_MISSING: Final = 2_000
+"""Ids that are kept as missing. Records of another format have others in each run."""
 OTHERS: Final = "others.unasked"
 """It is there once records had more ids than are looked up."""
 
@@ -84,11 +86,17 @@ class Kept:
         wanted = [each for each in ids if kept.get(each) is None]
         asked = registry() if wanted else None
         had = {each: True for each in ids if each not in wanted}
+        missing = {each for each, schema in kept.items() if schema is None}
         for each in wanted:
             assert asked
             found = asked.schema(int(each)) if each.isdigit() else asked.schema_by_guid(each)
             had[each] = found is not None
-            self._keep(each, found, asked.url)
+            if found is None:
+                missing.add(each)
+            if found is not None or len(missing) <= MOST_MISSING:
+                self._keep(each, found, asked.url)
+            else:
+                self.note_others()
         return had
 
     def refuse_others(self, ids: Iterable[str], registry: Callable[[], Registry]) -> None:
