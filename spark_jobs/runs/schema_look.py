@@ -131,12 +131,13 @@ def _unasked(root: UPath) -> list[str]:
         root,
         "quarantine",
         "SELECT reason, count(*) AS records FROM quarantine "
-        f"WHERE reason LIKE '{not_kept('%')}' GROUP BY reason ORDER BY records DESC "
+        f"WHERE reason LIKE '%{not_kept('%')}' GROUP BY reason ORDER BY records DESC "
         f"LIMIT {MOST_IDS}",
     )
     before, after = not_kept("%").split("%")
     reasons = [row["reason"] for part in counted for row in part.to_pylist()]
-    return [each.removeprefix(before).removesuffix(after) for each in reasons]
+    # A key's reason begins with a word that says so.
+    return [each.removesuffix(after).rpartition(before)[-1] for each in reasons]
 
 
 def _parts(topic: SourceState, done: Offsets) -> Parts:

@@ -16,16 +16,22 @@ from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given, strategies as st
+from upath import UPath
 
 from spark_jobs.decode.prepared import Prepared, prepare
 from spark_jobs.decode.schemed.registered import NO_HEAD, NO_ID
 from spark_jobs.errors import RegistryRefused, SpecInvalid
+from spark_jobs.ops import ops_tables
+from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
-from spark_jobs.spec import Avro, Field, Json, Protobuf, Topic
+from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.spec import Avro, Field, Json, Protobuf, Topic, Transform
 from tests.harness.refused import fails
 from tests.harness.schemas import protoc
 from tests.unit.decoding import Header, records
+from tests.unit.specs import pipeline
 from tests.unit.test_schema_registry import Answer, answering
 
 AT = datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -218,3 +224,51 @@ def test_a_registry_that_finds_no_guid_is_refused_and_no_record_is_malformed_for
 def test_no_header_and_no_value_make_it_raise(value, header):
     found, why = decoded(prepared(Path("/nowhere")), value, [("__value_schema_id", header)])
     assert (found, bool(why)) == ((None, None), True)
+
+
+def test_a_replay_asks_for_the_ids_of_values_and_of_keys_for_which_no_run_asked(tmp_path):
+    at = Field(name="at", type="timestamp", part="timestamp")
+    by_key = Topic(
+        name="k",
+        key=Avro(registry="main"),
+        fields=(at, Field(name="id", type="string", part="key"), Field(name="n", type="bigint")),
+        event_time="at",
+    )
+    by_value = Topic(
+        name="v", format=Avro(registry="main"), fields=(at, FIELDS[0]), event_time="at"
+    )
+    _, [of_key] = (
+        prepare(by_key, str(tmp_path), None)
+        .decoder()
+        .decode(records([b'{"n": 1}'], keys=[b"\0\0\0\0\7"]))
+    )
+    _, [of_value] = (
+        prepare(by_value, str(tmp_path), None).decoder().decode(records([b"\0\0\0\0\x09"]))
+    )
+    ops_tables.append(
+        UPath(tmp_path),
+        "quarantine",
+        [{"pipeline": "p", "reason": why} for why in (of_key, of_value)],
+    )
+    Kept(str(tmp_path), "main").note_others()
+    asked = list[str]()
+
+    def answer(path: str) -> Answer:
+        asked.append(path)
+        return 200, {"schema": json.dumps(ORDER)}
+
+    with answering(answer) as url:
+        config = KafkaConfig.of({"schema.registry.url": url}, "a test")
+        settings = Settings(str(tmp_path), "", tmp_path, "", "", kafka_config=config)
+        ask_again(
+            pipeline(
+                topic=by_key,
+                steps=(Transform(where="true"),),
+                watermark_delay=None,
+                output_checks=(),
+            ),
+            settings,
+            UPath(tmp_path),
+        )
+    assert sorted(asked) == ["/api/schemas/ids/7", "/api/schemas/ids/9"]
+    assert {*Kept(str(tmp_path), "main").schemas()} == {"7", "9"}
