@@ -9,6 +9,7 @@ costs one more read of the new offsets, of five bytes a record.
 from __future__ import annotations
 
 import logging
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.decode.schemed.counted import registries
@@ -117,27 +118,33 @@ def ask_again(spec: Pipeline, settings: Settings, root: UPath) -> None:
     """
     for format_ in (each for topic in spec.topic.each for _, each in registries(topic)):
         kept = Kept(settings.root, format_.registry)
-        missing = [each for each, schema in kept.schemas().items() if schema is None]
-        missing += _unasked(root) if kept.has_others() else []
+        known = kept.schemas()
+        missing = [each for each, schema in known.items() if schema is None]
+        if kept.has_others():
+            unasked = (each for each in _unasked(spec, root) if each not in known)
+            missing += islice(unasked, MOST_IDS)
         try:
             kept.fetch(missing, lambda: Registry(settings.kafka_config.registry()))
         except (RegistryUnreachable, RegistryRefused) as error:
             LOG.warning("%s: %s", spec.name, error)
 
 
-def _unasked(root: UPath) -> list[str]:
-    """The ids of quarantined records whose schema is not kept, the most frequent first."""
+def _unasked(spec: Pipeline, root: UPath) -> Iterator[str]:
+    """The ids of quarantined records whose schema is not kept, the most frequent first. A record's
+    reason stays, also when its id has been asked for.
+    """
+    before, after = not_kept("%").split("%")
     counted = ops_tables.stream(
         root,
         "quarantine",
         "SELECT reason, count(*) AS records FROM quarantine "
-        f"WHERE reason LIKE '%{not_kept('%')}' GROUP BY reason ORDER BY records DESC "
-        f"LIMIT {MOST_IDS}",
+        f"WHERE {ops_tables.equals({'pipeline': spec.name})} "
+        f"AND reason LIKE '%{not_kept('%')}' GROUP BY reason ORDER BY records DESC",
     )
-    before, after = not_kept("%").split("%")
-    reasons = [row["reason"] for part in counted for row in part.to_pylist()]
     # A key's reason begins with a word that says so.
-    return [each.removesuffix(after).rpartition(before)[-1] for each in reasons]
+    for part in counted:
+        for reason in part["reason"].to_pylist():
+            yield reason.removesuffix(after).rpartition(before)[-1]
 
 
 def _parts(topic: SourceState, done: Offsets) -> Parts:

@@ -226,49 +226,39 @@ def test_no_header_and_no_value_make_it_raise(value, header):
     assert (found, bool(why)) == ((None, None), True)
 
 
-def test_a_replay_asks_for_the_ids_of_values_and_of_keys_for_which_no_run_asked(tmp_path):
+def test_replays_ask_for_each_id_of_a_key_or_a_value_for_which_no_run_asked(tmp_path, monkeypatch):
+    """As many at a time as a run asks for; none for what another pipeline lacks."""
+    monkeypatch.setattr("spark_jobs.runs.schema_look.MOST_IDS", 1)
+    root, avro = UPath(tmp_path), Avro(registry="main")
     at = Field(name="at", type="timestamp", part="timestamp")
-    by_key = Topic(
-        name="k",
-        key=Avro(registry="main"),
-        fields=(at, Field(name="id", type="string", part="key"), Field(name="n", type="bigint")),
-        event_time="at",
-    )
-    by_value = Topic(
-        name="v", format=Avro(registry="main"), fields=(at, FIELDS[0]), event_time="at"
-    )
-    _, [of_key] = (
-        prepare(by_key, str(tmp_path), None)
-        .decoder()
-        .decode(records([b'{"n": 1}'], keys=[b"\0\0\0\0\7"]))
-    )
-    _, [of_value] = (
-        prepare(by_value, str(tmp_path), None).decoder().decode(records([b"\0\0\0\0\x09"]))
-    )
-    ops_tables.append(
-        UPath(tmp_path),
-        "quarantine",
-        [{"pipeline": "p", "reason": why} for why in (of_key, of_value)],
-    )
-    Kept(str(tmp_path), "main").note_others()
+    key = Field(name="id", type="string", part="key")
+    whole = Field(name="n", type="bigint")
+    by_key = Topic(name="k", key=avro, fields=(at, key, whole), event_time="at")
+    by_value = Topic(name="v", format=avro, fields=(at, FIELDS[0]), event_time="at")
+    reasons = []
+    for topic, some in (
+        (by_key, records([b'{"n": 1}'], keys=[b"\0\0\0\0\7"])),
+        (by_value, records([b"\0\0\0\0\x09"])),
+        (by_value, records([b"\0\0\0\0\x0a"])),
+    ):
+        reasons += prepare(topic, str(root), None).decoder().decode(some).reasons
+    of_step = Transform(where="true")
+    spec = pipeline(topic=by_key, steps=(of_step,), watermark_delay=None, output_checks=())
+    owners = (spec.name, spec.name, "another")
+    rows = [{"pipeline": name, "reason": why} for name, why in zip(owners, reasons, strict=True)]
+    ops_tables.append(root, "quarantine", [*rows, rows[2]])
+    Kept(str(root), "main").note_others()
+
     asked = list[str]()
 
     def answer(path: str) -> Answer:
-        asked.append(path)
+        asked.append(path.rpartition("/")[2])
         return 200, {"schema": json.dumps(ORDER)}
 
     with answering(answer) as url:
         config = KafkaConfig.of({"schema.registry.url": url}, "a test")
-        settings = Settings(str(tmp_path), "", tmp_path, "", "", kafka_config=config)
-        ask_again(
-            pipeline(
-                topic=by_key,
-                steps=(Transform(where="true"),),
-                watermark_delay=None,
-                output_checks=(),
-            ),
-            settings,
-            UPath(tmp_path),
-        )
-    assert sorted(asked) == ["/api/schemas/ids/7", "/api/schemas/ids/9"]
-    assert {*Kept(str(tmp_path), "main").schemas()} == {"7", "9"}
+        settings = Settings(str(root), "", tmp_path, "", "", kafka_config=config)
+        for _ in range(3):
+            ask_again(spec, settings, root)
+    assert sorted(asked) == ["7", "9"]
+    assert {*Kept(str(root), "main").schemas()} == {"7", "9"}
