@@ -245,6 +245,8 @@ def test_data_in_base64_is_the_data_and_its_lack_is_none():
             carried(b"", data_base64=None, data={"orderId": 9}),
         ]
         columns, reasons = decoder.columns(values)
+        by_time = Decoding(decoder.prepared.topic, ["time"]).columns(values)[1]
+        assert by_time == reasons, "a replay's plan wants the time alone"
         rows = [*zip(*columns, strict=True)]
         assert rows[0] == rows[1] == ROWS[0]
         assert rows[8][5] == 9

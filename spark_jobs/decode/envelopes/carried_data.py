@@ -49,9 +49,11 @@ class CarriedData:
         self._reads = bool(data) and not declared
         more = (member,) if self._reads else ()
         of = decoder_class(whole)
-        self._whole = of(
-            whole, (*places, *more), [*wanted, *(each.field.name for each in more)], None
-        )
+        # Whatever is wanted, all of the data tells whether the event has it in both places.
+        unwanted = [each.field.name for each in data if each.field.name not in wanted]
+        told = [*wanted, *unwanted, name] if self._reads else wanted
+        self._whole = of(whole, (*places, *more), told, None)
+        self._told_by = [told.index(each.field.name) for each in data] if self._reads else []
         self._names = [each.field.name for each in around if each.field.name in wanted]
         self._around = of(whole, around, self._names, None)
         inner = format_.within
@@ -64,14 +66,15 @@ class CarriedData:
         found = self._whole.decode(records)
         if not self._reads:
             return found
-        [*columns, texts] = found.columns
+        [*every, texts] = found.columns
+        columns = every[: len(self._wanted)]
         own = Decoded(columns, found.reasons)
         if texts.null_count == len(texts):
             return own
         here = texts.is_valid().to_pylist()
         others = [number for number, carried in enumerate(here) if not carried]
         numbers = [number for number, carried in enumerate(here) if carried]
-        twice = {n for n in numbers if any(own.columns[at][n].is_valid for at in self._data_at())}
+        twice = {n for n in numbers if any(every[at][n].is_valid for at in self._told_by)}
         carried = self._carried(records.at(numbers), texts.drop_null().to_pylist())
         reasons = [
             BOTH if n in twice else why for n, why in zip(numbers, carried.reasons, strict=True)
@@ -80,9 +83,6 @@ class CarriedData:
             [column.take(_array(others)) for column in columns], [found.reasons[n] for n in others]
         )
         return together([cut, carried._replace(reasons=reasons)], [others, numbers])
-
-    def _data_at(self) -> list[int]:
-        return [at for at, name in enumerate(self._wanted) if name in self._of_data]
 
     def _carried(self, records: Records, texts: Sequence[str]) -> Decoded:
         import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
