@@ -5,7 +5,7 @@ without a registry: a page asks for it, and knows the schemas that are kept unde
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode import raised
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from upath import UPath
 
-    from spark_jobs.decode.formats import Decoder
+    from spark_jobs.decode.formats import Decoded
     from spark_jobs.spec import Field, Topic
     from spark_jobs.spec.fields.place import Place
 
@@ -82,7 +82,7 @@ def _each(topic: Topic, root: UPath, record: Records) -> Iterator[Read]:
             by = CarriedData(
                 topic.format, whole, (_free(place),), data.get(name, ()), [name], given
             )
-            field, column, why = _alone(by, place, record)
+            field, column, why = _alone(by.decode, place, record)
             yield field, column, wrong.get(0, why)
         return
     yield from _of_value(topic, root, record, topic.data_places)
@@ -98,15 +98,15 @@ def _of_value(
     kind, given = decoder_class(topic.format), _given(topic, root)
     for place in places:
         decoder = kind(topic.format, [_free(place)], [place.field.name], given)
-        yield _alone(decoder, place, record)
+        yield _alone(decoder.decode, place, record)
 
 
 def _given(topic: Topic, root: UPath) -> object:
     return decoder_class(topic.format).prepare(topic.format, topic, str(root), None)
 
 
-def _alone(by: Decoder, place: Place, record: Records) -> Read:
-    [column], [why] = raised.decoded(by.decode, record, [place.field.type])
+def _alone(decode: Callable[[Records], Decoded], place: Place, record: Records) -> Read:
+    [column], [why] = raised.decoded(decode, record, [place.field.type])
     return place.field, column, why
 
 
