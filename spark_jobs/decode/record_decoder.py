@@ -95,9 +95,13 @@ class RecordDecoder:
         return decoder_class(format_)(format_, places, built, given), built
 
     def _built(self, places: Sequence[Place]) -> list[str]:
-        """Those that are wanted or have a rule."""
-        fields = (each.field for each in places)
-        return [field.name for field in fields if field.name in self._wanted or field.ruled]
+        """Those that are wanted or have a rule. If no row may be there, one of a row at least."""
+        fields = [each.field for each in places]
+        found = [field.name for field in fields if field.name in self._wanted or field.ruled]
+        of_row = [field.name for field in fields if field.part == "value"]
+        if self._topic.envelope == "debezium" and not {*found} & {*of_row}:
+            found += of_row[:1]
+        return found
 
     def _others(self, records: Records, reasons: list[str | None]) -> dict[str, pa.Array]:
         """The columns of the other parts than the value."""

@@ -161,7 +161,9 @@ def _ids(records: DataFrame, part: str, *, in_header: bool) -> list[Found]:
     place = F.struct("kafka.partition", "kafka.offset").alias("place")
     raw = F.col(f"kafka.raw.{part}")
     head = F.substring(raw, 1, HEAD)
-    number = (F.length("head") == HEAD) & (F.substring("head", 1, 1) == F.lit(b"\0"))
+    # All that are no ids go before the limit, as schema_id has it: a number has no highest bit.
+    signed = F.substring("head", 2, 1) >= F.lit(b"\x80")
+    number = (F.length("head") == HEAD) & (F.substring("head", 1, 1) == F.lit(b"\0")) & ~signed
     guid = (F.length("head") == GUID) & (F.substring("head", 1, 1) == F.lit(b"\1"))
     if in_header:
         named = F.filter("kafka.raw.headers", lambda each: each["key"] == header_of(part))

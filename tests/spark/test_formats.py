@@ -93,6 +93,8 @@ def test_records_with_more_foreign_ids_than_are_looked_up_are_malformed_and_end_
         made.deliver(by.encode)
         for number in foreign:
             made.send(b"\0" + number.to_bytes(4, "big") + b"rest")
+        for _ in range(most):
+            made.send(b"\0\xff\xff\xff\xff, which is no id, and frequent")
         first = made.drain("first")
         assert first.status == "succeeded", first.problem
         rows = len(made.table())
