@@ -1,0 +1,310 @@
+"""The published table is moved on so that a stream reads every append: what a reader of its log gets is held to the pipeline's table, whatever was done to it and wherever a publish was killed."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from spark_jobs import failpoint
+from spark_jobs.published.parts import next_part
+from spark_jobs.published.table import behind, move, versions_shown
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.runs.publish.publication import publish
+from tests.harness.moments import EPOCH
+from tests.harness.roots import ROOT
+from tests.unit import repaired
+from tests.unit.test_published_table import Root
+
+Action = dict[str, Any]
+
+
+class Stream:
+    """Reads as Delta's source does with skipChangeCommits: what is there when it begins, then each
+    commit's new files, unless the commit removes rows. Not our code.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self.folder = Path(str(table))
+        self.next = deltalake.DeltaTable(str(table)).version() + 1
+        self.passed_over = 0
+
+    def read(self, column: str) -> list[Any]:
+        found: list[Any] = []
+        while (path := self.folder / f"_delta_log/{self.next:020}.json").exists():
+            self.next += 1
+            actions = [json.loads(line) for line in path.read_text().splitlines()]
+            if any(each["remove"]["dataChange"] for each in actions if "remove" in each):
+                self.passed_over += 1
+                continue
+            for file in (each["add"] for each in actions if "add" in each):
+                if file["dataChange"]:
+                    found += pq.read_table(self.folder / file["path"])[column].to_pylist()
+        return found
+
+
+class Story:
+    """A table of numbers, none of which comes twice, with one stream over what is published."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = Root(folder)
+        self.number = 0
+        self.at_publish = 0
+        self.do("append", 2)
+        self.root.move()
+        self.stream = Stream(self.root.published)
+        self.streamed: Counter[int] = Counter()
+        self.appended: set[int] = set()
+        self.entries = deltalake.DeltaTable(self.root.published).version()
+
+    def rows(self, path: str, version: int | None = None) -> set[int]:
+        read = deltalake.DeltaTable(path, version=version).to_pyarrow_table()["n"].to_pylist()
+        assert len(set(read)) == len(read)
+        return set(read)
+
+    def fresh(self) -> int:
+        self.number += 1
+        return self.number
+
+    def do(self, what: str, which: int) -> None:
+        if what == "append":
+            numbers = [self.fresh() for _ in range(which)]
+            self.root.append(*numbers)
+            if self.number > 2:
+                self.appended.update(numbers)
+        elif what == "optimize":
+            self.root.table.optimize.compact()
+        elif what == "restore":
+            if self.root.version:
+                self.root.table.restore(max(0, self.root.version - which))
+        elif what in {"publish", "killed"}:
+            self.publish(killed=what == "killed")
+        else:
+            self.mend(what, self.rows(self.root.live), which)
+
+    def mend(self, what: str, among: set[int], which: int) -> None:
+        if not among:
+            return
+        one = sorted(among)[which % len(among)]
+        if what == "delete":
+            self.root.table.delete(f"n = {one}")
+        else:
+            self.root.table.update(updates={"n": str(self.fresh())}, predicate=f"n = {one}")
+
+    def publish(self, *, killed: bool) -> None:
+        before = self.rows(self.root.published)
+        judged = self.root.version
+        failpoint.ACTIVE.update({"showing": "raise"} if killed else {})
+        try:
+            self.root.move()
+        except failpoint.Failure:
+            assert behind(self.root.paths, judged)
+        finally:
+            failpoint.ACTIVE.clear()
+        if not killed:
+            assert not self.root.move(), "a second publish adds nothing"
+            assert self.rows(self.root.published) == self.rows(self.root.live)
+        self.look(before | self.rows(self.root.live, judged))
+        self.streamed.update(self.stream.read("n"))
+
+    def look(self, good: set[int]) -> None:
+        """Each new entry shows a version of the table, and no row that was mended before it."""
+        log = Path(self.root.published, "_delta_log")
+        for entry in range(
+            self.entries + 1, deltalake.DeltaTable(self.root.published).version() + 1
+        ):
+            self.entries = entry
+            said = json.loads((log / f"{entry:020}.json").read_text().splitlines()[0])
+            note = json.loads(said["commitInfo"]["userMetadata"])
+            shown = self.rows(self.root.published, entry)
+            wanted = self.rows(self.root.live, note["version"])
+            for version in note["ahead"]:
+                wanted |= self.rows(self.root.live, version) - self.rows(
+                    self.root.live, version - 1
+                )
+            assert shown == wanted
+            assert shown <= good
+            assert {note["version"], *note["ahead"]} <= versions_shown(self.root.paths, EPOCH)
+
+
+APPEND, OPTIMIZE, RESTORE = (
+    st.tuples(st.just(what), st.integers(1, 3)) for what in ("append", "optimize", "restore")
+)
+MEND = st.tuples(st.sampled_from(["update", "delete"]), st.integers(0, 5))
+PUBLISH = st.tuples(st.sampled_from(["publish", "killed"]), st.just(0))
+
+
+@given(
+    acts=st.lists(st.one_of(APPEND, APPEND, OPTIMIZE, RESTORE, MEND, MEND, PUBLISH), max_size=12)
+)
+@settings(max_examples=40, deadline=None)
+def test_each_entry_is_a_version_of_the_table_without_rows_that_were_mended(acts, tmp_path_factory):
+    story = Story(tmp_path_factory.mktemp("story") / ROOT)
+    for act in [*acts, ("publish", 0)]:
+        story.do(*act)
+    if not any(what == "restore" for what, _ in acts):
+        assert not [number for number, times in story.streamed.items() if times > 1]
+
+
+class Elsewhere(Story):
+    """Persons mend only what is published, and nothing joins its files with those of new rows."""
+
+    def mend(self, what: str, among: set[int], which: int) -> None:
+        super().mend(what, among & self.rows(self.root.published), which)
+
+
+@given(acts=st.lists(st.one_of(APPEND, APPEND, MEND, PUBLISH), max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_a_stream_reads_every_append_once_beside_mends_of_what_it_has_read(acts, tmp_path_factory):
+    story = Elsewhere(tmp_path_factory.mktemp("story") / ROOT)
+    for act in [*acts, ("publish", 0)]:
+        story.do(*act)
+    assert story.streamed == Counter(story.appended)
+
+
+@pytest.fixture
+def told(tmp_path) -> repaired.Root:
+    """Batches 0 to 5 have passed and were published."""
+    made = repaired.Root(tmp_path / ROOT)
+    made.drain(0, 5)
+    publish(made.paths, repaired.SPEC, Announced())
+    return made
+
+
+def test_a_drain_and_a_repair_of_its_rows_in_one_publish_give_a_stream_the_drain_once(told):
+    """The repair replaces a row of the drain's own file, and one that was published before."""
+    stream = Stream(told.paths.published_table)
+    told.drain(6, 6)
+    one, other = repaired.row(6, "a"), repaired.row(1, "b")
+    told.stage("r1", [(one, one | {"sales": 2}), (other, other | {"sales": 3})])
+    told.swap("r1")
+    told.drain(7, 7)
+    events = publish(told.paths, repaired.SPEC, Announced(1, "g1", 6))
+    assert [event.table_version for event in events] == [told.version]
+    hours = [*[repaired.hour(6)] * 3, *[repaired.hour(7)] * 3]
+    assert sorted(stream.read("windowEnd")) == hours
+    assert stream.passed_over == 1
+    assert told.rows_of(told.paths.published_table) == told.rows()
+
+
+def test_rows_of_a_failed_drain_that_a_repair_replaces_are_never_shown(told):
+    stream = Stream(told.paths.published_table)
+    told.drain(6, 6, red=True)
+    one = repaired.row(6, "a")
+    told.stage("r1", [(one, one | {"sales": 2})])
+    told.swap("r1")
+    told.moved(judged=6, judged_table_version=told.version)
+    publish(told.paths, repaired.SPEC, Announced(1, "g1", 6))
+    assert sorted(stream.read("sales")) == [1, 1, 2]
+    assert stream.passed_over == 0
+
+
+def test_a_publish_that_was_killed_between_two_entries_goes_on_from_there(tmp_path, monkeypatch):
+    root = Root(tmp_path / ROOT)
+    root.append(1)
+    root.move()
+    stream = Stream(root.published)
+    root.append(2)
+    root.table.update(updates={"n": "10"}, predicate="n = 1")
+    root.append(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoint, "ACTIVE", {"showing": "raise"})
+        with pytest.raises(failpoint.Failure):
+            root.move()
+    assert root.shown() == [1, 2]
+    assert stream.read("n") == [2]
+    assert root.move()
+    assert root.shown() == [2, 3, 10]
+    assert (stream.read("n"), stream.passed_over) == ([3], 1)
+
+
+def test_where_versions_between_are_nobodys_to_read_there_is_one_entry(tmp_path):
+    root = Root(tmp_path / ROOT)
+    root.append(1)
+    root.move()
+    root.append(2)
+    root.table.update(updates={"n": "10"}, predicate="n = 1")
+    assert move(root.paths, root.version, at_once=True)
+    assert len(root.commits()) == 2
+    assert root.shown() == [2, 10]
+
+
+def commit(added: str = "", removed: str = "", *, data: bool = True, **said: Any) -> list[Action]:
+    """Of files with these letters as paths; a digit behind one is its deletion vector."""
+
+    def file(name: str) -> Action:
+        vector = {"storageType": "i", "pathOrInlineDv": name[1:]} if name[1:] else None
+        return {"path": name[0], "dataChange": data, "deletionVector": vector}
+
+    return [
+        {"commitInfo": {"userMetadata": json.dumps(said)}},
+        *({"remove": file(name)} for name in removed.split()),
+        *({"add": file(name)} for name in added.split()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("commits", "ends"),
+    {
+        "appends are one": ([commit("a"), commit("b")], [2]),
+        "a commit without files goes with appends": ([commit("a"), commit(), commit("b")], [3]),
+        "each change of rows is one": ([commit("b", "S"), commit("c", "T")], [1, 2]),
+        "a vector over a new file": ([commit("a"), commit("a1", "a"), commit("b")], [3]),
+        "a vector over a shown file": ([commit("a"), commit("S1", "S")], [1, 2]),
+        "a vector over a vector": ([commit("a"), commit("S1", "S"), commit("S2", "S1")], [1, 3]),
+        "an append amid mends of one shown file": (
+            [commit("b", "S"), commit("a"), commit("c", "b")],
+            [(0, 2), 3],
+        ),
+        "a mended append amid mends of shown files": (
+            [commit("a"), commit("b", "S"), commit("d"), commit("c", "b"), commit("e", "a")],
+            [(0, 1, 3, 5), 5],
+        ),
+        "an OPTIMIZE of new and shown": (
+            [commit("a"), commit("b"), commit("y", "a b S", data=False)],
+            [2, 3],
+        ),
+        "what an OPTIMIZE has moved and a person mends": (
+            [commit("a"), commit("b"), commit("y", "a", data=False), commit("z", "y")],
+            [4],
+        ),
+        "what a second OPTIMIZE has moved and a person mends": (
+            [
+                commit("a"),
+                commit("y", "a", data=False),
+                commit("z", "y", data=False),
+                commit("x", "z"),
+            ],
+            [4],
+        ),
+        "what an OPTIMIZE has moved and a repair replaces": (
+            [commit("a"), commit("y", "a S", data=False), commit("z", "y", sluice_passed=True)],
+            [1, 2, 3],
+        ),
+        "a repair of what had not passed": (
+            [commit("a"), commit("z", "a S", sluice_passed=False)],
+            [2],
+        ),
+        "a repair that a person mends": (
+            [commit("a"), commit("z", "a S", sluice_passed=True), commit("x", "z")],
+            [1, 3],
+        ),
+        "what goes and comes back": ([commit(removed="S"), commit("a"), commit("S")], [3]),
+        "an OPTIMIZE that a RESTORE takes back": (
+            [commit("y", "S", data=False), commit("S", "y"), commit("a")],
+            [3],
+        ),
+        "words of a person that are no notes": ([commit("a"), commit("b", "S", note=[1])], [1, 2]),
+    }.values(),
+)
+def test_parts_end_where(commits, ends):
+    read = dict(enumerate(commits, 1)).__getitem__
+    made, found = next_part(read, 0, (), len(commits)), []
+    while found[-1:] != [len(commits)]:
+        found.append((made.version, *made.ahead) if made.ahead else made.version)
+        made = next_part(read, made.version, made.ahead, len(commits))
+    assert found == ends
