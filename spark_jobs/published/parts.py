@@ -1,8 +1,7 @@
-"""Parts: the commits in which the published table is moved on, each to a version of the pipeline's
-table.
+"""Parts: the commits in which the published table is moved on.
 
 A stream reads what a commit adds, and ends at one that removes rows, or passes over it. So appends
-are a part of their own, beside repairs. A part ends nowhere that would show what came and went.
+are a part of their own, beside repairs. No part shows a row that was mended before a verdict.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def _passing(commits: dict[int, list[Action]]) -> set[int]:
         for kind, file in _files(actions):
             key = file_key(file)
             if kind == "add":
-                until, mends = gone.pop(key, (version, False))
+                until, mends = gone.get(key, (version, False))
                 passing.update(range(version, until) if mends else ())
                 mended |= mends
                 back[key] = version

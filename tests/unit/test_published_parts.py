@@ -8,13 +8,14 @@ from typing import Any
 import deltalake
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from spark_jobs import failpoint
 from spark_jobs.published.parts import next_part
 from spark_jobs.published.table import behind, move, versions_shown
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
+from spark_jobs.storage.delta_log import Log
 from tests.harness.moments import EPOCH
 from tests.harness.roots import ROOT
 from tests.unit import repaired
@@ -114,18 +115,16 @@ class Story:
     def look(self, good: set[int]) -> None:
         """Each new entry shows a version of the table, and no row that was mended before it."""
         log = Path(self.root.published, "_delta_log")
-        for entry in range(
-            self.entries + 1, deltalake.DeltaTable(self.root.published).version() + 1
-        ):
-            self.entries = entry
+        while self.entries < deltalake.DeltaTable(self.root.published).version():
+            self.entries += 1
+            entry = self.entries
             said = json.loads((log / f"{entry:020}.json").read_text().splitlines()[0])
             note = json.loads(said["commitInfo"]["userMetadata"])
             shown = self.rows(self.root.published, entry)
             wanted = self.rows(self.root.live, note["version"])
             for version in note["ahead"]:
-                wanted |= self.rows(self.root.live, version) - self.rows(
-                    self.root.live, version - 1
-                )
+                earlier, now = (self.rows(self.root.live, version - each) for each in (1, 0))
+                wanted = (wanted | (now - earlier)) - (earlier - now)
             assert shown == wanted
             assert shown <= good
             assert {note["version"], *note["ahead"]} <= versions_shown(self.root.paths, EPOCH)
@@ -141,6 +140,7 @@ PUBLISH = st.tuples(st.sampled_from(["publish", "killed"]), st.just(0))
 @given(
     acts=st.lists(st.one_of(APPEND, APPEND, OPTIMIZE, RESTORE, MEND, MEND, PUBLISH), max_size=12)
 )
+@example(acts=[("append", 1), ("update", 0), ("update", 1)])
 @settings(max_examples=40, deadline=None)
 def test_each_entry_is_a_version_of_the_table_without_rows_that_were_mended(acts, tmp_path_factory):
     story = Story(tmp_path_factory.mktemp("story") / ROOT)
@@ -233,6 +233,20 @@ def test_where_versions_between_are_nobodys_to_read_there_is_one_entry(tmp_path)
     assert root.shown() == [2, 10]
 
 
+def test_new_files_whose_statistics_were_written_again_are_new_to_a_stream(tmp_path):
+    """ANALYZE TABLE ... COMPUTE DELTA STATISTICS of Spark adds a file that is there."""
+    root = Root(tmp_path / ROOT)
+    root.append(1)
+    root.move()
+    stream = Stream(root.published)
+    root.append(2)
+    log = Log.of(root.paths.table)
+    added = [action["add"] for action in log.commit(1) if "add" in action]
+    log.put(2, [*commit(), *({"add": file | {"dataChange": False}} for file in added)])
+    assert root.move()
+    assert (stream.read("n"), root.shown()) == ([2], [1, 2])
+
+
 def commit(added: str = "", removed: str = "", *, data: bool = True, **said: Any) -> list[Action]:
     """Of files with these letters as paths; a digit behind one is its deletion vector."""
 
@@ -296,6 +310,10 @@ def commit(added: str = "", removed: str = "", *, data: bool = True, **said: Any
         "what goes and comes back": ([commit(removed="S"), commit("a"), commit("S")], [3]),
         "an OPTIMIZE that a RESTORE takes back": (
             [commit("y", "S", data=False), commit("S", "y"), commit("a")],
+            [3],
+        ),
+        "new statistics of a file that a person mends": (
+            [commit("a"), commit("a", data=False), commit("b", "a")],
             [3],
         ),
         "words of a person that are no notes": ([commit("a"), commit("b", "S", note=[1])], [1, 2]),
