@@ -313,7 +313,7 @@ def commit(added: str = "", removed: str = "", *, data: bool = True, **said: Any
             [3],
         ),
         "new statistics of a file that a person mends": (
-            [commit("a"), commit("a", data=False), commit("b", "a")],
+            [commit("a"), commit("a", data=False), commit("b", "a S")],
             [3],
         ),
         "words of a person that are no notes": ([commit("a"), commit("b", "S", note=[1])], [1, 2]),
