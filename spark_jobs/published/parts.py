@@ -84,9 +84,8 @@ def _appends_apart(commits: dict[int, list[Action]]) -> list[int]:
             groups.remove(group)
             files, versions = files | group[0], group[1] + versions
         groups.append((files, versions))
-    apart = (sorted(versions) for files, versions in groups if files)
-    appends = (each for each in apart if _appends({version: commits[version] for version in each}))
-    return sorted(version for each in appends for version in each)
+    sums = [(_sum(commits[each] for each in sorted(of)), of) for _, of in groups]
+    return sorted(each for made, of in sums if made.added and not made.removed for each in of)
 
 
 def _files(actions: list[Action]) -> Iterator[tuple[str, Action]]:

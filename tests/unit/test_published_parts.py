@@ -141,7 +141,7 @@ PUBLISH = st.tuples(st.sampled_from(["publish", "killed"]), st.just(0))
     acts=st.lists(st.one_of(APPEND, APPEND, OPTIMIZE, RESTORE, MEND, MEND, PUBLISH), max_size=12)
 )
 @example(acts=[("append", 1), ("update", 0), ("update", 1)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_each_entry_is_a_version_of_the_table_without_rows_that_were_mended(acts, tmp_path_factory):
     story = Story(tmp_path_factory.mktemp("story") / ROOT)
     for act in [*acts, ("publish", 0)]:
@@ -158,7 +158,7 @@ class Elsewhere(Story):
 
 
 @given(acts=st.lists(st.one_of(APPEND, APPEND, MEND, PUBLISH), max_size=12))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_stream_reads_every_append_once_beside_mends_of_what_it_has_read(acts, tmp_path_factory):
     story = Elsewhere(tmp_path_factory.mktemp("story") / ROOT)
     for act in [*acts, ("publish", 0)]:
@@ -273,6 +273,10 @@ def commit(added: str = "", removed: str = "", *, data: bool = True, **said: Any
         "an append amid mends of one shown file": (
             [commit("b", "S"), commit("a"), commit("c", "b")],
             [(0, 2), 3],
+        ),
+        "an append amid mends that is taken out": (
+            [commit("b", "S"), commit("a"), commit("c", "b"), commit(removed="a")],
+            [4],
         ),
         "a mended append amid mends of shown files": (
             [commit("a"), commit("b", "S"), commit("d"), commit("c", "b"), commit("e", "a")],
