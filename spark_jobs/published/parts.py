@@ -97,30 +97,32 @@ def _files(actions: list[Action]) -> Iterator[tuple[str, Action]]:
 def _passing(commits: dict[int, list[Action]]) -> set[int]:
     """The versions that have files of before a person's mend, or lack files that come back."""
     passing: set[int] = set()
-    gone: dict[str, tuple[int, bool]] = {}
-    """File -> who removes it, and whether that mends rows that nothing has judged."""
+    gone: dict[str, tuple[int, int]] = {}
+    """File -> who removes it, and up to which version it may be of, to be shown before that."""
     back: dict[str, int] = {}
     """File -> who adds it, though an earlier commit may have removed it."""
     for version, actions in reversed(commits.items()):
-        over_judged, mended = _is_over_judged(actions), False
+        passed, mended = _passed(actions), False
         for kind, file in _files(actions):
             key = file_key(file)
             if kind == "add":
-                until, mends = gone.get(key, (version, False))
-                passing.update(range(version, until) if mends else ())
-                mended |= mends
+                until, good = gone.get(key, (version, version))
+                if version > good:
+                    passing.update(range(version, until))
+                    mended = True
                 back[key] = version
             else:
                 passing.update(range(version, back.pop(key, version)))
                 # The rows that an OPTIMIZE moves are mended with the file that it moves them to.
-                gone[key] = version, not over_judged and (mended or changes_data(file))
+                gone[key] = version, passed if mended or changes_data(file) else version
     return passing
 
 
-def _is_over_judged(actions: list[Action]) -> bool:
-    """Whether it is a repair whose rows replace others that had passed."""
-    said = (action["commitInfo"] for action in actions if "commitInfo" in action)
-    return any(history.said_by(each).get(history.PASSED) is True for each in said)
+def _passed(actions: list[Action]) -> int:
+    """Up to which version all rows had passed that a repair replaces; -1 if nothing says it."""
+    notes = (history.said_by(each["commitInfo"]) for each in actions if "commitInfo" in each)
+    said = (note.get(history.PASSED) for note in notes)
+    return max((each for each in said if type(each) is int), default=-1)
 
 
 def _sum(commits: Iterable[list[Action]]) -> Replay:

@@ -54,12 +54,14 @@ class Story:
     def __init__(self, folder: Path) -> None:
         self.root = Root(folder)
         self.number = 0
-        self.at_publish = 0
+        self.judged = 0
+        self.good: set[int] = set()
+        self.appended: set[int] = set()
         self.do("append", 2)
+        self.do("verdict", 0)
         self.root.move()
         self.stream = Stream(self.root.published)
         self.streamed: Counter[int] = Counter()
-        self.appended: set[int] = set()
         self.entries = deltalake.DeltaTable(self.root.published).version()
 
     def rows(self, path: str, version: int | None = None) -> set[int]:
@@ -82,38 +84,48 @@ class Story:
         elif what == "restore":
             if self.root.version:
                 self.root.table.restore(max(0, self.root.version - which))
+        elif what == "verdict":
+            self.judged = self.root.version
+            self.good |= self.rows(self.root.live)
         elif what in {"publish", "killed"}:
+            self.do("verdict", 0)
             self.publish(killed=what == "killed")
+        elif what == "repair":  # as a swap does
+            had = self.rows(self.root.live, self.judged) & self.rows(self.root.live)
+            self.mend("update", had, which, sluice_passed=self.judged)
         else:
-            self.mend(what, self.rows(self.root.live), which)
+            self.mend(what, self.mendable(), which)
 
-    def mend(self, what: str, among: set[int], which: int) -> None:
+    def mendable(self) -> set[int]:
+        return self.rows(self.root.live)
+
+    def mend(self, what: str, among: set[int], which: int, **note: int) -> None:
         if not among:
             return
-        one = sorted(among)[which % len(among)]
+        one = f"n = {sorted(among)[which % len(among)]}"
+        said = deltalake.CommitProperties(custom_metadata={"userMetadata": json.dumps(note)})
         if what == "delete":
-            self.root.table.delete(f"n = {one}")
+            self.root.table.delete(one, commit_properties=said)
         else:
-            self.root.table.update(updates={"n": str(self.fresh())}, predicate=f"n = {one}")
+            new = {"n": str(self.fresh())}
+            self.root.table.update(updates=new, predicate=one, commit_properties=said)
 
     def publish(self, *, killed: bool) -> None:
-        before = self.rows(self.root.published)
-        judged = self.root.version
         failpoint.ACTIVE.update({"showing": "raise"} if killed else {})
         try:
             self.root.move()
         except failpoint.Failure:
-            assert behind(self.root.paths, judged)
+            assert behind(self.root.paths, self.judged)
         finally:
             failpoint.ACTIVE.clear()
         if not killed:
             assert not self.root.move(), "a second publish adds nothing"
             assert self.rows(self.root.published) == self.rows(self.root.live)
-        self.look(before | self.rows(self.root.live, judged))
+        self.look()
         self.streamed.update(self.stream.read("n"))
 
-    def look(self, good: set[int]) -> None:
-        """Each new entry shows a version of the table, and no row that was mended before it."""
+    def look(self) -> None:
+        """Each new entry shows a version of the table, and no row that has never passed."""
         log = Path(self.root.published, "_delta_log")
         while self.entries < deltalake.DeltaTable(self.root.published).version():
             self.entries += 1
@@ -126,7 +138,7 @@ class Story:
                 earlier, now = (self.rows(self.root.live, version - each) for each in (1, 0))
                 wanted = (wanted | (now - earlier)) - (earlier - now)
             assert shown == wanted
-            assert shown <= good
+            assert shown <= self.good
             assert {note["version"], *note["ahead"]} <= versions_shown(self.root.paths, EPOCH)
 
 
@@ -134,11 +146,14 @@ APPEND, OPTIMIZE, RESTORE = (
     st.tuples(st.just(what), st.integers(1, 3)) for what in ("append", "optimize", "restore")
 )
 MEND = st.tuples(st.sampled_from(["update", "delete"]), st.integers(0, 5))
+REPAIR = st.tuples(st.sampled_from(["repair", "verdict"]), st.integers(0, 5))
 PUBLISH = st.tuples(st.sampled_from(["publish", "killed"]), st.just(0))
 
 
 @given(
-    acts=st.lists(st.one_of(APPEND, APPEND, OPTIMIZE, RESTORE, MEND, MEND, PUBLISH), max_size=12)
+    acts=st.lists(
+        st.one_of(APPEND, APPEND, OPTIMIZE, RESTORE, MEND, MEND, REPAIR, PUBLISH), max_size=12
+    )
 )
 @example(acts=[("append", 1), ("update", 0), ("update", 1)])
 @settings(max_examples=25, deadline=None)
@@ -153,13 +168,15 @@ def test_each_entry_is_a_version_of_the_table_without_rows_that_were_mended(acts
 class Elsewhere(Story):
     """Persons mend only what is published, and nothing joins its files with those of new rows."""
 
-    def mend(self, what: str, among: set[int], which: int) -> None:
-        super().mend(what, among & self.rows(self.root.published), which)
+    def mendable(self) -> set[int]:
+        return self.rows(self.root.live) & self.rows(self.root.published)
 
 
-@given(acts=st.lists(st.one_of(APPEND, APPEND, MEND, PUBLISH), max_size=12))
+@given(acts=st.lists(st.one_of(APPEND, APPEND, MEND, REPAIR, PUBLISH), max_size=12))
 @settings(max_examples=25, deadline=None)
-def test_a_stream_reads_every_append_once_beside_mends_of_what_it_has_read(acts, tmp_path_factory):
+def test_a_stream_reads_every_append_once_beside_repairs_and_mends_of_what_it_has_read(
+    acts, tmp_path_factory
+):
     story = Elsewhere(tmp_path_factory.mktemp("story") / ROOT)
     for act in [*acts, ("publish", 0)]:
         story.do(*act)
@@ -201,6 +218,22 @@ def test_rows_of_a_failed_drain_that_a_repair_replaces_are_never_shown(told):
     publish(told.paths, repaired.SPEC, Announced(1, "g1", 6))
     assert sorted(stream.read("sales")) == [1, 1, 2]
     assert stream.passed_over == 0
+
+
+def test_rows_that_had_passed_reach_a_stream_beside_a_persons_that_had_not(told):
+    """The person's rows come before the repair that replaces rows of the drain."""
+    stream = Stream(told.paths.published_table)
+    told.drain(6, 6)
+    told.append([repaired.row(7, "z")])
+    one = repaired.row(6, "a")
+    told.stage("r1", [(one, one | {"sales": 2})])
+    told.swap("r1")
+    assert told.cursor.judged_table_version == told.version - 2
+    told.drain(7, 7)
+    publish(told.paths, repaired.SPEC, Announced(1, "g1", 6))
+    assert Counter(stream.read("windowEnd")) == {repaired.hour(6): 3, repaired.hour(7): 4}
+    assert stream.passed_over == 1
+    assert told.rows_of(told.paths.published_table) == told.rows()
 
 
 def test_a_publish_that_was_killed_between_two_entries_goes_on_from_there(tmp_path, monkeypatch):
@@ -300,15 +333,19 @@ def commit(added: str = "", removed: str = "", *, data: bool = True, **said: Any
             [4],
         ),
         "what an OPTIMIZE has moved and a repair replaces": (
-            [commit("a"), commit("y", "a S", data=False), commit("z", "y", sluice_passed=True)],
+            [commit("a"), commit("y", "a S", data=False), commit("z", "y", sluice_passed=2)],
             [1, 2, 3],
         ),
         "a repair of what had not passed": (
-            [commit("a"), commit("z", "a S", sluice_passed=False)],
+            [commit("a"), commit("z", "a S", sluice_passed=0)],
             [2],
         ),
+        "a repair of some that had passed and some that had not": (
+            [commit("a"), commit("b"), commit("z", "a b S", sluice_passed=1)],
+            [1, 3],
+        ),
         "a repair that a person mends": (
-            [commit("a"), commit("z", "a S", sluice_passed=True), commit("x", "z")],
+            [commit("a"), commit("z", "a S", sluice_passed=1), commit("x", "z")],
             [1, 3],
         ),
         "what goes and comes back": ([commit(removed="S"), commit("a"), commit("S")], [3]),
@@ -320,7 +357,10 @@ def commit(added: str = "", removed: str = "", *, data: bool = True, **said: Any
             [commit("a"), commit("a", data=False), commit("b", "a S")],
             [3],
         ),
-        "words of a person that are no notes": ([commit("a"), commit("b", "S", note=[1])], [1, 2]),
+        "words of a person that are no notes": (
+            [commit("a"), commit("b", "a S", sluice_passed="x")],
+            [2],
+        ),
     }.values(),
 )
 def test_parts_end_where(commits, ends):

@@ -58,13 +58,17 @@ def overwriting(rows: pa.Table, where: str) -> Write:
     return write
 
 
-def all_passed(paths: Paths, version: int) -> bool:
-    """Whether a verdict is about all rows that the table had at this version. The lease is held."""
+def passed(paths: Paths, version: int) -> int:
+    """The newest version of the table, up to this one, of which all rows have passed; -1 without
+    one. The lease is held.
+    """
     cursor = read_cursor(paths.cursor)
     judged = cursor.judged_table_version
-    if judged is None or cursor.judged != cursor.audited:
-        return False
-    return not history.rows_changed(paths.table, judged, version)
+    if judged is None:
+        return -1
+    if cursor.judged != cursor.audited or history.rows_changed(paths.table, judged, version):
+        return judged
+    return version
 
 
 def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) -> int:
@@ -96,7 +100,7 @@ def _commit(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) ->
         if history.repair_version(base.table, claim.repair_id, base.version) is None:
             raise TableContended.swap_overtaken(path=base.table, error="rows of it were replaced.")
         return  # by this commit, whose answer was lost
-    said = {history.REPAIR: claim.repair_id, history.PASSED: all_passed(paths, table.version())}
+    said = {history.REPAIR: claim.repair_id, history.PASSED: passed(paths, table.version())}
     write(table, delta.here(said, claim.transaction))
 
 

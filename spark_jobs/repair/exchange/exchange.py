@@ -24,9 +24,9 @@ from spark_jobs.repair.exchange import by_key
 from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.commit import (
     Write,
-    all_passed,
     condition,
     overwriting,
+    passed,
     refuse_features,
     replace,
 )
@@ -241,7 +241,7 @@ def move_cursor(facts: Exchange, scene: Scene) -> None:
     judged = cursor.judged_table_version
     if version is None or judged is None or judged >= version:
         return
-    if not all_passed(paths, version - 1):
+    if passed(paths, version - 1) < version - 1:
         return
-    passed = cursor.model_copy(update={"judged_table_version": version})
-    passed.put(paths.cursor, scene.held)
+    moved = cursor.model_copy(update={"judged_table_version": version})
+    moved.put(paths.cursor, scene.held)
