@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,23 @@ def test_a_publish_that_was_killed_between_two_entries_goes_on_from_there(tmp_pa
     assert root.move()
     assert root.shown() == [2, 3, 10]
     assert (stream.read("n"), stream.passed_over) == ([3], 1)
+
+
+def test_publishes_at_once_show_each_entry_once(tmp_path):
+    root = Root(tmp_path / ROOT)
+    root.append(1)
+    root.move()
+    stream = Stream(root.published)
+    for number in range(2, 6):
+        root.append(number)
+        root.table.update(updates={"n": "n - 10"}, predicate="n < 2")
+    versions = [root.version, root.version - 3] * 8
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(root.move, versions))
+    notes = [each[0]["commitInfo"]["userMetadata"] for each in root.commits()]
+    assert len(set(notes)) == len(notes)
+    assert stream.read("n") == [2, 3, 4, 5]
+    assert root.shown() == [-39, 2, 3, 4, 5]
 
 
 def test_where_versions_between_are_nobodys_to_read_there_is_one_entry(tmp_path):
