@@ -50,7 +50,7 @@ def publish(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, 
     # judged since.
     try:
         version = _to_show(paths, spec)
-        if version is not None and published_table.move(paths, version):
+        if version is not None and published_table.move(paths, version, at_once=_at_once(spec)):
             LOG.info("moved %s to what has passed", paths.published_table)
     except VersionNotLive:  # a reset or a switch came: the next publish shows another table
         pass
@@ -77,6 +77,14 @@ def to_publish(paths: Paths, spec: Pipeline, announced: Announced | None = None)
 def _to_show(paths: Paths, spec: Pipeline) -> int | None:
     judged = None if spec.is_archive else read_judged(paths, spec)
     return judged.table_version if judged else None
+
+
+def _at_once(spec: Pipeline) -> bool:
+    """Whether consumers see nothing between two verdicts: a version amid a drain that replaces rows
+    is none that they may read, nor is one amid a transaction of the source.
+    """
+    appends = spec.output_mode == "append" and not spec.keyed
+    return not appends or spec.publish_at == "transaction"
 
 
 def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, ...]:
