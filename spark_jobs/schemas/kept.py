@@ -2,12 +2,13 @@
 
 They are for whoever decodes again: a resumed run, a repair, a rebuild in years, without the
 registry. An id means one schema for good, so a file is never asked for again, and never changed.
-An id that the registry did not have when its records came is kept as missing, so that whoever reads
-those again finds the same; the next run that finds the id in new records asks once more.
+An id for which the registry had no schema that can be read is kept with the reason, so that whoever
+reads its records again finds the same; the next run that finds it in new records asks once more.
 """
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +21,9 @@ from spark_jobs.errors import CheckpointBroken, RegistryRefused
 from spark_jobs.root.files import create_whole
 from spark_jobs.root.store import opened
 from spark_jobs.schemas.avro import parse
-from spark_jobs.schemas.protoc import NotProtobuf, descriptor_set
+from spark_jobs.schemas.protoc import descriptor_set
 from spark_jobs.schemas.registry import Registered, Registry
-from spark_jobs.schemas.schema import Schema
+from spark_jobs.schemas.schema import Schema, SchemaUnread
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 READERS: Final = 8
 """Files that are read at the same time: an object store takes some 20 ms for each."""
 MISSING: Final = ".missing"
+NONE: Final = "the registry has no schema {}"
 OTHERS: Final = "others.unasked"
 """It is there once records had more ids than are looked up."""
 
@@ -53,7 +55,7 @@ class Kept:
     def __init__(self, root: str, name: str) -> None:
         self.folder: UPath = opened(root) / "schemas" / name
 
-    def schemas(self) -> dict[str, Schema | None]:
+    def schemas(self) -> dict[str, Schema | str]:
         """All of them. Raises CheckpointBroken if a file does not parse."""
         try:
             files = [each for each in self.folder.iterdir() if each.suffix in {".json", MISSING}]
@@ -61,8 +63,9 @@ class Kept:
             return {}
         with ThreadPoolExecutor(READERS) as readers:
             found = dict(zip(files, readers.map(_read, files), strict=True))
-        missing = {file.stem: None for file in files if file.suffix == MISSING}
-        return missing | {file.stem: each for file, each in found.items() if each is not None}
+        # What was missing at first may be there by now.
+        last = sorted(found, key=lambda file: file.suffix != MISSING)
+        return {file.stem: found[file] for file in last}
 
     def note_others(self) -> None:
         """Note that nobody asked for some ids: their records are malformed, and stay so."""
@@ -75,20 +78,18 @@ class Kept:
         return bool((self.folder / OTHERS).exists())
 
     def fetch(self, ids: Iterable[str], registry: Callable[[], Registry]) -> dict[str, bool]:
-        """Ask for those of the ids that are not kept, and keep the answers. Id -> whether the
-        registry has it.
+        """Ask for those of the ids that are not kept, and keep the answers. Id -> whether there is
+        a schema that can be read.
 
-        Raises RegistryUnreachable; RegistryRefused also if what it gives is no schema.
+        Raises RegistryUnreachable, RegistryRefused.
         """
         kept = self.schemas()
-        wanted = [each for each in ids if kept.get(each) is None]
+        wanted = [each for each in ids if not isinstance(kept.get(each), Schema)]
         asked = registry() if wanted else None
         had = {each: True for each in ids if each not in wanted}
         for each in wanted:
             assert asked
-            found = asked.schema(int(each)) if each.isdigit() else asked.schema_by_guid(each)
-            had[each] = found is not None
-            self._keep(each, found, asked.url)
+            had[each] = self._keep(each, asked)
         return had
 
     def refuse_others(self, ids: Iterable[str], registry: Callable[[], Registry]) -> None:
@@ -100,11 +101,14 @@ class Kept:
         kept = self.schemas()
         # A GUID is made of its schema: no other registry gives it to another one.
         numbers = [each for each in ids if each.isdigit()]
-        known = [(each, found) for each in numbers if (found := kept.get(each)) is not None]
+        known = [(each, found) for each in numbers if isinstance(found := kept.get(each), Schema)]
         asked = registry() if known else None
         for number, ours in known:
             assert asked
-            theirs = asked.schema(int(number))
+            try:
+                theirs = asked.schema(int(number))
+            except SchemaUnread:
+                continue
             if theirs is not None and theirs.text != ours.text:
                 raise RegistryRefused.schema_differs(
                     number=number,
@@ -112,47 +116,50 @@ class Kept:
                     folder=self.folder,
                 )
 
-    def _keep(self, number: str, found: Registered | None, url: str) -> None:
+    def _keep(self, number: str, asked: Registry) -> bool:
+        """Ask for this one; whether there is a schema that can be read."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if found is None:
+        try:
+            found, descriptor = _readable(number, asked)
+        except SchemaUnread as error:
             with suppress(FileExistsError):
-                create_whole(self.folder / f"{number}{MISSING}", "{}")
-            return
+                create_whole(self.folder / f"{number}{MISSING}", json.dumps({"why": str(error)}))
+            return False
         content = _File(
             id=number,
             kind=found.kind,
             schema_text=found.text,
             references=found.references,
-            descriptor=_descriptor(number, found, url),
-            url=url,
+            descriptor=descriptor,
+            url=asked.url,
             at=datetime.now(UTC),
         )
         path = self.folder / f"{number}.json"
         with suppress(FileExistsError):  # another pipeline's run, of the same registry
             create_whole(path, content.model_dump_json(indent=2))
+        return True
 
 
-def _descriptor(number: str, found: Registered, url: str) -> str | None:
-    """Of Protobuf. Raises RegistryRefused if the text is none, also of Avro."""
+def _readable(number: str, asked: Registry) -> tuple[Registered, str | None]:
+    """The schema, and of Protobuf its descriptors. Raises SchemaUnread without one."""
+    found = asked.schema(int(number)) if number.isdigit() else asked.schema_by_guid(number)
+    if found is None:
+        raise SchemaUnread(NONE.format(number))
     try:
         if found.kind == "PROTOBUF":
-            return b64encode(descriptor_set(found.text, found.references)).decode()
+            made = descriptor_set(found.text, found.references)
+            return found, b64encode(made).decode()
         if found.kind == "AVRO":
             parse(found.text, [text for _, text in found.references])
-    except (NotProtobuf, ValueError) as error:
-        raise RegistryRefused.schema_unreadable(
-            number=number,
-            url=url,
-            kind=found.kind,
-            error=error,
-        ) from None
-    return None
+    except ValueError as error:
+        raise SchemaUnread(f"its schema is no {found.kind} that can be read: {error}") from None
+    return found, None
 
 
-def _read(path: UPath) -> Schema | None:
-    if path.suffix == MISSING:
-        return None
+def _read(path: UPath) -> Schema | str:
     try:
+        if path.suffix == MISSING:  # of older runs it is empty
+            return str(json.loads(path.read_text()).get("why", NONE.format(path.stem)))
         content = _File.read(path)
         descriptor = b64decode(content.descriptor) if content.descriptor else None
     except ValueError:
