@@ -13,8 +13,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
+
+from spark_jobs.times import at_seconds
 
 Format = Literal["text", "json"]
 LOGGER: Final = __name__.partition(".")[0]
@@ -105,7 +106,7 @@ class Json(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": at_seconds(record.created).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
             **_context.get()._asdict(),

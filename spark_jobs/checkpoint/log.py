@@ -11,12 +11,13 @@ with this number started; KafkaSourceInitialOffsetWriter puts a zero byte before
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.source.micro_batch import Batch, Offsets
 from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.times import at_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -119,7 +120,7 @@ class Checkpoint:
         Reads no other batch's file.
         """
         milliseconds = int(self._read(batch_id)[0]["batchWatermarkMs"])
-        return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds > 0 else None
+        return at_milliseconds(milliseconds) if milliseconds > 0 else None
 
     def partitions(self, batch_id: int) -> int | None:
         """How many state stores each stateful step has after the batch; None if its entry does not

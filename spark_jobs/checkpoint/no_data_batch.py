@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +25,7 @@ from spark_jobs.root.files import create_whole
 from spark_jobs.root.store import is_remote
 from spark_jobs.spans.span import EPOCH
 from spark_jobs.spec import Pipeline
+from spark_jobs.times import at_milliseconds
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -161,7 +162,7 @@ def clock_ahead(spec: Pipeline, clock: Clock) -> str:
 
 
 def _at(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return at_milliseconds(milliseconds)
 
 
 def _silence_watermark_ms(spec: Pipeline, clock: Clock, since: datetime | None) -> int:

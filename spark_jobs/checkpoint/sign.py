@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import obstore
@@ -20,6 +20,7 @@ from spark_jobs.checkpoint.object_lease import TTL_SECONDS
 from spark_jobs.errors import SluiceError
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.storage.object_store import client
+from spark_jobs.times import utc
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -76,7 +77,7 @@ def _of_object(path: UPath, now: datetime) -> Sign:
         released = json.loads(content).get("released")
     except (FileNotFoundError, ValueError):  # another has taken it just now
         return Sign("silent")
-    at = answer.meta["last_modified"].astimezone(UTC)
+    at = utc(answer.meta["last_modified"])
     if released or now - at > DEAD:
         return Sign("gone", _run_id(content), at)
     return Sign("silent" if now - at > SILENT else "alive", _run_id(content), at)

@@ -40,7 +40,7 @@ class Standing(NamedTuple):
     stored: Identity | None
     """As it is beside the checkpoint; None if there is no checkpoint yet."""
     made: Identity | None
-    """Of the newest batch."""
+    """Of the newest batch; a digest of the first form of untouched code is in today's."""
     fields: Fingerprint
     """Of the newest batch; where nothing differs from what the last run accepted, of that."""
     differences: tuple[FieldChange, ...]
@@ -54,6 +54,9 @@ class Standing(NamedTuple):
         if self.stored is None:
             return ()
         allowed = [change.meaning for change in self.differences if change.weight == "warned"]
+        if self.declared.is_first_form(self.stored.fingerprint):
+            was = self.stored.fingerprint["logic"]
+            allowed.append(f"logic: {was!r} is the same code: an older Sluice made another digest")
         return (*allowed, *idle_declarations(self.now.fingerprint, self.declared))
 
     @property
@@ -177,16 +180,26 @@ def standing(present: Present, paths: Paths) -> Standing:
     stored = read_identity(paths)
     if stored is None:
         return Standing(paths, now, declared, None, None, {}, ())
-    made = stored.of_newest_batch(paths)
+    last, made = (
+        _in_todays_form(each, now, declared) for each in (stored, stored.of_newest_batch(paths))
+    )
     assert now.environment is not None
     around = (now.fingerprint, now.environment)
     since_last, since_made = (
         tuple(all_changes((of.fingerprint, of.environment or now.environment), around, declared))
-        for of in (stored, made)
+        for of in (last, made)
     )
     if not since_last:
-        return Standing(paths, now, declared, stored, made, stored.fingerprint, ())
+        return Standing(paths, now, declared, stored, made, last.fingerprint, ())
     return Standing(paths, now, declared, stored, made, made.fingerprint, since_made)
+
+
+def _in_todays_form(of: Identity, now: MadeBy, declared: Declared) -> Identity:
+    """So that whoever compares digests has them in one form."""
+    if not declared.is_first_form(of.fingerprint):
+        return of
+    fields = of.fingerprint | {"logic": now.fingerprint.get("logic")}
+    return of.model_copy(update={"fingerprint": fields})
 
 
 def _beside(paths: Paths, refused: list[FieldChange]) -> str:

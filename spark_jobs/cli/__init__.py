@@ -3,7 +3,7 @@ calls the same functions as Airflow's tasks; a command that needs Spark is also 
 
 May import: admin, analysis, catalog, checkpoint, contracts, decode, draft, errors, fingerprint,
 install, launch, log, messages, ops, pages, proof, rebuild, registry, repair, root, runs, settings,
-source, spec, state, storage, values, warm. Imported by: nobody.
+source, spec, state, storage, times, warm. Imported by: nobody.
 Never here: what a command does.
 """
 

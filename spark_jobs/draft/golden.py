@@ -8,7 +8,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any, Final
 
 from spark_jobs.draft.drafted import Draft
@@ -16,6 +16,7 @@ from spark_jobs.draft.sample import Sampled
 from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.source.kafka_time import is_time
 from spark_jobs.spec import Deduplicate
+from spark_jobs.times import at_milliseconds
 
 GOOD: Final = 3
 BAD: Final = 2
@@ -108,7 +109,7 @@ def _parsed(value: bytes | None) -> Any:
 def _record(record: Sampled) -> str:
     given = dict[str, Any]()
     if record.timestamp is not None and is_time(record.timestamp):
-        given["timestamp"] = datetime.fromtimestamp(record.timestamp / 1000, UTC)
+        given["timestamp"] = at_milliseconds(record.timestamp)
     if record.key is not None:
         given["key"] = _text(record.key)
     parsed = _parsed(record.value)

@@ -15,11 +15,11 @@ from spark_jobs.draft.tried import tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
+from spark_jobs.schemas.schema import Schema
 from spark_jobs.spec import Avro, Field, Protobuf, Topic
 
 if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled
-    from spark_jobs.schemas.schema import Schema
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec.fields.field import Part
     from spark_jobs.values.path import Path
@@ -79,7 +79,9 @@ def _layouts(ordered: Sequence[Sampled], root: str) -> tuple[Avro | Protobuf, li
     """Of each schema, the newest record's first; and the format of that."""
     kept = Kept(root, REGISTRY).schemas() if root else {}
     newest = [
-        (has, value) for each, value in reversed(_ids(ordered).items()) if (has := kept.get(each))
+        (has, value)
+        for each, value in reversed(_ids(ordered).items())
+        if isinstance(has := kept.get(each), Schema)
     ]
     if not newest:
         raise SampleUnusable.by_registry(sampled=len(ordered))

@@ -18,10 +18,11 @@ parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, ClassVar, Concatenate, Final, Generic, ParamSpec, Self, TypeAlias, TypeVar
 
 from spark_jobs.errors.visible import visible
+from spark_jobs.times import iso
 
 P = ParamSpec("P")
 E = TypeVar("E", bound="SluiceError")
@@ -145,7 +146,7 @@ def _plain(value: object) -> Value:
     ('2026-03-01 12:00:00 UTC', 'a, b', 7)
     """
     if isinstance(value, datetime):
-        return f"{value.astimezone(UTC) if value.tzinfo else value:%F %H:%M:%S} UTC"
+        return f"{iso(value, ' ', 'seconds')} UTC"
     if isinstance(value, list) or (isinstance(value, tuple) and type(value) is tuple):
         return ", ".join(map(str, value))
     return value if value is None or isinstance(value, str | int | float) else str(value)

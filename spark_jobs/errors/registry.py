@@ -41,14 +41,6 @@ class RegistryRefused(SluiceError):
     usual_remedy = "Correct the property that the line names."
 
     @reason(
-        "Schema {number} of the registry at {url} is no {kind} that can be read: {error}.",
-        "Correct schema.registry.url if another program answers there.",
-    )
-    def schema_unreadable(
-        self, number: object, url: object, kind: object, error: object
-    ) -> None: ...
-
-    @reason(
         "Schema {number} of the registry at {url} differs from that in {folder}. It is another "
         "registry, or was set up anew.",
         "Name the new registry in the topic's format: Avro(registry=...), "
@@ -68,14 +60,6 @@ class RegistryRefused(SluiceError):
         "Give schema.registry.url (SLUICE_KAFKA_CONFIG, or Airflow's connection sluice_kafka).",
     )
     def registry_undeclared(self) -> None: ...
-
-    @reason(
-        "The schema registry at {url} finds no schema by a GUID{said}. The records have no other "
-        "id.",
-        "Use a registry that does, as newer ones of Confluent. Or let the producers write ids "
-        "into the values.",
-    )
-    def finds_no_guid(self, url: object, said: object) -> None: ...
 
     @reason(
         "The schema registry at {url} refused this client: {status}{said}.",

@@ -19,7 +19,6 @@ import spark_jobs
 from spark_jobs.errors import SettingInvalid, SluiceError
 from spark_jobs.fingerprint.fields import (
     NOT_COMPARED,
-    SAME_CODE,
     Declared,
     FieldChange,
     Fingerprint,
@@ -107,8 +106,6 @@ def all_changes(
     (was, around), (wanted, current) = stored, now
     around = around.with_unrecorded(current)
     own = was.get("logic")
-    if same_code := own is not None and own == declared.first_digest:
-        was = was | {"logic": wanted.get("logic")}
     found = changes(
         _with_imports(was, around.imports), _with_imports(wanted, current.imports), declared
     )
@@ -121,8 +118,6 @@ def all_changes(
         if unlike and change.weight == "refused":
             detail = NOT_COMPARED
         found[place] = change._replace(detail=detail)
-    if same_code and not any(change.field == "logic" for change in found):
-        found.append(FieldChange("logic", own, wanted.get("logic"), "warned", SAME_CODE))
     return [*found, *_settings(around, current), *_version_changes(around, current)]
 
 

@@ -51,7 +51,6 @@ ANOTHER_STORE = (
 NO_STATE = "which its first batch fixed; no step keeps state, so nothing depends on it"
 
 
-SAME_CODE = "the same code: an older Sluice made its digest in another form"
 NOT_COMPARED = (
     "an older Sluice, or another Python, made that digest in another form: whether the code "
     "changed cannot be told"
@@ -92,11 +91,10 @@ class FieldChange(NamedTuple):
             )
         if self.field == "logic":
             which = self.detail.removeprefix("changed: ") or "logic.py"
-            declared = (
+            return (
                 f"{which} changed; the spec declares the code compatible with the stored state "
                 "(compatible_logic)"
             )
-            return str(self) if self.detail == SAME_CODE else declared
         if self.field == "spark":
             return (
                 f"{self}: the state is read, and written in the newer Spark's form; the older "
@@ -126,6 +124,10 @@ class Declared:
         """How its partitions are told."""
         self.skips_lost = spec.on_lost_records == "skip"
         """Whether records that retention removed unread are skipped."""
+
+    def is_first_form(self, made: Fingerprint) -> bool:
+        """Whether a checkpoint has the digest of this code in its first form."""
+        return self.first_digest is not None and made.get("logic") == self.first_digest
 
 
 def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:

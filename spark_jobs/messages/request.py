@@ -26,6 +26,7 @@ from spark_jobs.messages.kind import (
 from spark_jobs.spans.span import FIRST, Span
 from spark_jobs.spec.model import Model, refuse
 from spark_jobs.spec.sql.types import Expression
+from spark_jobs.times import utc
 
 LONGEST: Final = timedelta(days=3_653)
 """Ten years. A longer range is nearly always a mistyped year, and would read all that Kafka has;
@@ -72,7 +73,7 @@ datetime.datetime(2026, 3, 1, 0, 0, tzinfo=datetime.timezone.utc))
     if found.tzinfo is None:
         refuse("", given, "it has no time zone", right)
     try:
-        return found.astimezone(UTC)
+        return utc(found)
     except OverflowError:
         refuse("", given, "it is outside of the years 1 to 9999 in UTC", right)
 

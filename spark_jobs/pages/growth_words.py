@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from spark_jobs.ops.growth.forecast import LEAST, Forecast
@@ -11,6 +11,7 @@ from spark_jobs.pages.amounts import in_bytes
 from spark_jobs.pages.charts import blocks
 from spark_jobs.pages.growth import Growth, Measured, StepGrowth, Unit
 from spark_jobs.spec.duration import approximate
+from spark_jobs.times import at_seconds
 
 DAY: Final = 86_400
 SOON: Final = timedelta(days=3)
@@ -106,7 +107,7 @@ def _rate(found: Forecast, unit: Unit) -> str:
 
 def _day(at: float, now: datetime) -> str:
     """What lies behind a pipeline's last run by now may happen at any moment."""
-    then = datetime.fromtimestamp(at, UTC)
+    then = at_seconds(at)
     if then <= now:
         return "now"
     if then - now > SOON:

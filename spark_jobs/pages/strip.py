@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
 from spark_jobs.repair.find.coverage import Coverage, Interval
+from spark_jobs.times import iso
 
 WIDTH = 900
 """Of a line, in units of its SVG."""
@@ -53,7 +54,7 @@ def text(at: datetime) -> str:
     >>> text(datetime(2026, 3, 1, tzinfo=UTC))
     '2026-03-01T00:00:00Z'
     """
-    return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+    return f"{iso(at, unit='seconds')}Z"
 
 
 def _placed(groups: Sequence[Sequence[Interval]], of: int) -> list[Segment]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -21,6 +21,7 @@ from spark_jobs.pages.flow import SAID, sums
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.find.coverage import State
 from spark_jobs.spec.duration import approximate
+from spark_jobs.times import at_seconds, iso
 
 ROWS = 100
 """Of the table behind a chart: of more points it has the newest."""
@@ -94,7 +95,7 @@ def ago(then: datetime, now: datetime) -> str:
 
 def moment(seconds: float) -> datetime:
     """Of seconds since 1970."""
-    return datetime.fromtimestamp(seconds, UTC)
+    return at_seconds(seconds)
 
 
 def whole(text: str) -> str:
@@ -130,7 +131,7 @@ def shown(value: Any) -> str:
         case None:
             return ""
         case datetime():
-            return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
+            return iso(value, " ", "seconds")
         case bool() | str():
             return visible(str(value), MOST)
         case int():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.times import iso
 
 FILE: Final = "answer.json"
 """In the preview's folder."""
@@ -54,7 +56,7 @@ def plain(value: Any) -> Any:
         case None | bool() | int() | float() | str():
             return value
         case datetime():
-            return f"{value.astimezone(UTC) if value.tzinfo else value:%F %T}"
+            return iso(value, " ", "seconds")
         case bytes():
             return value.decode("utf-8", "backslashreplace")
         case list():

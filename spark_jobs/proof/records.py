@@ -20,6 +20,7 @@ from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import SOURCES
 from spark_jobs.spec import Topic
+from spark_jobs.times import at_milliseconds
 from spark_jobs.values.record_headers import HEADERS
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class CaseSource(NamedTuple):
             for each in partitions
             for line in _lines(self.topic.folder, each, 0, ends[each])
         ]
-        return datetime.fromtimestamp(max(times) / 1000, UTC) if times else None
+        return at_milliseconds(max(times)) if times else None
 
     def compacted(self) -> bool:
         return False

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.proof.compare import Difference, Values, same
+from spark_jobs.times import iso
 
 MOST: Final = 20
 """Rows that are shown."""
@@ -52,5 +53,5 @@ def _plain(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, datetime):
-        return f"{value.astimezone(UTC) if value.tzinfo else value:%FT%TZ}"
+        return f"{iso(value, unit='seconds')}Z"
     return str(value)

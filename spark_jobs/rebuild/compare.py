@@ -17,8 +17,8 @@ from spark_jobs.spans.span import MICROSECOND
 from spark_jobs.spans.span_sql import floor_sql
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import open_table
+from spark_jobs.times import date_of
 from spark_jobs.values.own_columns import DELETED, is_own, own
-from spark_jobs.values.python_times import date_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -36,7 +36,7 @@ class Day(NamedTuple):
 
     day: date | str | None
     """None for rows without a position; text for a day that Python has not
-    (values/python_times.py)."""
+    (times.py)."""
     before: int
     after: int
     changed: int

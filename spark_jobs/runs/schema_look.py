@@ -96,7 +96,9 @@ def look(
             LOG.info("%s: schemas of the new %ss: %s", spec.name, part, known)
         if missing := "; ".join(each.told(spec.topic) for each in found if not had[each.id]):
             LOG.warning(
-                "%s: the registry has no schema %s: these records are malformed", spec.name, missing
+                "%s: the registry has no schema %s that can be read: these records are malformed",
+                spec.name,
+                missing,
             )
 
 
@@ -127,7 +129,7 @@ def ask_again(spec: Pipeline, settings: Settings, root: UPath) -> None:
     for format_ in (each for topic in spec.topic.each for _, each in registries(topic)):
         kept = Kept(settings.root, format_.registry)
         known = kept.schemas()
-        missing = [each for each, schema in known.items() if schema is None]
+        missing = [each for each, schema in known.items() if isinstance(schema, str)]
         missing += _unasked(root, spec.name, known) if kept.has_others() else []
         try:
             kept.fetch(missing, lambda: Registry(settings.kafka_config.registry()))

@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 
 from spark_jobs.pinned.python import own, searching
 from spark_jobs.schemas.confluent import FILES
+from spark_jobs.schemas.schema import SchemaUnread
 
 OWN: Final = "sluice_registered_schema.proto"
 """The schema's file: its registry gives it no name."""
@@ -32,7 +33,7 @@ sys.exit(protoc.main(["protoc", "-I.", "-I" + known, "--include_imports", *sys.a
 """
 
 
-class NotProtobuf(ValueError):
+class NotProtobuf(SchemaUnread):
     """The text does not compile; says why."""
 
 

@@ -1,7 +1,8 @@
 """Registry: a client of a schema registry with Confluent's API. It reads; it registers nothing.
 
 Every answer that is not what the API promises is an error of the registry's, never of a record:
-only the API's own "no such schema" says that an id is unknown.
+only the API's own "no such schema" says that an id is unknown. But whoever writes a record chooses
+its id: what the API gives as that schema is the registry's answer, whether it can be read or not.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from spark_jobs.errors import RegistryRefused, RegistryUnreachable
+from spark_jobs.schemas.schema import SchemaUnread
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 10.0
 PAUSES: Final = (0.3, 1.0)
@@ -58,13 +60,15 @@ class Registry:
     def schema(self, number: int) -> Registered | None:
         """The schema with this id; None if the registry has none.
 
-        Raises RegistryUnreachable, RegistryRefused.
+        Raises RegistryUnreachable, RegistryRefused; SchemaUnread if its references lead nowhere.
         """
         found = self._ask(f"/schemas/ids/{number}")
         return self._registered(found) if found is not None else None
 
     def schema_by_guid(self, guid: str) -> Registered | None:
-        """As `schema`, by the id that newer clients write into a header."""
+        """As `schema`, by the id that newer clients write into a header. SchemaUnread also where
+        the registry finds none by such ids.
+        """
         found = self._ask(f"{GUIDS}{quote(guid)}")
         return self._registered(found) if found is not None else None
 
@@ -83,14 +87,14 @@ class Registry:
                 name, subject, version = each["name"], each["subject"], each["version"]
                 path = f"/subjects/{quote(subject, safe='')}/versions/{int(version)}"
             except (KeyError, TypeError, ValueError):
-                raise self._lies("a reference without name, subject and version") from None
+                raise SchemaUnread("a reference has no name, subject and version") from None
             if name in texts:
                 continue
             if depth > MOST_REFERENCES or len(texts) > MOST_REFERENCES:
-                raise self._lies("references without end")
+                raise SchemaUnread("its references have no end")
             inner = self._ask(f"{path}?deleted=true")
             if inner is None:
-                raise self._lies(f"a reference to {subject!r}, which it has not")
+                raise SchemaUnread(f"it refers to {subject!r}, which is not there")
             self._gather(inner, texts, depth + 1)
             texts[name] = self._text(inner)
 
@@ -134,7 +138,7 @@ class Registry:
         if status == http.client.NOT_FOUND and code in NO_SCHEMA:
             return None
         if status == http.client.NOT_FOUND and path.startswith(GUIDS):
-            raise RegistryRefused.finds_no_guid(url=self.url, said=said)
+            raise SchemaUnread(f"the registry finds no schema by a GUID{said}")
         if status == http.client.TOO_MANY_REQUESTS or status >= http.client.INTERNAL_SERVER_ERROR:
             raise RegistryUnreachable.answered_error(
                 url=self.url,

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
+class SchemaUnread(ValueError):
+    """What a registry has at an id is no schema that can be read; says why."""
+
+
 class Schema(NamedTuple):
     """A schema as decoders take it."""
 
@@ -17,5 +21,5 @@ class Schema(NamedTuple):
     """Of Protobuf: a FileDescriptorSet, the schema's own file the last."""
 
 
-Schemas = Mapping[str, Schema | None]
-"""Id, as text -> its schema, or None if the registry has none."""
+Schemas = Mapping[str, Schema | str]
+"""Id, as text -> its schema, or why there is none: the reason of its records."""

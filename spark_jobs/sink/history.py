@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
 
 from spark_jobs.storage.log_entries import Entry, entries
+from spark_jobs.times import at_milliseconds
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -227,7 +228,7 @@ def committed_at(path: UPath, version: int) -> datetime | None:
 
 
 def _committed_at(entry: Entry) -> datetime:
-    return datetime.fromtimestamp(entry["timestamp"] / 1000, UTC)
+    return at_milliseconds(entry["timestamp"])
 
 
 def note_of(entry: Entry) -> Note:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
+
+from spark_jobs.times import at_milliseconds
 
 Offsets = dict[int, int]
 """Partition of the source -> the next offset to read."""
@@ -58,6 +60,4 @@ class Batch(NamedTuple):
     @property
     def watermark(self) -> datetime | None:
         """The watermark in UTC; None before Spark has one."""
-        return (
-            datetime.fromtimestamp(self.watermark_ms / 1000, UTC) if self.watermark_ms > 0 else None
-        )
+        return at_milliseconds(self.watermark_ms) if self.watermark_ms > 0 else None

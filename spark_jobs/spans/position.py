@@ -6,11 +6,12 @@ Each row has one position, so any cut of the axis puts each row, and each window
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 from spark_jobs.spans.any_of import any_of
 from spark_jobs.spans.span import Span
+from spark_jobs.times import iso
 
 
 class Position(NamedTuple):
@@ -51,4 +52,4 @@ class Position(NamedTuple):
 
 
 def _literal(at: datetime) -> str:
-    return f"'{at.astimezone(UTC).replace(tzinfo=None).isoformat()}Z'"
+    return f"'{iso(at)}Z'"

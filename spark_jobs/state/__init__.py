@@ -2,6 +2,6 @@
 terminal.
 
 May import: checkpoint, errors, fingerprint, journal, launch, messages, root, settings, spans, spec,
-steps, values. Imported by: audit, cli, main, pages, runs, sluice_airflow.
+steps, times, values. Imported by: audit, cli, main, pages, runs, sluice_airflow.
 Never here: a write to state.
 """

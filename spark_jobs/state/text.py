@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_jobs.state.changes import RowChange
 from spark_jobs.state.table import Table, Variable
-from spark_jobs.values.python_times import in_utc
+from spark_jobs.times import in_utc
 
 
 def format_title(table: Table) -> str:

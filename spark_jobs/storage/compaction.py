@@ -16,6 +16,7 @@ import deltalake
 
 from spark_jobs.root.store import is_remote
 from spark_jobs.storage import delta, rewrite
+from spark_jobs.times import at_seconds
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -168,7 +169,7 @@ def remove_checksums(path: UPath, *, execute: bool) -> int:
 
 
 def _age(path: UPath) -> timedelta:
-    return datetime.now(UTC) - datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return datetime.now(UTC) - at_seconds(path.stat().st_mtime)
 
 
 def checkpoint(path: UPath) -> None:

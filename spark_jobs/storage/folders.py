@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.root.path_forms import disk_path
 from spark_jobs.root.store import is_remote, is_s3
+from spark_jobs.times import at_seconds
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -54,7 +55,7 @@ def copy(old: UPath, new: UPath, confirm: Confirm, wanted: Callable[[str], bool]
 def newest_change(folder: UPath) -> datetime | None:
     """When a file directly in the folder was written last; None without one."""
     times = [path.stat().st_mtime for path in folder.iterdir() if path.is_file()]
-    return datetime.fromtimestamp(max(times), UTC) if times else None
+    return at_seconds(max(times)) if times else None
 
 
 def remove_folder(folder: UPath) -> None:
@@ -75,7 +76,7 @@ def files_before(folder: UPath | Path, time: datetime) -> list[UPath | Path]:
     return [
         path
         for path in folder.iterdir()
-        if path.is_file() and datetime.fromtimestamp(path.stat().st_mtime, UTC) < time
+        if path.is_file() and at_seconds(path.stat().st_mtime) < time
     ]
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import NamedTuple
 
+from spark_jobs.times import utc
 from spark_jobs.values import type_tree
 
 Value = str | int | float | bool | bytes | Decimal | datetime | date
@@ -58,8 +59,7 @@ def _boolean(text: str) -> bool:
 
 def _timestamp(text: str) -> datetime:
     """In UTC. A text without a time zone is UTC."""
-    given = datetime.fromisoformat(text)
-    return given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+    return utc(datetime.fromisoformat(text))
 
 
 def _local(text: str) -> datetime:

@@ -11,13 +11,13 @@ from typing import Any
 
 from pyspark.sql import Column, functions as F, types
 
+from spark_jobs.times import EPOCH, date_of, time_of
 from spark_jobs.values.field_types import Value
-from spark_jobs.values.python_times import EPOCH, date_of, time_of
 
 
 def make_total() -> None:
     """Let this process have every time that PySpark collects, and that a processor gets of its
-    state; one that Python has not is text (values/python_times.py).
+    state; one that Python has not is text (times.py).
 
     Times without a zone are in the zone of the process, which is UTC. Great Expectations collects
     the values that failed a check, so this cannot be a function of ours alone.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import copy
+from itertools import count
 from shutil import copytree
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -16,15 +17,16 @@ from pyarrow.dataset import ParquetReadOptions
 from pyspark.sql import SparkSession
 from upath import UPath
 
+from spark_jobs.admin.maintain import maintain
 from spark_jobs.audit.by_key import keyed
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.commit import Commit, within
 from spark_jobs.sink.history import Note
 from spark_jobs.sink.writer import written
-from spark_jobs.spec import Latest
-from spark_jobs.storage import compaction
+from spark_jobs.spec import Latest, Pipeline
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
-from tests.unit.followed import CHAINS, CHANGES, HISTORY, LATEST, START, Change, Record
+from tests.harness.roots import Root
+from tests.unit.followed import CHAINS, CHANGES, HISTORY, LATEST, START, TOPIC, Change, Record
 
 Row = dict[str, Any]
 SAME = "old.id = new.id AND old.shop = new.shop AND old.lsn = new.lsn"
@@ -138,6 +140,8 @@ class Story(NamedTuple):
     before: list[tuple[Record, int]]
     """Each with its partition."""
     edits: list[Edit]
+    maintained: bool
+    """Whether `sluice maintain` comes before the records, too; behind them it comes always."""
     after: list[list[tuple[Record, int]]]
 
 
@@ -168,6 +172,7 @@ def stories(draw: st.DrawFn) -> Story:
     return Story(
         before,
         draw(st.lists(edits, min_size=1, max_size=3)),
+        draw(st.booleans()),
         draw(st.lists(batch, min_size=1, max_size=3)),
     )
 
@@ -240,34 +245,54 @@ def ordered(rows: Iterable[Row]) -> list[Row]:
 class Edited:
     """A table, whoever writes its batches and edits it, and what plain Python has of it."""
 
-    def __init__(self, path: UPath, step: Any, put: Callable[..., None], by: Person) -> None:
-        self.path, self.step, self.rows = path, step, list[Row]()
+    def __init__(self, folder: UPath, step: Any, put: Callable[..., None], by: Person) -> None:
+        """`folder`: of the root."""
+        self.spec = Pipeline(name="orders", about="Orders.", topic=TOPIC, steps=(step,))
+        self.root = Root(folder, self.spec)
+        self.step, self.rows = step, list[Row]()
         self.merge, self._by, self._offset, self._batches = put, by, 0, 0
         chains = not isinstance(step, Latest)
         self.columns, self.oracle = (CHAINS, history) if chains else (CHANGES, latest)
         DeltaTable.create(
-            str(path),
+            str(self.path),
             Schema.from_arrow(self.columns),
             partition_by=[DELETED, *(["current"] if chains else [])],
             configuration={"delta.enableChangeDataFeed": "true"},
         )
 
+    @property
+    def path(self) -> UPath:
+        return self.root.paths.table
+
     def play(self, story: Story, *others: Callable[..., None]) -> None:
-        """Up to maintenance. What comes behind the edits is put into copies by these others too."""
+        """What comes behind the edits is put into copies of the root by these others too."""
         self.put(story.before)
         for number, edit in enumerate(story.edits):
             self.edit(edit, number)
-        for each in (*(self._copied(put) for put in others), self):
+        for each in (*map(self._copied, others, count()), self):
+            if story.maintained:
+                each.maintain()
             for batch in story.after:
                 each.put(batch)
-            compaction.compact(each.path)
-            each.agrees()
+            each.maintain()
+            each.put(story.after[0])  # copies, of what was forgotten new changes
 
-    def _copied(self, put: Callable[..., None]) -> Edited:
+    def _copied(self, put: Callable[..., None], number: int) -> Edited:
         made = copy(self)
-        made.path, made.merge = self.path.with_name("copy"), put
-        copytree(self.path, made.path)
+        folder = UPath(f"{self.root.settings.root} {number}")
+        copytree(self.root.settings.root, folder)
+        made.root, made.merge = Root(folder, self.spec), put
         return made
+
+    def maintain(self) -> None:
+        """`sluice maintain --execute`, twice: nothing is forgotten by a time in INT96."""
+        for _ in range(2):
+            if execute := maintain(self.spec, self.root.settings).execute:
+                execute()
+        assert maintain(self.spec, self.root.settings).execute is None
+        if isinstance(self.step, Latest):  # START was long ago
+            self.rows = [row for row in self.rows if not row[DELETED]]
+        self.agrees()
 
     def put(self, batch: list[tuple[Record, int]]) -> None:
         changes = changes_of(batch, self._offset)
@@ -311,12 +336,14 @@ class Edited:
 MENDED = Story(
     [(Record("a", 0, 2, 1, "paid"), 0)],
     [Edit("update", "newest", 0)],
+    True,
     [[(Record("a", 0, 2, 1, "paid"), 0)]],
 )
 """A copy behind a correction."""
 NEWEST_GONE = Story(
     [(Record("a", 0, lsn, lsn, "paid"), 0) for lsn in (2, 3, 4)],
     [Edit("delete", "newest", 0)],
+    False,
     [[(Record("a", 0, 3, 3, "paid"), 0)], [(Record("a", 0, 2, 2, "sent"), 0)]],
 )
 """A copy, then a change that is not newer, behind a DELETE of the newest version."""

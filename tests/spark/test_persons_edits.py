@@ -37,5 +37,5 @@ def test_whoever_merges_a_table_is_what_plain_python_makes_of_it(
             changes = spark.createDataFrame(pa.Table.from_pylist(rows, CHANGES))
             extend_in_spark(changes, step, to, empty=False)
 
-    path = UPath(tmp_path_factory.mktemp("edited") / "orders")
-    Edited(path, STEPS[step], here.put, Spark(spark)).play(story, in_spark)
+    folder = UPath(tmp_path_factory.mktemp("edited"))
+    Edited(folder, STEPS[step], here.put, Spark(spark)).play(story, in_spark)

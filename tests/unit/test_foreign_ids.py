@@ -12,6 +12,7 @@ from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.schemas import kept as schemas
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
+from spark_jobs.schemas.schema import Schema
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.spec import Avro
@@ -48,7 +49,7 @@ def test_foreign_ids_of_run_after_run_fill_no_root(tmp_path, url, monkeypatch):
     assert len([*kept.folder.glob("*.missing")]) == 5
     assert kept.has_others()
     assert kept.fetch(["7"], lambda: Registry({"url": url})) == {"7": True}
-    assert kept.schemas()["7"] is not None
+    assert isinstance(kept.schemas()["7"], Schema)
 
 
 def test_a_replay_asks_for_ids_of_its_pipeline_and_comes_to_each_in_time(
@@ -78,4 +79,6 @@ def test_a_replay_asks_for_ids_of_its_pipeline_and_comes_to_each_in_time(
     for _ in range(2):
         ask_again(SPEC, settings, root)
     assert {*asked} == {"901", "902", "7", "8"}
-    assert {each for each, found in kept.schemas().items() if found} == REGISTERED
+    assert {
+        each for each, found in kept.schemas().items() if isinstance(found, Schema)
+    } == REGISTERED

@@ -20,7 +20,7 @@ from upath import UPath
 
 from spark_jobs.decode.prepared import Prepared, prepare
 from spark_jobs.decode.schemed.registered import NO_HEAD, NO_ID
-from spark_jobs.errors import RegistryRefused, SpecInvalid
+from spark_jobs.errors import SpecInvalid
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.schemas.kept import Kept
@@ -211,13 +211,19 @@ def test_an_id_in_a_header_needs_a_registry():
         Avro(reader=json.dumps(ORDER), id_in="header")
 
 
-def test_a_registry_that_finds_no_guid_is_refused_and_no_record_is_malformed_for_it(tmp_path):
+def test_a_guid_that_a_registry_cannot_look_up_makes_its_records_malformed(tmp_path):
+    guid = dashed("0" * 32)
+
     def answer(_: str) -> Answer:
         return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
 
-    with answering(answer) as url, fails(RegistryRefused, "finds_no_guid"):
-        Kept(str(tmp_path), "main").fetch([dashed("0" * 32)], lambda: Registry({"url": url}))
-    assert Kept(str(tmp_path), "main").schemas() == {}
+    kept = Kept(str(tmp_path), "main")
+    with answering(answer) as url:
+        assert kept.fetch([guid], lambda: Registry({"url": url})) == {guid: False}
+    made = prepared(tmp_path), b"\0", [("__value_schema_id", b"\1" + b"\0" * 16)]
+    found, why = decoded(*made)
+    assert (found, why) == ((None, None), kept.schemas()[guid])
+    assert "GUID" in why
 
 
 @given(st.none() | st.binary(max_size=20), st.none() | st.binary(max_size=20))

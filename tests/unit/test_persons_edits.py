@@ -30,5 +30,5 @@ def put(batch, step, to):
 def test_behind_persons_edits_a_table_is_what_plain_python_makes_of_it(
     step, story, tmp_path_factory
 ):
-    path = UPath(tmp_path_factory.mktemp("edited") / "orders")
-    Edited(path, STEPS[step], put, DeltaRs()).play(story)
+    folder = UPath(tmp_path_factory.mktemp("edited"))
+    Edited(folder, STEPS[step], put, DeltaRs()).play(story)

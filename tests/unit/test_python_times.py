@@ -1,6 +1,9 @@
 """A time of any year is a value: Python's own where Python has it, and text beyond."""
 
-from datetime import UTC, date, datetime, timedelta
+import ast
+import time
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 
 import deltalake
 import numpy as np
@@ -10,13 +13,22 @@ from hypothesis import given, strategies as st
 from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 from upath import UPath
 
+import spark_jobs
+from spark_jobs import times
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.cli.tables.cell import cell, moment
+from spark_jobs.errors.base import _plain
 from spark_jobs.pages.templates import shown
+from spark_jobs.proof.answer import plain
 from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.row_set import same, without
+from spark_jobs.settings.installation import REPO
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
-from spark_jobs.values.python_times import EPOCH, date_of, rows_of, time_of
+from spark_jobs.times import EPOCH, at_milliseconds, date_of, iso, time_of
+from spark_jobs.values.python_times import rows_of
 from spark_jobs.values.spark_times import make_total
+from tests.unit.checkpoints import begin, plan_batch
 
 US = timedelta(microseconds=1)
 moments = st.datetimes(timezones=st.just(UTC))
@@ -112,3 +124,53 @@ def test_a_file_up_to_the_last_time_of_all_may_touch_a_range(tmp_path):
         rows = pa.table({"at": stamps(-1, BEYOND_US - 1)})
         deltalake.write_deltalake(str(path), rows, mode="append")
     assert Base(path, 0, Position("at"), (span,)).touched()
+
+
+PRODUCT = [Path(spark_jobs.__file__).parent, REPO / "plugins", REPO / "dags"]
+ONLY = Path(times.__file__)
+ASK = {"astimezone", "fromtimestamp", "utcfromtimestamp"}
+"""Methods that ask the zone of the process, or fail at either end of Python's times."""
+
+
+def test_no_file_but_one_puts_a_time_into_a_zone_or_makes_it_from_a_number():
+    found = {
+        (str(file), node.attr)
+        for folder in PRODUCT
+        for file in folder.rglob("*.py")
+        if file != ONLY
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in ASK
+    }
+    assert not found
+
+
+EAST, WEST = (timezone(timedelta(hours=hours)) for hours in (14, -12))
+ENDS = [FIRST.replace(tzinfo=EAST), LAST.replace(tzinfo=WEST), FIRST.replace(tzinfo=None), LAST]
+
+
+@pytest.mark.parametrize("at", ENDS)
+def test_a_time_at_either_end_is_shown_in_any_zone(at, monkeypatch):
+    wanted = np.datetime64(at.replace(tzinfo=None), "s")
+    wanted -= np.timedelta64(int((at.utcoffset() or timedelta()).total_seconds()), "s")
+    text = str(wanted)  # numpy has the same calendar and no end
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert iso(at, unit="seconds").lstrip("+").partition(".")[0] == text
+        for told in (shown(at), moment(at, exact=True), plain(at), _plain(at)):
+            assert told.lstrip("+").startswith(text.replace("T", " ")[:16])
+        assert cell("at", at, EPOCH) == moment(at, exact=True)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
+def test_milliseconds_are_exact(ms):
+    assert (at_milliseconds(ms) - EPOCH) // timedelta(milliseconds=1) == ms
+
+
+def test_a_watermark_of_the_last_day_is_that_time(tmp_path):
+    plan_batch(begin(tmp_path), 0, {0: 1}, watermark_ms=253_402_300_799_999)
+    found = Checkpoint(UPath(tmp_path))
+    assert found.watermark(0) == LAST.replace(microsecond=999_000) == found.batch(0).watermark

@@ -133,7 +133,7 @@ def test_the_door_of_a_spec_loads_nothing_heavy_and_no_settings():
         "print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('spark_jobs.')}))"
     )
     heavy, rooms = map(ast.literal_eval, python(code).stdout.splitlines())
-    assert (heavy, rooms) == ([], ["errors", "pinned", "spans", "spec", "values"])
+    assert (heavy, rooms) == ([], ["errors", "pinned", "spans", "spec", "times", "values"])
 
 
 def test_every_name_at_the_door_has_a_text_for_the_editor():

@@ -66,7 +66,6 @@ LIES: dict[str, Answer] = {
     "a list": (200, []),
     "no end": (200, b'"' + b"x" * (9 * 2**20)),
     "a redirect": (302, b""),
-    "a reference to nothing": (200, {"schema": "{}", "references": [{"name": "x"}]}),
     "no login": (401, {"error_code": 401, "message": "Unauthorized"}),
     "no right": (403, {"error_code": 40301, "message": "Forbidden"}),
 }
@@ -153,10 +152,7 @@ def test_a_schema_is_asked_for_once_and_then_kept(tmp_path):
         had = Kept(str(tmp_path), "main").fetch(["7", "8"], lambda: Registry({"url": url}))
         assert had == {"7": True, "8": False}
         kept = Kept(str(tmp_path), "main").schemas()
-        assert [(each, found and found.text) for each, found in sorted(kept.items())] == [
-            ("7", AVRO["schema"]),
-            ("8", None),
-        ]
+        assert (kept["7"].text, kept["8"]) == (AVRO["schema"], "the registry has no schema 8")
         Kept(str(tmp_path), "main").fetch(["7", "8"], lambda: Registry({"url": url}))
     assert [path[-1] for path in asked] == ["7", "8", "8"]
     assert Kept(str(tmp_path), "other").schemas() == {}
@@ -176,13 +172,45 @@ def test_an_id_that_was_missing_is_found_when_the_registry_has_it(tmp_path):
 @pytest.mark.parametrize(
     "given", [{"schema": "{}"}, {"schema": "message", "schemaType": "PROTOBUF"}], ids=["a", "p"]
 )
-def test_a_text_that_does_not_parse_is_the_registrys_fault_and_not_kept(tmp_path, given):
-    with (
-        answering(lambda _: (200, given)) as url,
-        fails(RegistryRefused, "schema_unreadable", number="7"),
-    ):
-        Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
-    assert Kept(str(tmp_path), "main").schemas() == {}
+def test_a_text_that_does_not_parse_is_a_reason_of_its_records_and_asked_for_again(tmp_path, given):
+    """Whoever writes a record chooses its id: it ends no run."""
+    kept = Kept(str(tmp_path), "main")
+    with answering(lambda _: (200, given)) as url:
+        assert kept.fetch(["7"], lambda: Registry({"url": url})) == {"7": False}
+        kept.refuse_others(["7"], lambda: Registry({"url": url}))
+    assert isinstance(kept.schemas()["7"], str)
+    with answering(lambda _: (200, AVRO)) as url:
+        assert kept.fetch(["7"], lambda: Registry({"url": url})) == {"7": True}
+    assert kept.schemas()["7"].text == AVRO["schema"]
+
+
+NOWHERE = {
+    "has no name": [{"name": "x"}],
+    "is not there": [{"name": "x", "subject": "gone", "version": 1}],
+    "have no end": [{"name": "x", "subject": "loop", "version": 1}],
+}
+
+
+@pytest.mark.parametrize("why", NOWHERE)
+def test_references_that_lead_nowhere_are_a_reason_too(tmp_path, why, monkeypatch):
+    monkeypatch.setattr(client, "MOST_REFERENCES", 3)
+
+    def answer(path: str) -> Answer:
+        if "gone" in path:
+            return 404, {"error_code": 40403}
+        again = [
+            {
+                "name": f"{path.count('loop')}{len(path)}x",
+                "subject": f"loop{path[-30:]}",
+                "version": 1,
+            }
+        ]
+        return 200, AVRO | {"references": again if "loop" in path else NOWHERE[why]}
+
+    kept = Kept(str(tmp_path), "main")
+    with answering(answer) as url:
+        assert kept.fetch(["7"], lambda: Registry({"url": url})) == {"7": False}
+    assert why in kept.schemas()["7"]
 
 
 def test_a_registry_that_was_set_up_anew_is_not_taken_for_the_old_one(tmp_path):
@@ -218,8 +246,9 @@ def test_imports_of_protobuf_schemas_stay_in_their_folder(tmp_path):
         kind = {"schemaType": "PROTOBUF", "schema": 'syntax = "proto3";'}
         return 200, kind if "subjects" in path else {**kind, "references": [reference]}
 
-    with answering(answer) as url, fails(RegistryRefused, "schema_unreadable"):
-        Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
+    with answering(answer) as url:
+        had = Kept(str(tmp_path), "main").fetch(["7"], lambda: Registry({"url": url}))
+    assert had == {"7": False}
     assert not (tmp_path.parent / "evil.proto").exists()
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.ops.views import WHEN
 from spark_jobs.spec.duration import approximate
+from spark_jobs.times import iso
 
 NUMBERED = frozenset({"batch", "partition", "offset", "step", "table_version"})
 """Numbers that are ids.
@@ -60,8 +61,7 @@ def moment(time: datetime, *, exact: bool) -> str:
 
     An exact one has seconds and their fraction, unless they are 0.
     """
-    time = time.astimezone(UTC).replace(tzinfo=None)
-    return f"{time.isoformat(' ', _unit(time) if exact else 'minutes')} UTC"
+    return f"{iso(time, ' ', _unit(time) if exact else 'minutes')} UTC"
 
 
 def _unit(time: datetime) -> str:

@@ -5,7 +5,7 @@ column of what it gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, date
+from datetime import date
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
@@ -25,6 +25,7 @@ from spark_jobs.decode.columns.text_column import (
 )
 from spark_jobs.decode.columns.times import LOCAL, OUTSIDE, ZONED, read_local, read_time
 from spark_jobs.spec import Local
+from spark_jobs.times import utc
 from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
 from spark_jobs.values.type_tree import Array, Map, Scalar, Struct, Type
@@ -235,7 +236,7 @@ def _value(tree: Type, value: Any) -> Any:
     match tree:
         case Scalar("timestamp"):
             try:
-                found = value.astimezone(UTC)
+                found = utc(value)
             except OverflowError:
                 raise ValueError(OUTSIDE) from None
         case type_tree.Decimal():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ import msgspec
 from spark_jobs.decode.json.case import Names
 from spark_jobs.decode.json.refused import REFUSED
 from spark_jobs.spec import Json
+from spark_jobs.times import utc
 from spark_jobs.values.path import Path
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _parses(raw: bytes, kind: type) -> bool:
     try:
         value: object = msgspec.json.decode(raw, type=kind)
         if isinstance(value, datetime):
-            value.astimezone(UTC)
+            utc(value)
     except (ValueError, OverflowError):
         return False
     return not isinstance(value, float) or math.isfinite(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,6 +19,7 @@ from spark_jobs.decode.columns.column import Column
 from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
 from spark_jobs.decode.columns.text_column import DAYS, checked, day, text_column
 from spark_jobs.spec import Local
+from spark_jobs.times import utc
 from spark_jobs.values import path as paths, type_tree
 from spark_jobs.values.conversions import arrow_array
 from spark_jobs.values.type_tree import Array, Map, Scalar, Struct, Type
@@ -294,7 +295,7 @@ def _scalar(name: str, value: Any) -> Any:
         zoned = value.tzinfo is not None
         if zoned != (name == "timestamp"):
             raise ValueError(f"is a time {'with' if zoned else 'without'} a zone, not {name}")
-        return value.astimezone(UTC) if zoned else value
+        return utc(value) if zoned else value
     return value
 
 

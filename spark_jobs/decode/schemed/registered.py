@@ -172,14 +172,8 @@ class Registered:
             schemas, whole, _ = self._given
             if number not in schemas and whole:
                 raise RegistryUnreachable.schema_not_kept(number=number)
-            schema = schemas.get(number)
-            self._readers[number] = (
-                self._make(schema)
-                if schema
-                else f"the registry has no schema {number}"
-                if number in schemas
-                else not_kept(number)
-            )
+            found = schemas.get(number, not_kept(number))
+            self._readers[number] = found if isinstance(found, str) else self._make(found)
         return self._readers[number]
 
     def _malformed(self, why: str, count: int) -> Decoded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.log import Checkpoint
@@ -19,6 +19,7 @@ from spark_jobs.ops.at_work.shown import AtWork, Phase, Standing
 from spark_jobs.ops.or_why import or_why
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
+from spark_jobs.times import at_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +122,7 @@ def _read(paths: Paths) -> _Read:
         if not planned:
             return _Read(done)
         batch = planned[-1] if planned[-1:] != committed[-1:] else None
-        clock = datetime.fromtimestamp(checkpoint.clock_ms(planned[-1]) / 1000, UTC)
+        clock = at_milliseconds(checkpoint.clock_ms(planned[-1]))
         return _Read(done, batch, clock)
     except (SluiceError, OSError):
         return _Read(None)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.pages.amounts import Unit, amount
+from spark_jobs.times import at_seconds
 
 if TYPE_CHECKING:
     from spark_jobs.pages.charts.chart import Chart
@@ -24,7 +24,7 @@ def lines(chart: Chart) -> Iterator[str]:
     if not chart.x:
         yield f"{chart.title}  nothing yet"
         return
-    ends = (datetime.fromtimestamp(at, UTC) for at in (chart.x[0], chart.x[-1]))
+    ends = (at_seconds(at) for at in (chart.x[0], chart.x[-1]))
     first, last = (f"{at:%F %H:%M}" for at in ends)
     yield f"{chart.title}  {first} to {last} UTC, {len(chart.x):,} points"
     shown = [each for each in chart.series if any(each.values)]

@@ -15,6 +15,7 @@ from spark_jobs.runs.publish.repaired import differing
 from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span
 from spark_jobs.storage.answer import table_of
 from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.times import utc
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
@@ -58,9 +59,9 @@ def _closed(
     """The days that ended between the two positions. From the beginning on, and after a gap of
     years, only those with rows: one record may say that it is of 1970.
     """
-    day = date.min if since is None else since.astimezone(UTC).date()
+    day = date.min if since is None else utc(since).date()
     if since is None or until - since > LONGEST:
-        ended = until.astimezone(UTC).date()
+        ended = utc(until).date()
         yield from (each for each in _with_rows(paths, position) if day <= each < ended)
         return
     while _midnight(day) + DAY <= until:
@@ -91,7 +92,7 @@ def _with_rows(paths: Paths, position: Position) -> list[date]:
 
 def _of(span: Span) -> Iterator[date]:
     """The days of a span, which is not empty."""
-    day, last = span.start.astimezone(UTC).date(), (span.end - MICROSECOND).astimezone(UTC).date()
+    day, last = utc(span.start).date(), utc(span.end - MICROSECOND).date()
     while day <= last:
         yield day
         day += DAY
