@@ -93,5 +93,11 @@ def as_removed(file: Action) -> Action:
     }
 
 
+def no_file() -> Action:
+    """What a commit removes that only adds rows and is no append: streams pass over it then."""
+    said = {"path": "_no_file", "dataChange": True, "extendedFileMetadata": False}
+    return said | {"deletionTimestamp": _now_ms()}
+
+
 def _now_ms() -> int:
     return int(time.time() * 1000)

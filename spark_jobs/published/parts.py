@@ -1,7 +1,8 @@
 """Parts: the commits in which the published table is moved on.
 
 A stream reads what a commit adds, and ends at one that removes rows, or passes over it. So appends
-are a part of their own, beside repairs. No part shows a row that was mended before a verdict.
+are a part of their own, beside repairs: also those that only add rows, as an undo may, or a stream
+would read rows again. No part shows a row that was mended before a verdict.
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ class Part(NamedTuple):
     ahead: tuple[int, ...]
     """And these later ones, which have no file with those between in common."""
     done: Replay
+    repairs: bool
+    """Whether all of them are repairs, of which streams read nothing."""
 
 
 def in_one(read: Read, since: int, ahead: Collection[int], version: int) -> Part:
     """All commits behind `since`, up to `version`, but for those ahead, which are shown."""
-    commits = [each for each in range(since + 1, version + 1) if each not in ahead]
+    commits = [read(each) for each in range(since + 1, version + 1) if each not in ahead]
     while version + 1 in ahead:
         version += 1
-    return Part(version, tuple(each for each in ahead if each > version), _sum(map(read, commits)))
+    later = tuple(each for each in ahead if each > version)
+    return Part(version, later, _sum(commits), _repairs(commits))
 
 
 def next_part(read: Read, since: int, ahead: Collection[int], version: int) -> Part:
@@ -43,13 +47,13 @@ def next_part(read: Read, since: int, ahead: Collection[int], version: int) -> P
     end, made = version, None
     for unit in units:
         together = {each: commits[each] for each in unit}
-        if _appends(together):
+        if _appends(together.values()):
             end, made = unit[-1], unit
             continue
         if made is None:
             if first := _appends_apart(together):
                 both = tuple(sorted({*ahead, *first}))
-                return Part(since, both, _sum(commits[each] for each in first))
+                return Part(since, both, _sum(commits[each] for each in first), repairs=False)
             end = unit[-1]
         break
     return in_one(read, since, ahead, end)
@@ -65,9 +69,16 @@ def _units(commits: dict[int, list[Action]], passing: set[int]) -> Iterator[list
             together = []
 
 
-def _appends(commits: dict[int, list[Action]]) -> bool:
-    """Whether they take no file out: then a stream reads all of them."""
-    return not _sum(commits.values()).removed
+def _appends(commits: Iterable[list[Action]]) -> bool:
+    """Whether they take no file out, and are not repairs alone: then a stream reads all of them."""
+    made = [*commits]
+    return not _sum(made).removed and not _repairs(made)
+
+
+def _repairs(commits: list[list[Action]]) -> bool:
+    """Whether all of these that have files are repairs, and there is one."""
+    with_files = [each for each in commits if any(_files(each))]
+    return bool(with_files) and all(history.REPAIR in _said(each) for each in with_files)
 
 
 def _appends_apart(commits: dict[int, list[Action]]) -> list[int]:
@@ -84,8 +95,13 @@ def _appends_apart(commits: dict[int, list[Action]]) -> list[int]:
             groups.remove(group)
             files, versions = files | group[0], group[1] + versions
         groups.append((files, versions))
-    sums = [(_sum(commits[each] for each in sorted(of)), of) for _, of in groups]
-    return sorted(each for made, of in sums if made.added and not made.removed for each in of)
+    of_each = [[*map(commits.__getitem__, sorted(versions))] for _, versions in groups]
+    return sorted(
+        each
+        for (_, versions), group in zip(groups, of_each, strict=True)
+        if _sum(group).added and _appends(group)
+        for each in versions
+    )
 
 
 def _files(actions: list[Action]) -> Iterator[tuple[str, Action]]:
@@ -120,9 +136,14 @@ def _passing(commits: dict[int, list[Action]]) -> set[int]:
 
 def _passed(actions: list[Action]) -> int:
     """Up to which version all rows had passed that a repair replaces; -1 if nothing says it."""
-    notes = (history.said_by(each["commitInfo"]) for each in actions if "commitInfo" in each)
-    said = (note.get(history.PASSED) for note in notes)
-    return max((each for each in said if type(each) is int), default=-1)
+    said = _said(actions).get(history.PASSED)
+    return said if type(said) is int else -1
+
+
+def _said(actions: list[Action]) -> Action:
+    """What a commit says of itself; empty if it says nothing."""
+    infos = (each["commitInfo"] for each in actions if "commitInfo" in each)
+    return history.said_by(next(infos, {}))
 
 
 def _sum(commits: Iterable[list[Action]]) -> Replay:

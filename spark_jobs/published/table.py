@@ -28,6 +28,7 @@ from spark_jobs.published.commit import (
     actions,
     as_new,
     as_removed,
+    no_file,
 )
 from spark_jobs.published.data_folder import located
 from spark_jobs.published.parts import Part, in_one, next_part
@@ -182,6 +183,8 @@ def _continued(part: Part, shown: Shown) -> Content:
     removed = [located(file, shown.data) for file in seen(since.removed.values())]
     if since.rewritten:
         added, removed = [*map(as_new, added)], [*map(as_new, removed)]
+    if part.repairs and not removed:
+        removed = [no_file()]
     return Content(shown.own_id, since.metadata, since.protocol, added, removed)
 
 

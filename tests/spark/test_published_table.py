@@ -159,8 +159,8 @@ class Streamed(NamedTuple):
 
 
 def test_a_stream_reads_the_rows_of_each_drain_once_beside_repairs_and_optimize(spark, tmp_path):
-    """Drain, repair, drain and OPTIMIZE in one publish, then a repair and a drain in one each. The
-    first repair replaces rows of the drain before it, too.
+    """Drain, repair, drain and OPTIMIZE in one publish, then repairs and a drain in one each. The
+    first repair replaces rows of the drain before it, too; an undo only adds rows.
     """
     made, listener = repaired.Root(tmp_path / ROOT), Listener()
 
@@ -194,6 +194,9 @@ def test_a_stream_reads_the_rows_of_each_drain_once_beside_repairs_and_optimize(
         plain.read()
     assert plain.read(**skip) == of_hours(0, 8), "it goes on from its checkpoint"
     repair("r2", 2)
+    made.stage("r3", [(repaired.row(8, shop), None) for shop in repaired.SHOPS])
+    made.swap("r3")
+    made.undo("r3")
     publish()
     made.drain(9, 9)
     publish()

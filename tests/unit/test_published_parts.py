@@ -78,6 +78,19 @@ def commit(added: str = "", removed: str = "", *, data: bool = True, **said: Any
             [commit("a"), commit("z", "a S", sluice_passed=1), commit("x", "z")],
             [1, 3],
         ),
+        "an undo that only adds rows": (
+            [
+                commit("a"),
+                commit(removed="a", sluice_repair="r", sluice_passed=1),
+                commit("b", sluice_repair="r.undo", sluice_passed=2),
+                commit("c"),
+            ],
+            [1, 2, 3, 4],
+        ),
+        "a repair that only adds rows amid mends of one shown file": (
+            [commit("b", "S"), commit("a", sluice_repair="r"), commit("d"), commit("c", "b")],
+            [(0, 3), 4],
+        ),
         "what goes and comes back": ([commit(removed="S"), commit("a"), commit("S")], [3]),
         "an OPTIMIZE that a RESTORE takes back": (
             [commit("y", "S", data=False), commit("S", "y"), commit("a")],

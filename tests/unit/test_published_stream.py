@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pytest
@@ -68,14 +69,14 @@ class Story:
             self.publish(killed=what == "killed")
         elif what == "repair":  # as a swap does
             had = self.rows(self.root.live, self.judged) & self.rows(self.root.live)
-            self.mend("update", had, which, sluice_passed=self.judged)
+            self.mend("update", had, which, sluice_repair="r", sluice_passed=self.judged)
         else:
             self.mend(what, self.mendable(), which)
 
     def mendable(self) -> set[int]:
         return self.rows(self.root.live)
 
-    def mend(self, what: str, among: set[int], which: int, **note: int) -> None:
+    def mend(self, what: str, among: set[int], which: int, **note: Any) -> None:
         if not among:
             return
         old = sorted(among)[which % len(among)]
@@ -203,6 +204,22 @@ def test_rows_of_a_failed_drain_that_a_repair_replaces_are_never_shown(told):
     publish(told.paths, repaired.SPEC, Announced(1, "g1", 6))
     assert sorted(stream.read("sales")) == [1, 1, 2]
     assert stream.passed_over == 0
+
+
+def test_a_stream_passes_over_repairs_that_only_add_rows(told):
+    """An undo gives back rows that the stream has read; a late record has a window of its own."""
+    stream = Stream(told.paths.published_table)
+    told.drain(6, 6)
+    told.stage("r1", [(repaired.row(6, shop), None) for shop in repaired.SHOPS])
+    told.swap("r1")
+    told.undo("r1")
+    told.stage("r2", [(None, repaired.row(7, "a"))])
+    told.swap("r2")
+    told.drain(8, 8)
+    publish(told.paths, repaired.SPEC, Announced(1, "g1", 6))
+    assert sorted(stream.read("windowEnd")) == [repaired.hour(6)] * 3 + [repaired.hour(8)] * 3
+    assert stream.passed_over == 3
+    assert told.rows_of(told.paths.published_table) == told.rows()
 
 
 def test_rows_that_had_passed_reach_a_stream_beside_a_persons_that_had_not(told):
