@@ -86,11 +86,47 @@ def test_what_is_gone_since_the_plan_is_an_empty_file_so_that_it_is_missed(paths
     assert rows(found.late) == rows(found.quarantine) == []
 
 
-def test_places_are_those_of_either_table_at_offsets_that_are_read_from_anywhere(paths):
-    ops_tables.append(paths.root, "late", [record(1), record(10), record(20)])
+READ: dict[str, Any] = {
+    "parts": {0: ((0, 10), (19, 20)), 1: ((0, 99),)},
+    "archived": {0: ((20, 29),)},
+}
+
+
+def test_what_is_not_used_is_kept_aside_at_offsets_that_are_read_from_anywhere(paths):
+    ops_tables.append(paths.root, "late", [record(1), record(10), record(20), record(21, hours=1)])
     ops_tables.append(paths.root, "quarantine", [record(19), record(15, partition=2), record(29)])
-    read = {"parts": {0: ((0, 10), (19, 20)), 1: ((0, 99),)}, "archived": {0: ((20, 29),)}}
-    assert sorted(rows(kept.write(paths, plan(**read)).places)) == [(0, 1), (0, 19), (0, 20)]
+    found = kept.write(paths, plan(**READ, late=2))
+    assert sorted(rows(found.places)) == [(0, 1), (0, 20)]
+    assert sorted(rows(found.aside)) == [(0, 19), (0, 21)]
+
+
+@pytest.mark.parametrize("at", [pytest.param(5, id="read"), pytest.param(50, id="not read")])
+@pytest.mark.parametrize("hours", [pytest.param(0, id="needed"), pytest.param(1, id="not needed")])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_late_record_that_was_found_bad_is_used_once_where_the_plan_names_it(
+    paths, at, hours, named
+):
+    """As records.py takes it: from the topic, from ops.late, or from ops.quarantine."""
+    ops_tables.append(paths.root, "late", [record(at, hours), record(99)])
+    ops_tables.append(paths.root, "quarantine", [record(at, hours)])
+    found = kept.write(paths, plan(**READ, late=1, quarantined={0: (at,)} if named else {}))
+
+    def places(path: UPath | None) -> set[tuple[int, int]]:
+        return set() if path is None else {row[:2] for row in rows(path)}
+
+    place = {(0, at)}
+    topic = place if at == 5 else set()
+    used = topic - places(found.aside)
+    late = place & places(found.late)
+    late_used = late - places(found.bad)
+    taken = [
+        *(used - places(found.places)),
+        *(late_used - places(found.named)),
+        *(place & places(found.quarantine)),
+    ]
+    assert len(taken) == named
+    kept_aside = len(topic) + len(late) - len(used) - len(late_used)
+    assert kept_aside + len(taken) == bool(topic or late or named), "it is read once"
 
 
 def test_a_second_try_overwrites_what_a_killed_one_has_left_and_nothing_stays(paths):

@@ -121,7 +121,8 @@ def _aside(paths: Paths, plan: RepairPlan, within: str) -> Iterator[pa.RecordBat
         return
     late = _query(plan, "late", PLACE, within)
     others = _query(plan, "late", PLACE, f"({within}) AND NOT ({_needed(plan)})")
-    yield from ops_tables.stream(paths.root, "late", others)
+    for part in ops_tables.stream(paths.root, "late", others):
+        yield _of_places(part, PLACE, plan, named=False)
     bad = _beside(_query(plan, "quarantine", PLACE, within), late, "ANTI")
     for part in ops_tables.stream(paths.root, "quarantine", bad, "late"):
         yield _of_places(part, PLACE, plan, named=False)
