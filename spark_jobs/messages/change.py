@@ -70,6 +70,12 @@ class Change(Part):
     def differs(self) -> int:
         return self.added + self.removed + self.changed
 
+    @property
+    def late(self) -> int:
+        """Late records that it has merged or left out."""
+        of_both = self.merged + self.duplicates + self.filtered + self.superseded
+        return of_both - self.replayed
+
     def __str__(self) -> str:
         same = self.rows_before - self.removed - self.changed
         explained = self.differs - self.unexplained

@@ -227,7 +227,7 @@ def test_a_repair_is_told_from_the_topic_through_staged_rows_into_the_table(
         offsets_start={},
         offsets_end={"0": 1},
         table_version=None,
-        account=Account(covered=1, read=1, late=1, accepted=2, rows_out=3),
+        account=Account(covered=1, read=2, accepted=2, rows_out=3),
     )
     installation.spark_reports(staged)
     dag = without_waiting(build_backfill(SPEC))

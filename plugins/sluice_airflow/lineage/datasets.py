@@ -120,7 +120,7 @@ class Datasets:
 
     def late_read(self, report: Report) -> list[InputDataset]:
         """The late records that a repair has merged or left out."""
-        count = report.account.late
+        count = report.change.late if report.change else 0
         if not count:
             return []
         facets: dict[str, Any] = {
