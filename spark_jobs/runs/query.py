@@ -100,7 +100,7 @@ class Query:
             self._limits.allow_no_data_batch()
         if self._waiting() and not self._limits.asked and not self._limits.reached:
             look(run.spec, run.settings, run.spark, self._topic, self._done())
-            self._consume(self._latest if self._looked else None)
+            self._consume()
         while not self._limits.reached and not self._limits.asked and (due := self._due()):
             self._closed = self._closed or due.by_silence
             batch = no_data_batch.write(self._run.checkpoint, due, datetime.now(UTC))
@@ -154,6 +154,8 @@ class Query:
         """Run a query to its end, or to these offsets. One that fails on single records runs again
         without them.
         """
+        if until is None and (self._looked or self._run.spec.publish_at == "transaction"):
+            until = self._latest
         while (failed := self._failure_of_query(until)) is not None and not self._limits.asked:
             audited = self._audit.cursor.audited
             if record := self._unsure_of(failed):
@@ -246,8 +248,6 @@ class Query:
         notes = self._notes = SliceNotes(run.spark, self._slice_policy(capture), keys)
         self._audit.begin(capture, self._timers, notes)
         each = waits(self._topic, self._done())
-        if until is None and run.spec.publish_at == "transaction":
-            until = self._latest
         records = source_of(run.spec, run.settings, each, until).stream(run.spark)
         # Those that are still to come: any would leave all records to Python.
         done, noted = self._done(), read_failing(run.target.failing).reasons

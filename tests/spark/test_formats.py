@@ -1,12 +1,14 @@
 """A real schema registry that is down, that lacks an id, and that is asked too late."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from local import registry
 from spark_jobs import failpoint
+from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.errors import RegistryUnreachable
 from spark_jobs.runs.schema_look import ask_again, look
 from spark_jobs.schemas.kept import Kept
@@ -169,3 +171,30 @@ def test_what_comes_behind_the_look_is_left_to_the_next_run_where_ids_were_left_
         second = made.run("second").account
     assert second.covered > 100
     assert second.malformed < 10
+
+
+def test_what_comes_before_a_batch_without_data_is_left_to_the_next_run_which_looks(
+    kafka, own_registry, tmp_path, monkeypatch
+):
+    url, _ = own_registry
+    made = Scene(
+        kafka, tmp_path, "flight_events", events=100, deliveries=1, stores=1, partitions=1,
+        close_after=timedelta(milliseconds=1),
+    )  # fmt: skip
+    with encodings(url, made.topic, tmp_path) as all_of_them:
+        by = all_of_them["avro"]
+        registered(made, by, url)
+        sent = sum(made.deliver(by.encode).values())
+        planned, write = [], no_data_batch.write
+
+        def before(*given: Any) -> int:
+            made.send(b"\0\0\0\x03\xe7rest")
+            planned.append(write(*given))
+            return planned[-1]
+
+        with monkeypatch.context() as then:
+            then.setattr(no_data_batch, "write", before)
+            first = made.drain("first")
+        assert (first.problem, first.account.covered, len(planned)) == (None, sent, 1)
+        second = made.run("second").account
+    assert (second.covered, second.malformed) == (1, 1)
