@@ -90,7 +90,9 @@ def test_places_are_those_of_either_table_at_offsets_that_are_read_from_anywhere
     ops_tables.append(paths.root, "late", [record(1), record(10), record(20)])
     ops_tables.append(paths.root, "quarantine", [record(19), record(15, partition=2), record(29)])
     read = {"parts": {0: ((0, 10), (19, 20)), 1: ((0, 99),)}, "archived": {0: ((20, 29),)}}
-    assert sorted(rows(kept.write(paths, plan(**read)).places)) == [(0, 1), (0, 19), (0, 20)]
+    found = kept.write(paths, plan(**read))
+    assert sorted(rows(found.places)) == [(0, 1), (0, 20)]
+    assert rows(found.aside) == [(0, 19)]  # the plan does not name it: it is taken from nowhere
 
 
 def test_a_second_try_overwrites_what_a_killed_one_has_left_and_nothing_stays(paths):
