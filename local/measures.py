@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -21,8 +21,8 @@ PRODUCT: Final = "spark_jobs"
 DRAIN: Final = f"{PRODUCT}.runs.drain"
 OWN: Final = f"{PRODUCT}/spec/steps/"
 """Where a step may ask for its own class."""
-STEPS: Final = "Aggregate|Deduplicate|GroupState|Latest|History|Transform"
-ASKS: Final = re.compile(rf"isinstance\([a-z_.]+, ?({STEPS})|case ({STEPS})\(")
+KINDS: Final = {"aggregate", "deduplicate", "group_state", "history", "latest", "transform"}
+STEPS: Final = {each.title().replace("_", "") for each in KINDS} | {"Following", "Keyed"}
 DELTA: Final = re.compile(r'deltalake|DeltaTable|storage\.delta|delta_log|format\("delta"\)')
 TOPIC: Final = re.compile(r"spec\.topic")
 SMALL: Final = 6
@@ -107,8 +107,8 @@ def figures(root: Path) -> dict[str, Figure]:
         "files of tests": Figure(len(tests)),
         "lines that a drain reaches": Figure(sum(file.lines for file in reached)),
         "files that a drain reaches": Figure(len(reached)),
-        "questions for a step's class": Figure(sum(_lines_with(ASKS, each) for each in asking)),
-        "files that ask for a step's class": _files_with(ASKS, asking),
+        "questions for a step's class": Figure(sum(map(questions, asking))),
+        "files that ask for a step's class": Figure(sum(map(bool, map(questions, asking)))),
         "files that name Delta": _files_with(DELTA, [*product, *plugins]),
         "files that read spec.topic": _files_with(TOPIC, [*product, *plugins]),
         "most rooms that a room imports": widest_room(product),
@@ -120,8 +120,27 @@ def figures(root: Path) -> dict[str, Figure]:
     }
 
 
-def _lines_with(pattern: re.Pattern[str], file: File) -> int:
-    return sum(bool(pattern.search(line)) for line in file.text.splitlines())
+def questions(file: File) -> int:
+    """How often it asks for a step's class: by isinstance, by a case, or by the step's kind."""
+    return sum(_asks(node) for node in ast.walk(file.tree))
+
+
+def _asks(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, classes]):
+            return _names(classes, STEPS)
+        case ast.MatchClass(cls=asked):
+            return _names(asked, STEPS)
+        case ast.Compare():
+            return _names(node, {"kind"}) and any(
+                isinstance(each, ast.Constant) and each.value in KINDS for each in ast.walk(node)
+            )
+    return False
+
+
+def _names(node: ast.AST, wanted: Set[str]) -> bool:
+    named = (getattr(each, "attr", getattr(each, "id", None)) for each in ast.walk(node))
+    return any(name in wanted for name in named)
 
 
 def _files_with(pattern: re.Pattern[str], files: Iterable[File]) -> Figure:

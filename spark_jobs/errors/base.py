@@ -142,6 +142,7 @@ class _Shown:
 def _plain(value: object) -> Value:
     """As JSON can carry it: a time to the second, in UTC.
 
+    >>> from datetime import UTC
     >>> _plain(datetime(2026, 3, 1, 12, tzinfo=UTC)), _plain(["a", "b"]), _plain(7)
     ('2026-03-01 12:00:00 UTC', 'a, b', 7)
     """

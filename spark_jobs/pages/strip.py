@@ -51,6 +51,7 @@ def segments(covered: Coverage) -> list[Segment]:
 def text(at: datetime) -> str:
     """A time as the form of the backfill DAG takes it.
 
+    >>> from datetime import UTC
     >>> text(datetime(2026, 3, 1, tzinfo=UTC))
     '2026-03-01T00:00:00Z'
     """

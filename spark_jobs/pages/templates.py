@@ -124,6 +124,7 @@ def breakable(text: str) -> Markup:
 def shown(value: Any) -> str:
     """A value as text on one line, without what could hide or turn it; empty where it is null.
 
+    >>> from datetime import UTC
     >>> shown(12345), shown(None), shown("a\\u202eb"), shown(datetime(2026, 3, 1, 12, tzinfo=UTC))
     ('12,345', '', 'a\\\\u202eb', '2026-03-01 12:00:00')
     """

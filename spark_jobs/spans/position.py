@@ -30,6 +30,7 @@ class Position(NamedTuple):
         delta-rs compares a timestamp with plain text; it refuses TIMESTAMP '...' and CAST. Its
         queries take a name without quotes for one in small letters.
 
+        >>> from datetime import UTC
         >>> day = Span(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
         >>> Position("window_end", "end").sql([day])
         "(`window_end` > '2026-01-01T00:00:00Z' AND `window_end` <= '2026-01-02T00:00:00Z')"
@@ -45,6 +46,7 @@ class Position(NamedTuple):
         """The SQL condition for rows whose column has one of these values, of which there is one
         at least.
 
+        >>> from datetime import UTC
         >>> Position("window_end", "end").sql_among([datetime(2026, 1, 2, tzinfo=UTC)])
         "`window_end` IN ('2026-01-02T00:00:00Z')"
         """

@@ -279,4 +279,4 @@ def test_nor_those_of_a_hole_between_them_that_the_range_does_not_touch(tmp_path
 )
 def test_what_was_read_is_held_against_what_was_planned_of_each_source(given, unaccounted):
     planned = (10, 2, 3)
-    assert Held(*map(Source, planned, given)).unaccounted == unaccounted
+    assert Held(*map(Source, planned, given), aside=0).unaccounted == unaccounted

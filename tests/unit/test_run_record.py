@@ -64,7 +64,7 @@ def test_a_count_that_the_run_does_not_know_is_null_in_its_row_and_on_the_pages(
     unknown = Account(read=9, duplicates=None, unaccounted=None)
     append_row(ended(account=unknown), str(tmp_path))
     row = ended().model_dump(include={"pipeline", "generation", "run_id"}) | {"batch_id": 0}
-    ops_tables.append(UPath(tmp_path), "batches", [row | unknown.model_dump()])
+    ops_tables.append(UPath(tmp_path), "batches", [row | unknown.row()])
     [line] = history.runs(UPath(tmp_path), SPEC.name, 9, 0).runs
     [batch] = history.batches(UPath(tmp_path), SPEC.name, 9, 0).batches
     page = history.run(UPath(tmp_path), SPEC.name, line.run_id)
